@@ -1,0 +1,224 @@
+/**
+ * What the doors may ask of the house: one interface a noun. A door's handler takes the one or two it needs.
+ * Every method that takes a principal answers `not_found` for what that principal's tenant does not own, `forbidden`
+ * for what the role may not do. `app` is an id or a name, ids first.
+ */
+import type { Page, PageQuery } from '#shared/core/page.ts';
+import type { Principal, Tenant } from '#shared/core/principals.ts';
+import type { BuildStatus, DeployStatus, DeployStep, ReleaseKind, ReleaseStatus } from '#shared/database/schema.ts';
+import type { ApplyPush } from '#shared/git/repository.ts';
+import type { TokenSet } from '#shared/identity/identity.ts';
+import type { AppId, BuildId, DeployId, ReleaseId, RepositoryId, SshKeyId, TenantId, UserId } from '#shared/ids.ts';
+import type { AppLogEntry, AppLogQuery, CacheState, InstanceFacts } from '#shared/platform/platform.ts';
+
+export interface Services {
+  accounts: Accounts;
+  sshKeys: SshKeys;
+  apps: Apps;
+  builds: Builds;
+  buildCache: BuildCacheService;
+  releases: Releases;
+  config: Config;
+  processes: Processes;
+  logs: Logs;
+  pushes: Pushes;
+}
+
+// ------------------------------------------------------------------- accounts
+
+export interface Accounts {
+  /** A user of the identity provider, a tenant of their own, and tokens. `forbidden` when sign-up is closed. */
+  signUp(request: { email: string; password: string; tenantName?: string }): Promise<{
+    user: { id: UserId; email: string };
+    tenant: Tenant;
+    tokens: TokenSet;
+  }>;
+  /** The principal behind a verified subject; a first visit from an outside issuer makes the tenant. */
+  resolvePrincipal(subject: { id: UserId; email: string }): Promise<Principal>;
+  readTenant(principal: Principal): Promise<Tenant>;
+}
+
+// ------------------------------------------------------------------- ssh keys
+
+export interface SshKey {
+  id: SshKeyId;
+  name: string;
+  /** `type base64`, without the comment. */
+  publicKey: string;
+  /** `SHA256:<base64>` as `ssh-keygen -lf` prints it. */
+  fingerprint: string;
+  createdAt: Date;
+  lastUsedAt: Date | null;
+}
+
+export interface SshKeys {
+  /** `validation_failed` says what is wrong with the key; `conflict` when anybody has registered it. */
+  addKey(principal: Principal, request: { name: string; publicKey: string }): Promise<SshKey>;
+  listKeys(principal: Principal, page: PageQuery): Promise<Page<SshKey>>;
+  /** `key` is an id or a fingerprint. */
+  deleteKey(principal: Principal, key: string): Promise<void>;
+  /** The owner of a raw public key blob (RFC 4253 §6.6), by its SHA-256; undefined when nobody's. Call after the signature verified. */
+  resolveKey(blob: Uint8Array): Promise<(Principal & { keyId: SshKeyId; fingerprint: string }) | undefined>;
+}
+
+// ----------------------------------------------------------------------- apps
+
+export interface App {
+  id: AppId;
+  name: string;
+  tenantId: TenantId;
+  gitUrl: string | null;
+  /** `ssh://git@host:port/<name>.git` */
+  pushUrl: string;
+  branch: string;
+  /** `https://<name>.<apps domain>`, with the port when it is not 443. */
+  subdomain: string;
+  /** Where to open it: like `subdomain`, but http when that is how this platform is reached. */
+  webUrl: string;
+  status: 'active' | 'deleted';
+  currentRelease: { id: ReleaseId; version: number } | null;
+  /** For a preview: whose, and of which branch. */
+  preview: { parentAppId: AppId; branch: string } | null;
+  createdAt: Date;
+  updatedAt: Date;
+  deletedAt: Date | null;
+  /** Null while active. */
+  restorableUntil: Date | null;
+}
+
+export interface Apps {
+  /** A generated name when none is given. `conflict` when the name is taken. */
+  createApp(principal: Principal, request: { name?: string; gitUrl?: string | null; branch?: string }): Promise<App>;
+  /** Active ones, newest first; with `deleted` the restorable ones instead. */
+  listApps(principal: Principal, page: PageQuery & { deleted?: boolean }): Promise<Page<App>>;
+  /** Deleted ones too, until they are purged. */
+  readApp(principal: Principal, app: string): Promise<App>;
+  /** Stops it now, keeps everything else for 30 days. Deleting a deleted app is `not_found`. */
+  deleteApp(principal: Principal, app: string): Promise<App>;
+  /** `conflict` when it is not deleted. */
+  restoreApp(principal: Principal, app: string): Promise<App>;
+  setGitSource(principal: Principal, app: string, source: { url: string | null; branch?: string }): Promise<App>;
+}
+
+// --------------------------------------------------------------------- builds
+
+export interface Build {
+  id: BuildId;
+  appId: AppId;
+  status: BuildStatus;
+  cacheState: CacheState;
+  pipeline: string;
+  commit: string | null;
+  branch: string | null;
+  imageUrl: string | null;
+  error: string | null;
+  releaseId: ReleaseId | null;
+  createdAt: Date;
+  startedAt: Date | null;
+  finishedAt: Date | null;
+}
+
+export interface BuildLogLine {
+  seq: number;
+  ts: Date;
+  line: string;
+}
+
+export interface Builds {
+  /** Of the app's own repository; default: its branch. `conflict` when there is nothing pushed yet. */
+  startBuild(principal: Principal, app: string, request: { branch?: string; commit?: string }): Promise<Build>;
+  listBuilds(principal: Principal, app: string, page: PageQuery): Promise<Page<Build>>;
+  /** `build` is an id, or 'latest'. */
+  readBuild(principal: Principal, app: string, build: string): Promise<Build>;
+  readBuildLog(principal: Principal, app: string, build: string, query: { afterSeq?: number; limit?: number }): Promise<readonly BuildLogLine[]>;
+  /** All lines from `afterSeq` on, until the build and the deploy it leads to are over, or the signal aborts. */
+  followBuildLog(principal: Principal, app: string, build: string, query: { afterSeq?: number }, signal: AbortSignal): Promise<AsyncIterable<BuildLogLine>>;
+  /** `conflict` when it is over. A queued one ends at once, a running one within seconds. */
+  cancelBuild(principal: Principal, app: string, build: string): Promise<Build>;
+}
+
+export interface BuildCacheService {
+  /** A pointer; it does not say whether the volume exists. */
+  readCache(principal: Principal, app: string): Promise<{ appId: AppId; pvcName: string; namespace: string }>;
+  flushCache(principal: Principal, app: string): Promise<{ appId: AppId; flushed: boolean; message: string }>;
+}
+
+// ------------------------------------------------------------------- releases
+
+export interface Release {
+  id: ReleaseId;
+  version: number;
+  status: ReleaseStatus;
+  kind: ReleaseKind;
+  commit: string | null;
+  imageUrl: string;
+  description: string;
+  current: boolean;
+  createdAt: Date;
+  /** Email, or the user id when the user is gone. */
+  createdBy: string;
+}
+
+export interface Deploy {
+  id: DeployId;
+  releaseId: ReleaseId;
+  version: number;
+  status: DeployStatus;
+  weight: number;
+  steps: readonly DeployStep[];
+  error: string | null;
+  createdAt: Date;
+  finishedAt: Date | null;
+}
+
+export interface Releases {
+  listReleases(principal: Principal, app: string, page: PageQuery): Promise<Page<Release>>;
+  listDeploys(principal: Principal, app: string, page: PageQuery): Promise<Page<Deploy>>;
+  /** `release` is an id, `7` or `v7`. Makes a new release of that one's image, processes and variables, and deploys it. */
+  rollBack(principal: Principal, app: string, release: string): Promise<{ release: Release; deploy: Deploy }>;
+}
+
+// -------------------------------------------------------- config and processes
+
+export interface Config {
+  readConfig(principal: Principal, app: string): Promise<Record<string, string>>;
+  /** Null unsets. A change makes a release of the running image, and deploys it. Answers all variables after it. */
+  changeConfig(principal: Principal, app: string, changes: Record<string, string | null>): Promise<Record<string, string>>;
+}
+
+export interface ProcessType {
+  type: string;
+  command: string;
+  quantity: number;
+  instances: readonly InstanceFacts[];
+}
+
+export interface Processes {
+  /** Of the current release; empty before the first. */
+  listProcesses(principal: Principal, app: string): Promise<readonly ProcessType[]>;
+  /** `validation_failed` for a type the release does not have or a quantity past the limit. */
+  scaleProcess(principal: Principal, app: string, type: string, quantity: number): Promise<ProcessType>;
+  /** Accepted, not finished: instances are replaced one by one. `conflict` when nothing was released yet. */
+  restart(principal: Principal, app: string): Promise<{ restartedAt: Date; processes: readonly string[] }>;
+}
+
+export interface Logs {
+  readLogs(principal: Principal, app: string, query: AppLogQuery): Promise<readonly AppLogEntry[]>;
+  followLogs(principal: Principal, app: string, query: AppLogQuery, signal: AbortSignal): Promise<AsyncIterable<AppLogEntry>>;
+}
+
+// --------------------------------------------------------------------- pushes
+
+/** A repository the principal may use, opened by `git-upload-pack` or `git-receive-pack`. */
+export interface OpenedRepository {
+  repositoryId: RepositoryId;
+  appId: AppId;
+  appName: string;
+  /** What a push to it means. */
+  applyPush: ApplyPush;
+}
+
+export interface Pushes {
+  /** `not_found` alike for "no such app" and "not yours"; `forbidden` for a viewer who pushes. */
+  openRepository(principal: Principal, appName: string, access: 'read' | 'write'): Promise<OpenedRepository>;
+}

@@ -1,0 +1,31 @@
+import { Kysely, PostgresDialect } from 'kysely';
+import pg from 'pg';
+import type { Database } from '#shared/database/schema.ts';
+
+/** bigint: byte counts and milliseconds stay below 2^53. */
+const int8 = 20;
+
+export interface PostgresConnection {
+  db: Kysely<Database>;
+  pool: pg.Pool;
+  /** Ends every connection. */
+  close(): Promise<void>;
+}
+
+/**
+ * @param url `postgres://user:password@host:port/database`
+ * @param onIdleError the server went away under an idle connection; the pool replaces it by itself
+ */
+export function connectPostgres(url: string, onIdleError: (error: Error) => void, connections = 10): PostgresConnection {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: connections,
+    types: {
+      getTypeParser: ((oid: number, format: 'text' | 'binary') =>
+        oid === int8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
+    },
+  });
+  pool.on('error', onIdleError);
+  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+  return { db, pool, close: () => db.destroy() };
+}

@@ -1,0 +1,124 @@
+import type { ColumnType, Generated, JSONColumnType, Kysely } from 'kysely';
+import type { AppId, BuildId, DeployId, ObjectId, ReleaseId, RepositoryId, SshKeyId, TenantId, UserId } from '#shared/ids.ts';
+
+/** Written by the database's clock when left out. */
+type CreatedAt = ColumnType<Date, Date | undefined, never>;
+
+/** The connection, or the transaction in which a write must happen. In-memory twins of ports ignore it. */
+export type Db = Kysely<Database>;
+
+export interface Database {
+  tenants: { id: TenantId; name: string; created_at: CreatedAt };
+  memberships: { tenant_id: TenantId; user_id: UserId; role: Role; created_at: CreatedAt };
+  /** Embedded identity. `email_key` is the lower-cased address and unique. */
+  users: { id: UserId; email: string; email_key: string; password_hash: string; created_at: CreatedAt };
+  /** Embedded identity. `private_key` is sealed. Retired keys verify until `retired_at` + the longest token life. */
+  signing_keys: { id: string; public_jwk: JSONColumnType<Record<string, unknown>>; private_key: string; created_at: CreatedAt; retired_at: Date | null };
+  /** Embedded identity. Only the SHA-256 of a token is kept. */
+  refresh_tokens: { token_hash: string; family_id: string; user_id: UserId; created_at: CreatedAt; expires_at: Date; used_at: Date | null; revoked_at: Date | null };
+  /** `key_hash` is the hex SHA-256 of the raw key blob and unique on the platform. */
+  ssh_keys: { id: SshKeyId; user_id: UserId; name: string; public_key: string; fingerprint: string; key_hash: string; created_at: CreatedAt; last_used_at: Date | null };
+
+  apps: {
+    id: AppId;
+    tenant_id: TenantId;
+    name: string;
+    git_url: string | null;
+    branch: string;
+    /** Own id, or the parent's for a preview. */
+    repository_id: RepositoryId;
+    parent_app_id: AppId | null;
+    preview_branch: string | null;
+    current_release_id: ReleaseId | null;
+    created_by: UserId;
+    created_at: CreatedAt;
+    updated_at: ColumnType<Date, Date | undefined, Date>;
+    deleted_at: Date | null;
+  };
+  /** `value` is sealed. */
+  config_vars: { app_id: AppId; name: string; value: string };
+  /** Wanted instances of a process type; a type without a row gets 1 for web and 0 for the others. */
+  formations: { app_id: AppId; type: string; quantity: number };
+  /** How many releases an app ever had: versions are handed out by counting up under this row's lock. */
+  release_counters: { app_id: AppId; last_version: number };
+
+  builds: {
+    id: BuildId;
+    app_id: AppId;
+    status: BuildStatus;
+    cache_state: 'Cold' | 'Warm';
+    pipeline: string;
+    commit: string | null;
+    branch: string | null;
+    /** The ref that moves when the build succeeds, and what it must still be; null when nothing moves. */
+    ref_name: string | null;
+    ref_old_oid: ObjectId | null;
+    image_url: string | null;
+    processes: JSONColumnType<Record<string, string>> | null;
+    release_command: string | null;
+    error: string | null;
+    release_id: ReleaseId | null;
+    /** Fencing token: counted up by each attempt; writes of an older attempt match no row. */
+    attempt: Generated<number>;
+    cancel_requested: Generated<boolean>;
+    created_by: UserId;
+    created_at: CreatedAt;
+    started_at: Date | null;
+    finished_at: Date | null;
+  };
+  /** What the build and its deploy said; `seq` counts up from 1 per build. */
+  build_logs: { build_id: BuildId; seq: number; ts: CreatedAt; line: string };
+  releases: {
+    id: ReleaseId;
+    app_id: AppId;
+    version: number;
+    status: ReleaseStatus;
+    kind: ReleaseKind;
+    commit: string | null;
+    image_url: string;
+    processes: JSONColumnType<Record<string, string>>;
+    release_command: string | null;
+    /** Sealed JSON of the variables at the time: a rollback restores them too. */
+    config: string;
+    build_id: BuildId | null;
+    description: string;
+    created_by: UserId;
+    created_at: CreatedAt;
+  };
+  deploys: {
+    id: DeployId;
+    app_id: AppId;
+    release_id: ReleaseId;
+    status: DeployStatus;
+    weight: Generated<number>;
+    steps: JSONColumnType<DeployStep[]>;
+    error: string | null;
+    attempt: Generated<number>;
+    created_at: CreatedAt;
+    finished_at: Date | null;
+  };
+
+  git_refs: { repository_id: RepositoryId; name: string; oid: ObjectId; updated_at: ColumnType<Date, Date | undefined, Date> };
+  /** `pack_id` is the pack's trailing checksum. */
+  git_packs: { repository_id: RepositoryId; pack_id: string; object_count: number; bytes: number; created_at: CreatedAt };
+
+  /** One row a worker process; see shared/jobs/graphile. */
+  worker_leases: { worker_id: string; heartbeat_at: ColumnType<Date, Date | undefined, Date> };
+  /** A sliding log of hits: one row a limited key, newest hits in milliseconds since the epoch. */
+  rate_limits: { key: string; hits: number[]; updated_at: ColumnType<Date, Date | undefined, Date> };
+  /** First answers of POSTs with an Idempotency-Key. `response` is sealed. */
+  idempotency_keys: { subject: string; key: string; request_hash: string; status: number | null; response: string | null; created_at: CreatedAt };
+}
+
+export type Role = 'owner' | 'admin' | 'developer' | 'viewer';
+export type BuildStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'canceled';
+export type ReleaseKind = 'build' | 'config' | 'addon' | 'rollback';
+export type ReleaseStatus = 'pending' | 'succeeded' | 'failed';
+export type DeployStatus = 'pending' | 'rolling' | 'live' | 'failed' | 'aborted' | 'superseded';
+
+export interface DeployStep {
+  weight: number;
+  /** ISO 8601 UTC. */
+  at: string;
+  detail?: string;
+}

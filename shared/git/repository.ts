@@ -1,0 +1,108 @@
+/**
+ * The storage port of git: refs that move by compare-and-swap, and packs that never change once they are in. Any number
+ * of processes may serve one repository. Drivers: refs in PostgreSQL or memory, packs in a directory (object store next).
+ */
+import type { Db } from '#shared/database/schema.ts';
+import type { ObjectId, RepositoryId } from '#shared/ids.ts';
+
+export interface Ref {
+  /** Full name, 'refs/heads/main'. */
+  name: string;
+  oid: ObjectId;
+}
+
+/** `undefined` stands for "does not exist": no old means create, no new means delete. */
+export interface RefChange {
+  name: string;
+  oldOid: ObjectId | undefined;
+  newOid: ObjectId | undefined;
+}
+
+export interface RefStore {
+  /** Sorted by name in byte order. */
+  listRefs(repositoryId: RepositoryId): Promise<readonly Ref[]>;
+  readRef(repositoryId: RepositoryId, name: string): Promise<ObjectId | undefined>;
+  /**
+   * All or nothing: true when every old value was as stated and all changes are made. Takes part in the caller's
+   * transaction, so the row and whatever depends on it commit together.
+   */
+  compareAndSwap(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<boolean>;
+}
+
+/** A received pack: complete (thin bases appended), indexed, checked, on stable storage, but not yet part of the repository. */
+export interface StagedPack {
+  /** 40 hex digits: the pack's trailing checksum, which names its files. */
+  readonly packId: string;
+  readonly objectCount: number;
+  readonly bytes: number;
+  /** Makes it part of the repository in the caller's transaction. Files are in place before the row is. Again is harmless. */
+  admit(db: Db): Promise<void>;
+  /** Forgets it. Harmless after `admit`. */
+  discard(): Promise<void>;
+}
+
+export interface RefCommand extends RefChange {
+  /** True when `newOid` descends from `oldOid` (or creates). */
+  fastForward: boolean;
+}
+
+export interface PushRequest {
+  commands: readonly RefCommand[];
+  atomic: boolean;
+  pushOptions: readonly string[];
+  /** Undefined when the client had nothing new to send. */
+  pack: StagedPack | undefined;
+}
+
+export type RefResult = { name: string; status: 'ok' } | { name: string; status: 'rejected'; reason: string };
+
+/** What a push means is decided by the caller (shared/core/pushes.ts), once all objects are in and sound. */
+export type ApplyPush = (
+  request: PushRequest,
+  /** A line for the person pushing; arrives there at once as `remote: …`. */
+  tell: (line: string) => void,
+  /** Aborted when the client has gone. Work that must outlive it does not listen. */
+  clientGone: AbortSignal,
+) => Promise<readonly RefResult[]>;
+
+/** One side of a git client's connection: SSH channel or HTTP body. */
+export interface GitStream {
+  input: AsyncIterable<Uint8Array>;
+  /** Resolves when more may be written (back pressure). */
+  write(chunk: Uint8Array): Promise<void>;
+  /** The client's GIT_PROTOCOL, already validated ('version=2'), or ''. */
+  protocol: string;
+  clientGone: AbortSignal;
+}
+
+export interface GitServer {
+  /**
+   * Serves one receive-pack session to its end. Resolves with the exit status to give the client. Protocol faults are
+   * told to the client (`ERR` or `unpack …`) and resolve too; it rejects only on faults of ours.
+   */
+  receivePack(repositoryId: RepositoryId, stream: GitStream, applyPush: ApplyPush): Promise<number>;
+  uploadPack(repositoryId: RepositoryId, stream: GitStream): Promise<number>;
+}
+
+export interface TreeEntry {
+  path: string;
+  kind: 'file' | 'executable' | 'symlink' | 'submodule';
+  oid: ObjectId;
+}
+
+/** Reading what is stored. Every method rejects with `not_found` for an object that is not there. */
+export interface GitReader {
+  /** The whole tree of a commit in path order, directories left out. */
+  readTree(repositoryId: RepositoryId, commit: ObjectId): AsyncIterable<TreeEntry & { read(): Promise<Uint8Array> }>;
+  /** Peels tags and turns a branch, tag, full ref or hex id into a commit. Undefined when there is no such thing. */
+  resolveCommit(repositoryId: RepositoryId, revision: string): Promise<ObjectId | undefined>;
+  isAncestor(repositoryId: RepositoryId, ancestor: ObjectId, descendant: ObjectId): Promise<boolean>;
+}
+
+export interface GitStorage {
+  readonly refs: RefStore;
+  readonly server: GitServer;
+  readonly reader: GitReader;
+  /** Everything of a repository: refs and packs. False when there was nothing. */
+  deleteRepository(repositoryId: RepositoryId): Promise<boolean>;
+}

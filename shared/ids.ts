@@ -1,0 +1,45 @@
+/** Branded identifiers: a plain string cannot be passed where an id is meant, nor one id for another. */
+
+declare const brand: unique symbol;
+type Brand<Name extends string> = string & { readonly [brand]: Name };
+
+/** UUIDv4. */
+export type AppId = Brand<'AppId'>;
+/** 8 characters of [a-z0-9]; with an app id `kvstore-{tenant_id}-{app_id}` is then exactly 53 characters. */
+export type TenantId = Brand<'TenantId'>;
+/** UUIDv4, or the `sub` of an outside identity provider. */
+export type UserId = Brand<'UserId'>;
+/** UUIDv4. */
+export type BuildId = Brand<'BuildId'>;
+/** UUIDv4. */
+export type ReleaseId = Brand<'ReleaseId'>;
+/** UUIDv4. */
+export type DeployId = Brand<'DeployId'>;
+/** UUIDv4. */
+export type SshKeyId = Brand<'SshKeyId'>;
+/** Equal to the id of the app that owns the repository. A preview app uses its parent's. */
+export type RepositoryId = Brand<'RepositoryId'>;
+
+/** 40 lower-case hex digits. */
+export type ObjectId = Brand<'ObjectId'>;
+
+const tenantAlphabet = 'abcdefghijklmnopqrstuvwxyz0123456789';
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+export function newUuid<Id extends Brand<string>>(): Id {
+  return crypto.randomUUID() as string as Id;
+}
+
+export function newTenantId(): TenantId {
+  let id = '';
+  while (id.length < 8) {
+    // 252 is the largest multiple of 36 in a byte: below it every character is equally likely.
+    const byte = crypto.getRandomValues(new Uint8Array(1))[0] ?? 255;
+    if (byte < 252) id += tenantAlphabet.charAt(byte % 36);
+  }
+  return id as TenantId;
+}
+
+export function isUuid(text: string): boolean {
+  return uuidPattern.test(text);
+}

@@ -1,0 +1,36 @@
+/**
+ * Durable work: enqueued in the transaction that makes it necessary, run at least once by some worker process, again
+ * after a crash within seconds. A handler must therefore be idempotent, and fence its writes with a token it claims
+ * from the row it works on. Drivers: graphile-worker on PostgreSQL, memory.
+ */
+import type { Db } from '#shared/database/schema.ts';
+
+export interface JobPayloads {
+  build: { buildId: string };
+  deploy: { deployId: string };
+  'ensure-workload': { appId: string };
+  restart: { appId: string };
+  'purge-app': { appId: string };
+}
+
+export type JobName = keyof JobPayloads;
+
+export interface EnqueueOptions {
+  /** A second job with the same key replaces the first one while that has not started. */
+  key?: string;
+  /** Jobs of one queue run one after the other, in order. */
+  queue?: string;
+  runAt?: Date;
+}
+
+export interface Jobs {
+  enqueue<Name extends JobName>(db: Db, name: Name, payload: JobPayloads[Name], options?: EnqueueOptions): Promise<void>;
+}
+
+/** `signal` aborts when the process is asked to stop: a handler then returns or throws soon, and the job is run again. */
+export type JobHandlers = { [Name in JobName]: (payload: JobPayloads[Name], signal: AbortSignal) => Promise<void> };
+
+export interface JobWorker {
+  /** Resolves when running handlers have ended after their signal aborted. */
+  stop(): Promise<void>;
+}

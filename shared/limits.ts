@@ -1,0 +1,46 @@
+/** Every limit of SPEC.md §8 and of the threat model, in one place. Units are in the names. */
+
+const mebibyte = 1024 * 1024;
+
+export const limits = {
+  http: {
+    bodyBytes: mebibyte,
+    tarballBytes: 256 * mebibyte,
+    authenticatedPerMinute: 600,
+    unauthenticatedPerMinute: 30,
+  },
+  ssh: {
+    loginGraceSeconds: 30,
+    authAttempts: 6,
+    unauthenticatedSoftCap: 10,
+    unauthenticatedDropRatio: 0.3,
+    unauthenticatedHardCap: 100,
+    keepaliveSeconds: 15,
+    keepaliveMisses: 4,
+  },
+  push: {
+    packBytes: 256 * mebibyte,
+    objectBytes: 100 * mebibyte,
+    refs: 5000,
+    seconds: 15 * 60,
+  },
+  build: {
+    seconds: 15 * 60,
+    slugBytes: 500 * mebibyte,
+    cacheBytes: 5 * 1024 * mebibyte,
+    memoryBytes: 2048 * mebibyte,
+    processes: 1024,
+    logBytes: 10 * mebibyte,
+    logLineBytes: 8 * 1024,
+  },
+  app: {
+    memoryBytes: 512 * mebibyte,
+    processes: 256,
+    bootSeconds: 60,
+    stopSeconds: 10,
+    drainSeconds: 30,
+    instancesPerType: 20,
+    configBytes: 64 * 1024,
+    restoreDays: 30,
+  },
+} as const;

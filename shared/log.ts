@@ -1,0 +1,30 @@
+/** Operator's log: one line an event, JSON when not on a terminal. Never handed a secret, a token or a variable's value. */
+export interface Log {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+/** `error` may be any thrown value; its stack goes to the operator's log and nowhere else. */
+export type LogFields = Record<string, unknown>;
+
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** Writes JSON lines through `write`; a field named `error` is unfolded into message and stack. */
+export function createLog(level: LogLevel, write: (line: string) => void, now: () => Date = () => new Date()): Log {
+  const threshold = logLevels.indexOf(level);
+  const emit = (at: LogLevel, message: string, fields: LogFields = {}): void => {
+    if (logLevels.indexOf(at) < threshold) return;
+    const { error, ...rest } = fields;
+    const unfolded = error instanceof Error ? { error: error.message, stack: error.stack } : error === undefined ? {} : { error };
+    write(JSON.stringify({ ts: now().toISOString(), level: at, message, ...rest, ...unfolded }));
+  };
+  return {
+    debug: (message, fields) => emit('debug', message, fields),
+    info: (message, fields) => emit('info', message, fields),
+    warn: (message, fields) => emit('warn', message, fields),
+    error: (message, fields) => emit('error', message, fields),
+  };
+}

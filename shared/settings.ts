@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { logLevels } from '#shared/log.ts';
+
+const port = z.coerce.number().int().min(1).max(65535);
+const seconds = z.coerce.number().min(0).max(86_400);
+const httpUrl = z.url({ protocol: /^https?$/ });
+
+const schema = z.object({
+  PAAS_DATA_DIR: z.string().min(1).default('./.paas'),
+  PAAS_HOST: z.string().min(1).default('0.0.0.0'),
+  PAAS_HTTP_PORT: port.default(8080),
+  PAAS_HTTPS_PORT: port.default(8443),
+  PAAS_SSH_PORT: port.default(2222),
+  PAAS_BASE_URL: httpUrl.optional(),
+  PAAS_APPS_DOMAIN: z
+    .string()
+    .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, 'must be a lower-case domain name without port, as apps.example.com')
+    .default('apps.localhost'),
+  PAAS_DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  PAAS_PLATFORM: z.enum(['local', 'kubernetes']).default('local'),
+  PAAS_SECRET_KEY: z
+    .string()
+    .regex(/^[A-Za-z0-9+/]{43}=$/, 'must be 32 bytes in base64, as `openssl rand -base64 32` prints')
+    .optional(),
+  PAAS_WEBHOOK_SECRET: z.string().min(16, 'must be at least 16 characters').optional(),
+  PAAS_SIGNUP: z.enum(['open', 'closed']).default('open'),
+  PAAS_CANARY_STEP_SECONDS: seconds.default(10),
+  PAAS_LOG_LEVEL: z.enum(logLevels).default('info'),
+});
+
+/** Everything an operator can set. Paths are as given; the main makes them absolute. */
+export interface Settings {
+  dataDir: string;
+  /** Address that HTTP, HTTPS and SSH listen on. */
+  host: string;
+  httpPort: number;
+  httpsPort: number;
+  sshPort: number;
+  /** Without trailing slash. */
+  baseUrl: string;
+  appsDomain: string;
+  /** Undefined: the embedded PostgreSQL. */
+  databaseUrl: string | undefined;
+  platform: 'local' | 'kubernetes';
+  /** 32 bytes in base64; undefined: kept in a file of the data directory. */
+  secretKey: string | undefined;
+  webhookSecret: string | undefined;
+  signup: 'open' | 'closed';
+  canaryStepSeconds: number;
+  logLevel: (typeof logLevels)[number];
+}
+
+/** A setting that cannot be used; the message is one line that names it and says what it must be. */
+export class SettingsError extends Error {}
+
+/**
+ * @param env the process environment; an empty value counts as unset
+ * @throws SettingsError naming the first bad setting, or a `PAAS_` name that does not exist
+ */
+export function parseSettings(env: Readonly<Record<string, string | undefined>>): Settings {
+  const given = Object.fromEntries(Object.entries(env).filter(([name, value]) => name.startsWith('PAAS_') && value !== ''));
+  const unknown = Object.keys(given).find((name) => !(name in schema.shape));
+  if (unknown !== undefined) {
+    throw new SettingsError(`${unknown} is not a setting. There are: ${Object.keys(schema.shape).join(', ')}.`);
+  }
+  const parsed = schema.safeParse(given);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw new SettingsError(`${issue?.path.join('.') ?? 'A setting'}: ${issue?.message ?? 'is not valid'}.`);
+  }
+  const values = parsed.data;
+  return {
+    dataDir: values.PAAS_DATA_DIR,
+    host: values.PAAS_HOST,
+    httpPort: values.PAAS_HTTP_PORT,
+    httpsPort: values.PAAS_HTTPS_PORT,
+    sshPort: values.PAAS_SSH_PORT,
+    baseUrl: (values.PAAS_BASE_URL ?? `http://localhost:${values.PAAS_HTTP_PORT}`).replace(/\/+$/, ''),
+    appsDomain: values.PAAS_APPS_DOMAIN,
+    databaseUrl: values.PAAS_DATABASE_URL,
+    platform: values.PAAS_PLATFORM,
+    secretKey: values.PAAS_SECRET_KEY,
+    webhookSecret: values.PAAS_WEBHOOK_SECRET,
+    signup: values.PAAS_SIGNUP,
+    canaryStepSeconds: values.PAAS_CANARY_STEP_SECONDS,
+    logLevel: values.PAAS_LOG_LEVEL,
+  };
+}
