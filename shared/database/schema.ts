@@ -50,9 +50,8 @@ export interface Database {
     pipeline: string;
     commit: string | null;
     branch: string | null;
-    /** The ref that moves when the build succeeds, and what it must still be; null when nothing moves. */
-    ref_name: string | null;
-    ref_old_oid: ObjectId | null;
+    /** The refs that move when the build succeeds, all or none; null when nothing moves. */
+    ref_changes: JSONColumnType<RefMove[]> | null;
     image_url: string | null;
     processes: JSONColumnType<Record<string, string>> | null;
     release_command: string | null;
@@ -115,6 +114,13 @@ export type BuildStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cance
 export type ReleaseKind = 'build' | 'config' | 'addon' | 'rollback';
 export type ReleaseStatus = 'pending' | 'succeeded' | 'failed';
 export type DeployStatus = 'pending' | 'rolling' | 'live' | 'failed' | 'aborted' | 'superseded';
+
+/** `null` stands for "does not exist". */
+export interface RefMove {
+  name: string;
+  from: ObjectId | null;
+  to: ObjectId | null;
+}
 
 export interface DeployStep {
   weight: number;
