@@ -1,0 +1,92 @@
+import type { AppId } from '#shared/ids.ts';
+import { checkRoute, refuseTakenHosts } from '#shared/platform/check-route.ts';
+import type { AppRoute, Backend, BackendInstance, ReleaseTraffic, Router } from '#shared/platform/routing.ts';
+import { createWeightedRotation, type WeightedRotation } from '#shared/platform/weighted-rotation.ts';
+
+/** A router that serves nothing: tests send it requests by hand. */
+export interface MemoryRouter extends Router {
+  /** A visitor's request: chosen by weight and in turn, as the gateway does. Undefined where the gateway would answer itself. */
+  beginRequest(host: string): MemoryRequest | undefined;
+}
+
+export interface MemoryRequest {
+  readonly appId: AppId;
+  readonly releaseVersion: number;
+  readonly instance: BackendInstance;
+  /** The answer's last byte. `status` 200 and no time when not given; again is harmless. */
+  end(outcome?: { status?: number; milliseconds?: number }): void;
+}
+
+interface Entry {
+  readonly route: AppRoute;
+  readonly rotation: WeightedRotation<Backend>;
+  readonly traffic: ReadonlyMap<number, Mutable<ReleaseTraffic>>;
+}
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+export function createMemoryRouter(): MemoryRouter {
+  const entries = new Map<AppId, Entry>();
+  const inFlight = new Map<string, number>();
+  let turn = 0;
+
+  const ownerOf = (host: string): AppRoute | undefined =>
+    entries
+      .values()
+      .map((entry) => entry.route)
+      .find((route) => route.hosts.includes(host));
+
+  return {
+    async applyRoute(route) {
+      checkRoute(route);
+      refuseTakenHosts(route, ownerOf);
+      const before = entries.get(route.appId)?.traffic;
+      const traffic = new Map(
+        route.backends.map(({ releaseVersion }) => [
+          releaseVersion,
+          before?.get(releaseVersion) ?? { releaseVersion, requests: 0, errors: 0, totalMilliseconds: 0 },
+        ]),
+      );
+      entries.set(route.appId, { route: structuredClone(route), rotation: createWeightedRotation(route.backends), traffic });
+    },
+    async deleteRoute(appId) {
+      return entries.delete(appId);
+    },
+    async readRoute(appId) {
+      return structuredClone(entries.get(appId)?.route);
+    },
+    async listRoutes() {
+      return [...entries.values()].map((entry) => structuredClone(entry.route));
+    },
+    async readTraffic(appId) {
+      return [...(entries.get(appId)?.traffic.values() ?? [])].map((counts) => ({ ...counts }));
+    },
+    async readInFlight(instanceKey) {
+      return inFlight.get(instanceKey) ?? 0;
+    },
+    beginRequest(host) {
+      const owner = ownerOf(host);
+      const entry = owner === undefined ? undefined : entries.get(owner.appId);
+      const backend = entry?.rotation.next();
+      const instance = backend?.instances[turn++ % backend.instances.length];
+      if (entry === undefined || backend === undefined || instance === undefined) return undefined;
+      inFlight.set(instance.key, (inFlight.get(instance.key) ?? 0) + 1);
+      let ended = false;
+      return {
+        appId: entry.route.appId,
+        releaseVersion: backend.releaseVersion,
+        instance,
+        end({ status = 200, milliseconds = 0 } = {}) {
+          if (ended) return;
+          ended = true;
+          inFlight.set(instance.key, (inFlight.get(instance.key) ?? 1) - 1);
+          const counts = entry.traffic.get(backend.releaseVersion);
+          if (counts === undefined) return;
+          counts.requests += 1;
+          counts.errors += status >= 500 ? 1 : 0;
+          counts.totalMilliseconds += milliseconds;
+        },
+      };
+    },
+  };
+}
