@@ -6,9 +6,9 @@
 import type { Page, PageQuery } from '#shared/core/page.ts';
 import type { Principal, Tenant } from '#shared/core/principals.ts';
 import type { BuildStatus, DeployStatus, DeployStep, ReleaseKind, ReleaseStatus } from '#shared/database/schema.ts';
-import type { ApplyPush } from '#shared/git/repository.ts';
+import type { ApplyPush, GitRepository } from '#shared/git/repository.ts';
 import type { TokenSet } from '#shared/identity/identity.ts';
-import type { AppId, BuildId, DeployId, ReleaseId, RepositoryId, SshKeyId, TenantId, UserId } from '#shared/ids.ts';
+import type { AppId, BuildId, DeployId, ReleaseId, SshKeyId, TenantId, UserId } from '#shared/ids.ts';
 import type { AppLogEntry, AppLogQuery, CacheState, InstanceFacts } from '#shared/platform/platform.ts';
 
 export interface Services {
@@ -210,8 +210,7 @@ export interface Logs {
 // --------------------------------------------------------------------- pushes
 
 /** A repository the principal may use, opened by `git-upload-pack` or `git-receive-pack`. */
-export interface OpenedRepository {
-  repositoryId: RepositoryId;
+export interface OpenedRepository extends GitRepository {
   appId: AppId;
   appName: string;
   /** What a push to it means. */

@@ -75,13 +75,20 @@ export interface GitStream {
   clientGone: AbortSignal;
 }
 
+/** A repository as its clients see it. */
+export interface GitRepository {
+  repositoryId: RepositoryId;
+  /** The branch that HEAD names, whether it exists yet or not: 'refs/heads/main'. */
+  headRef: string;
+}
+
 export interface GitServer {
   /**
    * Serves one receive-pack session to its end. Resolves with the exit status to give the client. Protocol faults are
    * told to the client (`ERR` or `unpack …`) and resolve too; it rejects only on faults of ours.
    */
-  receivePack(repositoryId: RepositoryId, stream: GitStream, applyPush: ApplyPush): Promise<number>;
-  uploadPack(repositoryId: RepositoryId, stream: GitStream): Promise<number>;
+  receivePack(repository: GitRepository, stream: GitStream, applyPush: ApplyPush): Promise<number>;
+  uploadPack(repository: GitRepository, stream: GitStream): Promise<number>;
 }
 
 export interface TreeEntry {
@@ -105,4 +112,11 @@ export interface GitStorage {
   readonly reader: GitReader;
   /** Everything of a repository: refs and packs. False when there was nothing. */
   deleteRepository(repositoryId: RepositoryId): Promise<boolean>;
+  /**
+   * Removes what pushes that a crash cut short have left in quarantine. With 0 (nobody else uses the directory) all of it.
+   * Resolves with how many there were.
+   */
+  sweep(olderThanSeconds: number): Promise<number>;
+  /** Ends the worker threads. Whatever is still running is rejected. */
+  close(): Promise<void>;
 }
