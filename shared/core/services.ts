@@ -213,6 +213,8 @@ export interface Logs {
 export interface OpenedRepository extends GitRepository {
   appId: AppId;
   appName: string;
+  /** What HEAD points to: the branch that is deployed, as 'refs/heads/main'. */
+  headRef: string;
   /** What a push to it means. */
   applyPush: ApplyPush;
 }

@@ -27,5 +27,13 @@ export function connectPostgres(url: string, onIdleError: (error: Error) => void
   });
   pool.on('error', onIdleError);
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
-  return { db, pool, close: () => db.destroy() };
+  return {
+    db,
+    pool,
+    close: async () => {
+      await db.destroy();
+      // Kysely ends a pool only if it ever ran a query on it.
+      if (!pool.ending) await pool.end();
+    },
+  };
 }

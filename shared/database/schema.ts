@@ -9,7 +9,8 @@ export type Db = Kysely<Database>;
 
 export interface Database {
   tenants: { id: TenantId; name: string; created_at: CreatedAt };
-  memberships: { tenant_id: TenantId; user_id: UserId; role: Role; created_at: CreatedAt };
+  /** `email` is as the identity provider last told it: shown to others of the tenant. */
+  memberships: { tenant_id: TenantId; user_id: UserId; email: string; role: Role; created_at: CreatedAt };
   /** Embedded identity. `email_key` is the lower-cased address and unique. */
   users: { id: UserId; email: string; email_key: string; password_hash: string; created_at: CreatedAt };
   /** Embedded identity. `private_key` is sealed. Retired keys verify until `retired_at` + the longest token life. */

@@ -13,6 +13,7 @@ const statements = [
   `create table memberships (
     tenant_id text not null references tenants on delete cascade,
     user_id text not null,
+    email text not null,
     role text not null check (role in ('owner', 'admin', 'developer', 'viewer')),
     created_at timestamptz(3) not null default now(),
     primary key (user_id, tenant_id))`,

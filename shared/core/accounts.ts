@@ -1,0 +1,66 @@
+import type { Context } from '#shared/core/context.ts';
+import type { Principal, Tenant } from '#shared/core/principals.ts';
+import type { Accounts } from '#shared/core/services.ts';
+import type { Db } from '#shared/database/schema.ts';
+import { AppError } from '#shared/errors.ts';
+import type { IdentityUser } from '#shared/identity/identity.ts';
+import { newTenantId, type UserId } from '#shared/ids.ts';
+
+export function createAccounts(context: Context): Accounts {
+  const { db, identity } = context;
+  return {
+    async signUp({ email, password, tenantName }) {
+      await checkSignUpIsOpen(context);
+      const user = await identity.createUser(email, password);
+      const tenant = await createTenant(db, user, tenantName ?? defaultTenantName(user.email));
+      return { user, tenant, tokens: await identity.issueTokens(user) };
+    },
+
+    async resolvePrincipal({ id, email }) {
+      const member = await readMember(db, id);
+      if (member !== undefined) return member;
+      // A first visit from an outside issuer, or a sign-up that was cut off between the user and the tenant.
+      const tenant = await createTenant(db, { id, email }, defaultTenantName(email));
+      return { userId: id, email, tenantId: tenant.id, role: 'owner' };
+    },
+
+    async readTenant(principal: Principal) {
+      return db.selectFrom('tenants').select(['id', 'name']).where('id', '=', principal.tenantId).executeTakeFirstOrThrow();
+    },
+  };
+}
+
+/** Without a sandbox code runs with the operator's rights: then only the first user, who is the operator, may sign up. */
+async function checkSignUpIsOpen({ db, settings, platform }: Context): Promise<void> {
+  if (settings.signup === 'closed') throw new AppError('forbidden', 'Sign-up is closed on this platform. Ask its operator.');
+  if (platform.capabilities.sandbox) return;
+  const operator = await db.selectFrom('tenants').select('id').limit(1).executeTakeFirst();
+  if (operator === undefined) return;
+  throw new AppError('forbidden', 'Sign-up is closed: this platform has no sandbox to keep tenants apart. Ask its operator.');
+}
+
+/** The tenant a user acts for, or undefined for somebody who has none yet. */
+export async function readMember(db: Db, userId: UserId): Promise<Principal | undefined> {
+  const row = await db
+    .selectFrom('memberships')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .orderBy('created_at')
+    .orderBy('tenant_id')
+    .limit(1)
+    .executeTakeFirst();
+  return row && { userId: row.user_id, email: row.email, tenantId: row.tenant_id, role: row.role };
+}
+
+async function createTenant(db: Db, user: IdentityUser, name: string): Promise<Tenant> {
+  return db.transaction().execute(async (trx) => {
+    const tenant = { id: newTenantId(), name };
+    await trx.insertInto('tenants').values(tenant).execute();
+    await trx.insertInto('memberships').values({ tenant_id: tenant.id, user_id: user.id, email: user.email, role: 'owner' }).execute();
+    return tenant;
+  });
+}
+
+function defaultTenantName(email: string): string {
+  return email.split('@')[0] ?? email;
+}

@@ -1,0 +1,172 @@
+import { requireApp, requireAppToChange, requireRole } from '#shared/core/authorization.ts';
+import type { Context } from '#shared/core/context.ts';
+import { checkBranchName } from '#shared/core/branch-name.ts';
+import { generateAppName } from '#shared/core/generated-names.ts';
+import { decodeCursor, toPage } from '#shared/core/page.ts';
+import type { Principal } from '#shared/core/principals.ts';
+import type { App, Apps } from '#shared/core/services.ts';
+import { type AppRow, findApp, listApps, readAppById } from '#shared/database/apps.ts';
+import { isUniqueViolation } from '#shared/database/violations.ts';
+import { AppError, notFound } from '#shared/errors.ts';
+import { type AppId, newUuid, type RepositoryId } from '#shared/ids.ts';
+import { limits } from '#shared/limits.ts';
+import { checkAppName } from '#shared/names.ts';
+
+const dayMilliseconds = 24 * 60 * 60 * 1000;
+
+export function createApps(context: Context): Apps {
+  const { db, clock } = context;
+  const present = (row: AppRow): App => toApp(context, row);
+  const reread = async (appId: AppId): Promise<App> => {
+    const row = await readAppById(db, appId);
+    if (row === undefined) throw notFound('app');
+    return present(row);
+  };
+
+  return {
+    async createApp(principal, { name = generateAppName(), gitUrl, branch = 'main' }) {
+      requireRole(principal, 'developer');
+      checkAppName(name);
+      checkBranchName(branch);
+      const id = newUuid<AppId>();
+      const now = clock.now();
+      try {
+        await db
+          .insertInto('apps')
+          .values({
+            id,
+            tenant_id: principal.tenantId,
+            name,
+            git_url: gitUrl === undefined ? context.addresses.pushUrl(name) : gitUrl,
+            branch,
+            repository_id: id as string as RepositoryId,
+            parent_app_id: null,
+            preview_branch: null,
+            current_release_id: null,
+            created_by: principal.userId,
+            created_at: now,
+            updated_at: now,
+            deleted_at: null,
+          })
+          .execute();
+      } catch (error) {
+        if (!isUniqueViolation(error)) throw error;
+        throw new AppError('conflict', `The name ${name} is taken. Choose another.`, {
+          cause: error,
+          details: [{ path: 'name', message: 'is taken' }],
+        });
+      }
+      return reread(id);
+    },
+
+    async listApps(principal, { limit, cursor, deleted }) {
+      const rows = await listApps(db, {
+        tenantId: principal.tenantId,
+        deletedSince: deleted === true ? restorableSince(clock.now()) : undefined,
+        before: cursor === undefined ? undefined : decodeCursor(cursor),
+        limit: limit + 1,
+      });
+      return toPage(rows, limit, (row) => ({ createdAt: row.created_at, id: row.id }), present);
+    },
+
+    async readApp(principal, app) {
+      return present(await requireAppEvenDeleted(context, principal, app));
+    },
+
+    async deleteApp(principal, app) {
+      const row = await requireApp(db, principal, app);
+      requireRole(principal, 'admin');
+      await db.transaction().execute(async (trx) => {
+        const now = clock.now();
+        const gone = await trx
+          .updateTable('apps')
+          .set({ deleted_at: now, updated_at: now })
+          .where((where) => where.or([where('id', '=', row.id), where('parent_app_id', '=', row.id)]))
+          .where('deleted_at', 'is', null)
+          .returning('id')
+          .execute();
+        for (const { id } of gone) {
+          await trx
+            .updateTable('builds')
+            .set({ cancel_requested: true })
+            .where('app_id', '=', id)
+            .where('status', 'in', ['queued', 'running'])
+            .execute();
+          await context.jobs.enqueue(trx, 'ensure-workload', { appId: id }, { queue: `deploy:${id}`, key: `ensure:${id}` });
+          await context.jobs.enqueue(trx, 'purge-app', { appId: id }, { runAt: restorableUntil(now), key: `purge:${id}` });
+        }
+      });
+      return reread(row.id);
+    },
+
+    async restoreApp(principal, app) {
+      const row = await requireAppEvenDeleted(context, principal, app);
+      requireRole(principal, 'admin');
+      if (row.deleted_at === null) throw new AppError('conflict', `${row.name} is not deleted.`);
+      const deletedAt = row.deleted_at;
+      await db.transaction().execute(async (trx) => {
+        // Its previews went with it in the same moment, and come back with it.
+        const back = await trx
+          .updateTable('apps')
+          .set({ deleted_at: null, updated_at: clock.now() })
+          .where((where) => where.or([where('id', '=', row.id), where('parent_app_id', '=', row.id)]))
+          .where('deleted_at', '=', deletedAt)
+          .returning('id')
+          .execute();
+        for (const { id } of back) {
+          await context.jobs.enqueue(trx, 'ensure-workload', { appId: id }, { queue: `deploy:${id}`, key: `ensure:${id}` });
+        }
+      });
+      return reread(row.id);
+    },
+
+    async setGitSource(principal, app, { url, branch }) {
+      const row = await requireAppToChange(db, principal, app);
+      if (branch !== undefined) checkBranchName(branch);
+      await db
+        .updateTable('apps')
+        .set({ git_url: url, ...(branch === undefined ? {} : { branch }), updated_at: clock.now() })
+        .where('id', '=', row.id)
+        .execute();
+      return reread(row.id);
+    },
+  };
+}
+
+async function requireAppEvenDeleted({ db, clock }: Context, principal: Principal, app: string): Promise<AppRow> {
+  const row = await findApp(db, app);
+  const purged = row?.deleted_at !== null && row?.deleted_at !== undefined && row.deleted_at <= restorableSince(clock.now());
+  if (row === undefined || row.tenant_id !== principal.tenantId || purged) throw notFound('app');
+  return row;
+}
+
+export function restorableUntil(deletedAt: Date): Date {
+  return new Date(deletedAt.getTime() + limits.app.restoreDays * dayMilliseconds);
+}
+
+function restorableSince(now: Date): Date {
+  return new Date(now.getTime() - limits.app.restoreDays * dayMilliseconds);
+}
+
+function toApp({ addresses }: Context, row: AppRow): App {
+  return {
+    id: row.id,
+    name: row.name,
+    tenantId: row.tenant_id,
+    gitUrl: row.git_url,
+    pushUrl: addresses.pushUrl(row.name),
+    branch: row.branch,
+    subdomain: addresses.subdomain(row.name),
+    webUrl: addresses.webUrl(row.name),
+    status: row.deleted_at === null ? 'active' : 'deleted',
+    currentRelease:
+      row.current_release_id === null || row.current_version === null
+        ? null
+        : { id: row.current_release_id, version: row.current_version },
+    preview: row.parent_app_id === null ? null : { parentAppId: row.parent_app_id, branch: row.preview_branch ?? row.branch },
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    deletedAt: row.deleted_at,
+    restorableUntil: row.deleted_at === null ? null : restorableUntil(row.deleted_at),
+  };
+}

@@ -1,0 +1,27 @@
+import type { Principal } from '#shared/core/principals.ts';
+import { findApp } from '#shared/database/apps.ts';
+import type { AppRow } from '#shared/database/apps.ts';
+import type { Db, Role } from '#shared/database/schema.ts';
+import { AppError, notFound } from '#shared/errors.ts';
+
+const ranks: Record<Role, number> = { viewer: 0, developer: 1, admin: 2, owner: 3 };
+
+/** Throws `forbidden` below `role`. Looking is allowed to every role. */
+export function requireRole(principal: Principal, role: Role): void {
+  if (ranks[principal.role] >= ranks[role]) return;
+  throw new AppError('forbidden', `Your role in this team is ${principal.role}; this needs ${role}. Ask an owner of the team.`);
+}
+
+/** An active app of the principal's tenant. What belongs to others, is deleted or never was is the same `not_found`. */
+export async function requireApp(db: Db, principal: Principal, app: string): Promise<AppRow> {
+  const row = await findApp(db, app);
+  if (row === undefined || row.tenant_id !== principal.tenantId || row.deleted_at !== null) throw notFound('app');
+  return row;
+}
+
+/** Like `requireApp`, for what changes the app: developers and above. */
+export async function requireAppToChange(db: Db, principal: Principal, app: string): Promise<AppRow> {
+  const row = await requireApp(db, principal, app);
+  requireRole(principal, 'developer');
+  return row;
+}

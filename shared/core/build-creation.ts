@@ -1,0 +1,68 @@
+import { buildLogKey } from '#shared/core/build-log.ts';
+import type { Context } from '#shared/core/context.ts';
+import type { AppRow } from '#shared/database/apps.ts';
+import type { BuildRow } from '#shared/database/builds.ts';
+import type { Db, RefMove } from '#shared/database/schema.ts';
+import { AppError } from '#shared/errors.ts';
+import { type BuildId, newUuid, type ObjectId, type UserId } from '#shared/ids.ts';
+
+export interface NewBuild {
+  commit: ObjectId;
+  branch: string | null;
+  /** Refs that move with the build's success. */
+  refChanges: readonly RefMove[] | null;
+  createdBy: UserId;
+}
+
+export const supersededMessage = 'Superseded by a newer push.';
+
+/**
+ * Decides Cold or Warm, and adds the build's row and job, in the caller's transaction (which must hold the app's lock).
+ * Builds of one app run one after the other; of those that wait only the newest is kept.
+ */
+export async function createBuild(context: Context, trx: Db, app: AppRow, build: NewBuild): Promise<BuildRow> {
+  const { clock, platform, jobs, wakeups } = context;
+  if (!platform.capabilities.sandbox) await requireOperator(trx, app);
+  const { existed } = await platform.caches.ensureCache(app.id);
+  const now = clock.now();
+  const superseded = await trx
+    .updateTable('builds')
+    .set({ status: 'canceled', error: supersededMessage, finished_at: now })
+    .where('app_id', '=', app.id)
+    .where('status', '=', 'queued')
+    .returning('id')
+    .execute();
+  const row = await trx
+    .insertInto('builds')
+    .values({
+      id: newUuid<BuildId>(),
+      app_id: app.id,
+      status: 'queued',
+      cache_state: existed ? 'Warm' : 'Cold',
+      pipeline: platform.capabilities.pipeline,
+      commit: build.commit,
+      branch: build.branch,
+      ref_changes: build.refChanges === null ? null : JSON.stringify(build.refChanges),
+      image_url: null,
+      processes: null,
+      release_command: null,
+      error: null,
+      release_id: null,
+      created_by: build.createdBy,
+      created_at: now,
+      started_at: null,
+      finished_at: null,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await jobs.enqueue(trx, 'build', { buildId: row.id }, { queue: `build:${app.id}` });
+  for (const { id } of superseded) wakeups.wake(buildLogKey(id));
+  return row;
+}
+
+/** Code that cannot be confined runs with the operator's rights: only the operator's own, who signed up first. */
+async function requireOperator(trx: Db, app: AppRow): Promise<void> {
+  const operator = await trx.selectFrom('tenants').select('id').orderBy('created_at').limit(1).executeTakeFirst();
+  if (operator?.id === app.tenant_id) return;
+  throw new AppError('forbidden', 'This platform has no sandbox, so it builds for its operator only.');
+}

@@ -1,0 +1,146 @@
+import { lockApp, readAppById } from '#shared/database/apps.ts';
+import type { AppRow } from '#shared/database/apps.ts';
+import { type BuildRow, claimBuild, endBuild, readBuildById } from '#shared/database/builds.ts';
+import { buildLogKey, type BuildLogWriter, createBuildLogWriter } from '#shared/core/build-log.ts';
+import { gitSource } from '#shared/core/build-source.ts';
+import type { Context } from '#shared/core/context.ts';
+import { createRedactor } from '#shared/core/redaction.ts';
+import { createRelease } from '#shared/core/release-creation.ts';
+import { canMoveRefs, moveRefs } from '#shared/core/ref-moves.ts';
+import { readVariables } from '#shared/core/variables.ts';
+import type { BuildId, ObjectId } from '#shared/ids.ts';
+import { limits } from '#shared/limits.ts';
+import type { BuildOutcome } from '#shared/platform/platform.ts';
+
+const cancelPollMilliseconds = 500;
+
+export const movedMessage = 'The branch moved while this push waited. Run `git pull` (fetch first), then push again.';
+
+/** Thrown inside a build that somebody wants ended. */
+class Canceled extends Error {}
+
+/**
+ * Runs one build to its end. Again after a crash: the attempt before is fenced off and the build starts over.
+ * Its success, the refs it moves, the release and the deploy's job commit together.
+ */
+export async function runBuildJob(context: Context, buildId: BuildId, stopping: AbortSignal): Promise<void> {
+  const { db, clock } = context;
+  const build = await claimBuild(db, buildId, clock.now());
+  if (build === undefined) return;
+  const app = await readAppById(db, build.app_id);
+  if (app === undefined) return;
+  const variables = await readVariables(context, db, app.id);
+  const log = createBuildLogWriter(context, buildId, createRedactor(variables));
+  const cancel = new AbortController();
+  const watch = watchForCancel(context, buildId, cancel, stopping);
+  try {
+    const signal = AbortSignal.any([stopping, cancel.signal]);
+    const end = await buildAndRelease(context, app, build, variables, log, signal);
+    await log.flush();
+    await end();
+  } catch (error) {
+    if (stopping.aborted) throw error;
+    const canceled = cancel.signal.aborted;
+    if (!canceled) context.log.error('A build broke on our side.', { buildId, error });
+    const cause = canceled ? 'Canceled.' : 'The platform failed, not your app. Push again; if it stays, tell the operator the build id.';
+    log.line(` !     ${cause}`);
+    await log.flush();
+    await endBuild(db, build, { status: canceled ? 'canceled' : 'failed', error: cause }, clock.now());
+  } finally {
+    watch.stop();
+    context.wakeups.wake(buildLogKey(buildId));
+  }
+}
+
+/** Answers how the build is to be recorded, so that all its lines are stored before anybody sees that it is over. */
+async function buildAndRelease(
+  context: Context,
+  app: AppRow,
+  build: BuildRow,
+  variables: Readonly<Record<string, string>>,
+  log: BuildLogWriter,
+  signal: AbortSignal,
+): Promise<() => Promise<void>> {
+  const { db, clock, platform, git } = context;
+  const fail = (cause: string) => async (): Promise<void> => {
+    await endBuild(db, build, { status: 'failed', error: cause }, clock.now());
+  };
+  if (build.commit === null) return fail('There is nothing to build.');
+  if (!(await canMoveRefs(context, app.repository_id, build.ref_changes))) {
+    log.line(` !     ${movedMessage}`);
+    return fail(movedMessage);
+  }
+  if (build.attempt > 1) log.line('-----> Starting over: the platform was restarted during this build');
+  const outcome = await platform.builds.runBuild(
+    {
+      buildId: build.id,
+      appId: app.id,
+      appName: app.name,
+      tenantId: app.tenant_id,
+      openSource: gitSource(git.reader, app.repository_id, build.commit as ObjectId, (line) => log.line(line)),
+      env: variables,
+      cacheState: build.cache_state,
+      commit: build.commit,
+      timeoutSeconds: limits.build.seconds,
+    },
+    (line) => log.line(line),
+    signal,
+  );
+  if (outcome.status === 'succeeded') return () => recordSuccess(context, build, outcome, log);
+  log.line(` !     ${outcome.cause}`);
+  return fail(outcome.cause);
+}
+
+async function recordSuccess(context: Context, build: BuildRow, outcome: BuildOutcome & { status: 'succeeded' }, log: BuildLogWriter): Promise<void> {
+  const { db, clock } = context;
+  const moved = await db.transaction().execute(async (trx) => {
+    const app = await lockApp(trx, build.app_id);
+    const current = await readBuildById(trx, build.id);
+    // Another attempt has taken over, the build was ended, or the app went away meanwhile.
+    if (app === undefined || current?.attempt !== build.attempt || current.status !== 'running') return true;
+    if (!(await moveRefs(context, trx, app.repository_id, build.ref_changes))) return false;
+    const { releaseId } = await createRelease(context, trx, app, {
+      kind: 'build',
+      image: {
+        image_url: outcome.imageUrl,
+        processes: outcome.processes as Record<string, string>,
+        release_command: outcome.releaseCommand ?? null,
+        commit: build.commit,
+      },
+      description: `Deploy ${build.commit?.slice(0, 8) ?? 'tarball'}`,
+      createdBy: build.created_by,
+      buildId: build.id,
+    });
+    const end = {
+      status: 'succeeded' as const,
+      image_url: outcome.imageUrl,
+      processes: JSON.stringify(outcome.processes),
+      release_command: outcome.releaseCommand ?? null,
+      release_id: releaseId,
+    };
+    return endBuild(trx, build, end, clock.now());
+  });
+  if (moved) return;
+  log.line(` !     ${movedMessage}`);
+  await log.flush();
+  await endBuild(db, build, { status: 'failed', error: movedMessage }, clock.now());
+}
+
+/** The wish to cancel is a column, since it may come from another process. */
+function watchForCancel(context: Context, buildId: BuildId, cancel: AbortController, stopping: AbortSignal): { stop(): void } {
+  const done = new AbortController();
+  const signal = AbortSignal.any([done.signal, stopping]);
+  void (async () => {
+    while (!signal.aborted) {
+      const build = await readBuildById(context.db, buildId).catch(() => undefined);
+      if (build?.cancel_requested === true) cancel.abort(new Canceled('Canceled.'));
+      if (cancel.signal.aborted) return;
+      await context.wakeups.wait(cancelKey(buildId), cancelPollMilliseconds, signal);
+    }
+  })();
+  return { stop: () => done.abort() };
+}
+
+export function cancelKey(buildId: BuildId): string {
+  return `cancel:${buildId}`;
+}

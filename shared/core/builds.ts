@@ -1,0 +1,112 @@
+import { requireApp, requireAppToChange } from '#shared/core/authorization.ts';
+import { checkBranchName } from '#shared/core/branch-name.ts';
+import { createBuild } from '#shared/core/build-creation.ts';
+import { cancelKey } from '#shared/core/build-job.ts';
+import { buildLogKey, followBuildLog, isBuildOver, readBuildLog } from '#shared/core/build-log.ts';
+import type { Context } from '#shared/core/context.ts';
+import { decodeCursor, toPage } from '#shared/core/page.ts';
+import type { Build, Builds } from '#shared/core/services.ts';
+import { lockApp } from '#shared/database/apps.ts';
+import { type BuildRow, listBuilds, readBuildById } from '#shared/database/builds.ts';
+import type { Db } from '#shared/database/schema.ts';
+import { AppError, notFound } from '#shared/errors.ts';
+import { type AppId, type BuildId, isUuid } from '#shared/ids.ts';
+
+const logPageLines = 1000;
+const commitPattern = /^[0-9a-f]{40}$/;
+
+export function createBuilds(context: Context): Builds {
+  const { db, git } = context;
+  return {
+    async startBuild(principal, app, { branch, commit }) {
+      const row = await requireAppToChange(db, principal, app);
+      if (commit !== undefined && !commitPattern.test(commit)) {
+        throw new AppError('validation_failed', 'A commit is 40 hex digits, as `git rev-parse HEAD` prints.', {
+          details: [{ path: 'commit', message: 'must be 40 hex digits' }],
+        });
+      }
+      if (branch !== undefined) checkBranchName(branch);
+      const revision = commit ?? `refs/heads/${branch ?? row.branch}`;
+      const resolved = await git.reader.resolveCommit(row.repository_id, revision);
+      if (resolved === undefined) {
+        const what = commit === undefined ? `the branch ${branch ?? row.branch}` : `the commit ${commit}`;
+        throw new AppError('conflict', `The app's repository does not have ${what}. Push it first: git push paas ${branch ?? row.branch}`);
+      }
+      const build = await db.transaction().execute(async (trx) => {
+        const locked = await lockApp(trx, row.id);
+        if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+        return createBuild(context, trx, locked, {
+          commit: resolved,
+          branch: commit === undefined ? (branch ?? row.branch) : null,
+          refChanges: null,
+          createdBy: principal.userId,
+        });
+      });
+      return toBuild(build);
+    },
+
+    async listBuilds(principal, app, { limit, cursor }) {
+      const row = await requireApp(db, principal, app);
+      const before = cursor === undefined ? undefined : decodeCursor(cursor);
+      const rows = await listBuilds(db, { appId: row.id, before, limit: limit + 1 });
+      return toPage(rows, limit, (build) => ({ createdAt: build.created_at, id: build.id }), toBuild);
+    },
+
+    async readBuild(principal, app, build) {
+      const row = await requireApp(db, principal, app);
+      return toBuild(await requireBuild(db, row.id, build));
+    },
+
+    async readBuildLog(principal, app, build, { afterSeq = 0, limit = logPageLines }) {
+      const row = await requireApp(db, principal, app);
+      return readBuildLog(context, (await requireBuild(db, row.id, build)).id, afterSeq, limit);
+    },
+
+    async followBuildLog(principal, app, build, { afterSeq = 0 }, signal) {
+      const row = await requireApp(db, principal, app);
+      return followBuildLog(context, (await requireBuild(db, row.id, build)).id, afterSeq, signal);
+    },
+
+    async cancelBuild(principal, app, build) {
+      const row = await requireAppToChange(db, principal, app);
+      const found = await requireBuild(db, row.id, build);
+      if (isBuildOver(found)) throw new AppError('conflict', `The build is over already: it ${found.status}.`);
+      await db
+        .updateTable('builds')
+        .set({ status: 'canceled', error: 'Canceled.', finished_at: context.clock.now() })
+        .where('id', '=', found.id)
+        .where('status', '=', 'queued')
+        .execute();
+      await db.updateTable('builds').set({ cancel_requested: true }).where('id', '=', found.id).execute();
+      context.wakeups.wake(cancelKey(found.id));
+      context.wakeups.wake(buildLogKey(found.id));
+      return toBuild(await requireBuild(db, row.id, found.id));
+    },
+  };
+}
+
+/** A build of this very app: another app's build is not found here. */
+async function requireBuild(db: Db, appId: AppId, build: string): Promise<BuildRow> {
+  const [latest] = build === 'latest' ? await listBuilds(db, { appId, before: undefined, limit: 1 }) : [];
+  const row = latest ?? (isUuid(build) ? await readBuildById(db, build as BuildId) : undefined);
+  if (row === undefined || row.app_id !== appId) throw notFound('build');
+  return row;
+}
+
+function toBuild(row: BuildRow): Build {
+  return {
+    id: row.id,
+    appId: row.app_id,
+    status: row.status,
+    cacheState: row.cache_state,
+    pipeline: row.pipeline,
+    commit: row.commit,
+    branch: row.branch,
+    imageUrl: row.image_url,
+    error: row.error,
+    releaseId: row.release_id,
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+  };
+}

@@ -1,0 +1,26 @@
+import type { Clock } from '#shared/clock.ts';
+import type { Addresses } from '#shared/core/addresses.ts';
+import type { Wakeups } from '#shared/core/wakeups.ts';
+import type { Db } from '#shared/database/schema.ts';
+import type { GitStorage } from '#shared/git/repository.ts';
+import type { Identity } from '#shared/identity/identity.ts';
+import type { Jobs } from '#shared/jobs/jobs.ts';
+import type { Log } from '#shared/log.ts';
+import type { Platform } from '#shared/platform/platform.ts';
+import type { SecretBox } from '#shared/secret-box.ts';
+import type { Settings } from '#shared/settings.ts';
+
+/** All that the house stands on; the mains make it, tests make it of twins. */
+export interface Context {
+  db: Db;
+  clock: Clock;
+  log: Log;
+  platform: Platform;
+  git: GitStorage;
+  jobs: Jobs;
+  identity: Identity;
+  secrets: SecretBox;
+  addresses: Addresses;
+  wakeups: Wakeups;
+  settings: Pick<Settings, 'signup' | 'canaryStepSeconds'>;
+}

@@ -1,0 +1,56 @@
+import { createAccounts } from '#shared/core/accounts.ts';
+import { createApps } from '#shared/core/apps.ts';
+import { createBuildCache } from '#shared/core/build-cache.ts';
+import { runBuildJob } from '#shared/core/build-job.ts';
+import { createBuilds } from '#shared/core/builds.ts';
+import { createConfig } from '#shared/core/config.ts';
+import type { Context } from '#shared/core/context.ts';
+import { runDeployJob } from '#shared/core/deploy-job.ts';
+import { createLogs } from '#shared/core/logs.ts';
+import { createProcesses, runEnsureWorkloadJob, runRestartJob } from '#shared/core/processes.ts';
+import { runPurgeJob } from '#shared/core/purge-job.ts';
+import { createPushes } from '#shared/core/pushes.ts';
+import { createReleases } from '#shared/core/releases.ts';
+import type { Services } from '#shared/core/services.ts';
+import { createSshKeys } from '#shared/core/ssh-keys.ts';
+import type { AppId, BuildId, DeployId } from '#shared/ids.ts';
+import type { JobHandlers } from '#shared/jobs/jobs.ts';
+
+/** What the doors ask. */
+export function createServices(context: Context): Services {
+  return {
+    accounts: createAccounts(context),
+    sshKeys: createSshKeys(context),
+    apps: createApps(context),
+    builds: createBuilds(context),
+    buildCache: createBuildCache(context),
+    releases: createReleases(context),
+    config: createConfig(context),
+    processes: createProcesses(context),
+    logs: createLogs(context),
+    pushes: createPushes(context),
+  };
+}
+
+/** What a worker runs. */
+export function createJobHandlers(context: Context): JobHandlers {
+  return {
+    build: ({ buildId }, signal) => runBuildJob(context, buildId as BuildId, signal),
+    deploy: ({ deployId }, signal) => runDeployJob(context, deployId as DeployId, signal),
+    'ensure-workload': ({ appId }) => runEnsureWorkloadJob(context, appId as AppId),
+    restart: ({ appId }) => runRestartJob(context, appId as AppId),
+    'purge-app': ({ appId }) => runPurgeJob(context, appId as AppId),
+  };
+}
+
+/** After a start of the platform: every app that should run gets a job that makes it run, behind its unfinished deploys. */
+export async function resumeApps({ db, jobs }: Context): Promise<number> {
+  const rows = await db
+    .selectFrom('apps')
+    .select('id')
+    .where('deleted_at', 'is', null)
+    .where('current_release_id', 'is not', null)
+    .execute();
+  for (const { id } of rows) await jobs.enqueue(db, 'ensure-workload', { appId: id }, { queue: `deploy:${id}`, key: `ensure:${id}` });
+  return rows.length;
+}

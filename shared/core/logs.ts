@@ -1,0 +1,16 @@
+import { requireApp } from '#shared/core/authorization.ts';
+import type { Context } from '#shared/core/context.ts';
+import type { Logs } from '#shared/core/services.ts';
+
+export function createLogs({ db, platform }: Context): Logs {
+  return {
+    async readLogs(principal, app, query) {
+      const { id } = await requireApp(db, principal, app);
+      return platform.logs.readLogs(id, query);
+    },
+    async followLogs(principal, app, query, signal) {
+      const { id } = await requireApp(db, principal, app);
+      return platform.logs.followLogs(id, query, signal);
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import type { Context } from '#shared/core/context.ts';
+import { type AppRow, readAppById } from '#shared/database/apps.ts';
+import type { Db } from '#shared/database/schema.ts';
+import { AppError } from '#shared/errors.ts';
+import { type AppId, newUuid, type UserId } from '#shared/ids.ts';
+import { previewName } from '#shared/names.ts';
+
+/**
+ * The preview app of a branch, made or brought back. It shares the repository and nothing else: a branch may hold
+ * anybody's code, so it gets none of the app's variables and add-ons (set its own with `paas config:set -a <preview>`).
+ */
+export async function ensurePreview(context: Context, trx: Db, parent: AppRow, branch: string, createdBy: UserId): Promise<AppRow> {
+  const existing = await findPreview(trx, parent.id, branch);
+  const now = context.clock.now();
+  if (existing !== undefined) {
+    await trx.updateTable('apps').set({ deleted_at: null, updated_at: now }).where('id', '=', existing).execute();
+    return requireRow(trx, existing);
+  }
+  const id = newUuid<AppId>();
+  await trx
+    .insertInto('apps')
+    .values({
+      id,
+      tenant_id: parent.tenant_id,
+      name: await freeName(trx, previewName(parent.name, branch)),
+      git_url: null,
+      branch,
+      repository_id: parent.repository_id,
+      parent_app_id: parent.id,
+      preview_branch: branch,
+      current_release_id: null,
+      created_by: createdBy,
+      created_at: now,
+      updated_at: now,
+      deleted_at: null,
+    })
+    .execute();
+  return requireRow(trx, id);
+}
+
+/** When a branch is deleted its preview goes with it, now and for good. */
+export async function removePreview(context: Context, trx: Db, parentId: AppId, branch: string): Promise<void> {
+  const id = await findPreview(trx, parentId, branch);
+  if (id === undefined) return;
+  const now = context.clock.now();
+  await trx.updateTable('apps').set({ deleted_at: now, updated_at: now }).where('id', '=', id).execute();
+  await trx
+    .updateTable('builds')
+    .set({ cancel_requested: true })
+    .where('app_id', '=', id)
+    .where('status', 'in', ['queued', 'running'])
+    .execute();
+  await context.jobs.enqueue(trx, 'purge-app', { appId: id }, { queue: `deploy:${id}`, key: `purge:${id}` });
+}
+
+async function findPreview(db: Db, parentId: AppId, branch: string): Promise<AppId | undefined> {
+  const row = await db
+    .selectFrom('apps')
+    .select('id')
+    .where('parent_app_id', '=', parentId)
+    .where('preview_branch', '=', branch)
+    .executeTakeFirst();
+  return row?.id;
+}
+
+async function requireRow(db: Db, appId: AppId): Promise<AppRow> {
+  const row = await readAppById(db, appId);
+  if (row === undefined) throw new AppError('internal', 'The preview could not be made.');
+  return row;
+}
+
+/** Two branches can be cut to one name, and somebody's app may have it: then a number is put behind. */
+async function freeName(db: Db, wanted: string): Promise<string> {
+  for (let count = 1; ; count++) {
+    const suffix = count === 1 ? '' : `-${count}`;
+    const name = wanted.slice(0, 40 - suffix.length).replace(/-+$/, '') + suffix;
+    const taken = await db.selectFrom('apps').select('id').where('name', '=', name).executeTakeFirst();
+    if (taken === undefined) return name;
+  }
+}

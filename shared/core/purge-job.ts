@@ -1,0 +1,29 @@
+import { restorableUntil } from '#shared/core/apps.ts';
+import type { Context } from '#shared/core/context.ts';
+import { type AppRow, readAppById } from '#shared/database/apps.ts';
+import type { AppId } from '#shared/ids.ts';
+
+/** Leaves nothing of a deleted app behind, once its time to be restored is over. Harmless again, and for a restored app. */
+export async function runPurgeJob(context: Context, appId: AppId): Promise<void> {
+  const { db, platform, git, jobs } = context;
+  const app = await readAppById(db, appId);
+  if (app === undefined || app.deleted_at === null) return;
+  const due = await purgeTime(context, app, app.deleted_at);
+  if (due > context.clock.now()) {
+    // Restored and deleted again meanwhile: its time began anew.
+    await jobs.enqueue(db, 'purge-app', { appId }, { runAt: due, key: `purge:${appId}` });
+    return;
+  }
+  await platform.workloads.deleteWorkload(appId);
+  await platform.logs.deleteLogs(appId);
+  await platform.images.deleteImages(appId);
+  await platform.caches.deleteCache(appId);
+  if (app.parent_app_id === null) await git.deleteRepository(app.repository_id);
+  await db.deleteFrom('apps').where('id', '=', appId).execute();
+}
+
+/** A preview whose app lives went with its branch: at once. */
+async function purgeTime({ db }: Context, app: AppRow, deletedAt: Date): Promise<Date> {
+  const parent = app.parent_app_id === null ? undefined : await readAppById(db, app.parent_app_id);
+  return parent?.deleted_at === null ? deletedAt : restorableUntil(deletedAt);
+}

@@ -1,0 +1,178 @@
+import { requireRole } from '#shared/core/authorization.ts';
+import { createBuild, supersededMessage } from '#shared/core/build-creation.ts';
+import { movedMessage } from '#shared/core/build-job.ts';
+import { followBuildLog } from '#shared/core/build-log.ts';
+import type { Context } from '#shared/core/context.ts';
+import { ensurePreview, removePreview } from '#shared/core/previews.ts';
+import type { Principal } from '#shared/core/principals.ts';
+import { type PlannedCommand, planPush } from '#shared/core/push-plan.ts';
+import type { Pushes } from '#shared/core/services.ts';
+import { type AppRow, findApp, lockApp, readAppById } from '#shared/database/apps.ts';
+import { type BuildRow, readBuildById } from '#shared/database/builds.ts';
+import type { Db, RefMove } from '#shared/database/schema.ts';
+import { AppError, notFound } from '#shared/errors.ts';
+import type { ApplyPush, PushRequest, RefCommand, RefResult } from '#shared/git/repository.ts';
+
+export function createPushes(context: Context): Pushes {
+  return {
+    async openRepository(principal, appName, access) {
+      const named = await findApp(context.db, appName);
+      // A preview's repository is its parent's: a push to either means the same.
+      const parentId = named?.parent_app_id ?? null;
+      const app = parentId === null ? named : await readAppById(context.db, parentId);
+      if (app === undefined || app.tenant_id !== principal.tenantId || app.deleted_at !== null) throw notFound('app');
+      if (access === 'write') requireRole(principal, 'developer');
+      return {
+        repositoryId: app.repository_id,
+        appId: app.id,
+        appName: app.name,
+        headRef: `refs/heads/${app.branch}`,
+        applyPush: createApplyPush(context, principal, app),
+      };
+    },
+  };
+}
+
+/** A build that a command waits for. */
+interface Started {
+  command: RefCommand;
+  build: BuildRow;
+  app: AppRow;
+}
+
+interface Accepted {
+  results: RefResult[];
+  started: Started[];
+}
+
+/** Nothing of an atomic push may stay when one ref of it cannot move. */
+class AtomicRefusal extends Error {}
+
+function createApplyPush(context: Context, principal: Principal, app: AppRow): ApplyPush {
+  return async (request, tell, clientGone) => {
+    const plan = planPush(request.commands, app.branch);
+    for (const hint of plan.hints) tell(hint);
+    const detach = request.pushOptions.includes('detach');
+    const accepted = await accept(context, principal, app, request, plan.commands, detach);
+    const built: RefResult[] = [];
+    for (const started of accepted.started) built.push(await watch(context, app, started, detach, tell, clientGone));
+    return [...accepted.results, ...built];
+  };
+}
+
+/**
+ * The one transaction of a push: its pack, the refs that move at once, the builds of the others and their jobs. After
+ * it a crash loses nothing; before it nothing has happened.
+ */
+async function accept(
+  context: Context,
+  principal: Principal,
+  app: AppRow,
+  request: PushRequest,
+  commands: readonly PlannedCommand[],
+  detach: boolean,
+): Promise<Accepted> {
+  const refused = commands.filter((planned) => planned.action === 'refuse');
+  if (refused.length > 0 && (request.atomic || refused.length === commands.length)) {
+    return { started: [], results: commands.map((planned) => reject(planned.command, planned.reason ?? 'atomic push failed')) };
+  }
+  try {
+    return await context.db.transaction().execute(async (trx) => {
+      const locked = await lockApp(trx, app.id);
+      if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+      await request.pack?.admit(trx);
+      const accepted: Accepted = { results: [], started: [] };
+      for (const planned of commands) {
+        const moved = await acceptCommand(context, trx, principal, locked, planned, detach, accepted);
+        if (!moved && request.atomic) throw new AtomicRefusal();
+      }
+      return accepted;
+    });
+  } catch (error) {
+    if (error instanceof AtomicRefusal) {
+      return { started: [], results: commands.map(({ command }) => reject(command, 'atomic push failed: a ref has moved, fetch first')) };
+    }
+    if (error instanceof AppError && error.code !== 'internal') {
+      return { started: [], results: commands.map(({ command }) => reject(command, error.message)) };
+    }
+    throw error;
+  }
+}
+
+/** False when the ref is no longer what the client saw. */
+async function acceptCommand(
+  context: Context,
+  trx: Db,
+  principal: Principal,
+  app: AppRow,
+  { command, action, branch, reason }: PlannedCommand,
+  detach: boolean,
+  accepted: Accepted,
+): Promise<boolean> {
+  const { refs } = context.git;
+  if (action === 'refuse') {
+    accepted.results.push(reject(command, reason ?? 'refused'));
+    return true;
+  }
+  const waits = action === 'build' && !detach;
+  const moved = waits
+    ? (await refs.readRef(app.repository_id, command.name)) === command.oldOid
+    : await refs.compareAndSwap(trx, app.repository_id, [command]);
+  if (!moved) {
+    accepted.results.push(reject(command, 'fetch first'));
+    return false;
+  }
+  if (action === 'build' && command.newOid !== undefined) {
+    const target = branch === app.branch ? app : await ensurePreview(context, trx, app, branch, principal.userId);
+    const move: RefMove = { name: command.name, from: command.oldOid ?? null, to: command.newOid };
+    const build = await createBuild(context, trx, target, {
+      commit: command.newOid,
+      branch,
+      refChanges: waits ? [move] : null,
+      createdBy: principal.userId,
+    });
+    accepted.started.push({ command, build, app: target });
+    return true;
+  }
+  if (action === 'delete-branch') await removePreview(context, trx, app.id, branch);
+  accepted.results.push({ name: command.name, status: 'ok' });
+  return true;
+}
+
+async function watch(
+  context: Context,
+  parent: AppRow,
+  { command, build, app }: Started,
+  detach: boolean,
+  tell: (line: string) => void,
+  clientGone: AbortSignal,
+): Promise<RefResult> {
+  if (app.id !== parent.id) tell(`-----> ${build.branch} is not deployed: building the preview ${app.name}`);
+  if (detach) {
+    tell(`       Building in the background. Watch it: paas builds:logs -a ${app.name}`);
+    return { name: command.name, status: 'ok' };
+  }
+  if (await isBehindAnother(context, build)) tell(`-----> Another build of ${app.name} is running; this one waits its turn`);
+  for await (const { line } of followBuildLog(context, build.id, 0, clientGone)) tell(line);
+  const ended = await readBuildById(context.db, build.id);
+  if (ended?.status === 'succeeded') return { name: command.name, status: 'ok' };
+  if (ended?.error === movedMessage) return reject(command, 'fetch first');
+  if (ended?.error === supersededMessage) return reject(command, 'superseded by a newer push');
+  return reject(command, ended?.status === 'canceled' ? 'build canceled' : 'build failed');
+}
+
+async function isBehindAnother({ db }: Context, build: BuildRow): Promise<boolean> {
+  const ahead = await db
+    .selectFrom('builds')
+    .select('id')
+    .where('app_id', '=', build.app_id)
+    .where('status', '=', 'running')
+    .where('id', '!=', build.id)
+    .limit(1)
+    .executeTakeFirst();
+  return ahead !== undefined;
+}
+
+function reject(command: RefCommand, reason: string): RefResult {
+  return { name: command.name, status: 'rejected', reason };
+}

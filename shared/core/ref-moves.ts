@@ -1,0 +1,33 @@
+import type { Context } from '#shared/core/context.ts';
+import type { Db, RefMove } from '#shared/database/schema.ts';
+import type { RefChange } from '#shared/git/repository.ts';
+import type { RepositoryId } from '#shared/ids.ts';
+
+/**
+ * The change that brings a ref to where a push wants it, from where it is now. Between the push and the end of its
+ * build another push may have moved the ref: that is fine as long as nothing of it is lost. Undefined when it would be.
+ */
+async function rebase({ git }: Context, repositoryId: RepositoryId, move: RefMove): Promise<RefChange | undefined> {
+  const current = await git.refs.readRef(repositoryId, move.name);
+  const change = { name: move.name, oldOid: current, newOid: move.to ?? undefined };
+  if (current === (move.from ?? undefined) || current === move.to) return change;
+  if (current === undefined || move.to === null) return undefined;
+  return (await git.reader.isAncestor(repositoryId, current, move.to)) ? change : undefined;
+}
+
+/** Whether `moveRefs` would succeed now: asked before a build, to save the building. */
+export async function canMoveRefs(context: Context, repositoryId: RepositoryId, moves: readonly RefMove[] | null): Promise<boolean> {
+  for (const move of moves ?? []) if ((await rebase(context, repositoryId, move)) === undefined) return false;
+  return true;
+}
+
+/** All or none, in the caller's transaction. */
+export async function moveRefs(context: Context, trx: Db, repositoryId: RepositoryId, moves: readonly RefMove[] | null): Promise<boolean> {
+  const changes: RefChange[] = [];
+  for (const move of moves ?? []) {
+    const change = await rebase(context, repositoryId, move);
+    if (change === undefined) return false;
+    if (change.oldOid !== change.newOid) changes.push(change);
+  }
+  return changes.length === 0 || context.git.refs.compareAndSwap(trx, repositoryId, changes);
+}

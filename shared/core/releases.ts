@@ -1,0 +1,84 @@
+import { requireApp, requireAppToChange } from '#shared/core/authorization.ts';
+import type { Context } from '#shared/core/context.ts';
+import { decodeCursor, toPage } from '#shared/core/page.ts';
+import { createRelease, readReleaseConfig } from '#shared/core/release-creation.ts';
+import type { Deploy, Release, Releases } from '#shared/core/services.ts';
+import { writeVariables } from '#shared/core/variables.ts';
+import { lockApp } from '#shared/database/apps.ts';
+import { findRelease, listDeploys, listReleases } from '#shared/database/releases.ts';
+import { AppError, notFound } from '#shared/errors.ts';
+
+export function createReleases(context: Context): Releases {
+  const { db } = context;
+  return {
+    async listReleases(principal, app, { limit, cursor }) {
+      const row = await requireApp(db, principal, app);
+      const before = cursor === undefined ? undefined : decodeCursor(cursor);
+      const rows = await listReleases(db, { appId: row.id, before, limit: limit + 1 });
+      return toPage(rows, limit, (release) => ({ createdAt: release.created_at, id: release.id }), toRelease);
+    },
+
+    async listDeploys(principal, app, { limit, cursor }) {
+      const row = await requireApp(db, principal, app);
+      const before = cursor === undefined ? undefined : decodeCursor(cursor);
+      const rows = await listDeploys(db, { appId: row.id, before, limit: limit + 1 });
+      return toPage(rows, limit, (deploy) => ({ createdAt: deploy.created_at, id: deploy.id }), toDeploy);
+    },
+
+    async rollBack(principal, app, release) {
+      const row = await requireAppToChange(db, principal, app);
+      const target = await findRelease(db, row.id, release);
+      if (target === undefined) throw notFound('release');
+      if (target.status === 'failed') throw new AppError('conflict', `v${target.version} never went live. Choose another release.`);
+      if (!(await context.platform.images.imageExists(target.image_url))) {
+        throw new AppError('conflict', `The image of v${target.version} is gone. Push that commit again instead.`);
+      }
+      const made = await db.transaction().execute(async (trx) => {
+        const locked = await lockApp(trx, row.id);
+        if (locked === undefined) throw notFound('app');
+        await writeVariables(context, trx, row.id, await readReleaseConfig(context, target));
+        return createRelease(context, trx, locked, {
+          kind: 'rollback',
+          image: target,
+          description: `Rollback to v${target.version}`,
+          createdBy: principal.userId,
+          buildId: target.build_id,
+        });
+      });
+      const page = { appId: row.id, before: undefined, limit: 20 };
+      const released = (await listReleases(db, page)).find((candidate) => candidate.id === made.releaseId);
+      const deployed = (await listDeploys(db, page)).find((candidate) => candidate.id === made.deployId);
+      if (released === undefined || deployed === undefined) throw notFound('release');
+      return { release: toRelease(released), deploy: toDeploy(deployed) };
+    },
+  };
+}
+
+function toRelease(row: Awaited<ReturnType<typeof listReleases>>[number]): Release {
+  return {
+    id: row.id,
+    version: row.version,
+    status: row.status,
+    kind: row.kind,
+    commit: row.commit,
+    imageUrl: row.image_url,
+    description: row.description,
+    current: row.id === row.current_release_id,
+    createdAt: row.created_at,
+    createdBy: row.author_email ?? row.created_by,
+  };
+}
+
+function toDeploy(row: Awaited<ReturnType<typeof listDeploys>>[number]): Deploy {
+  return {
+    id: row.id,
+    releaseId: row.release_id,
+    version: row.version,
+    status: row.status,
+    weight: row.weight,
+    steps: row.steps,
+    error: row.error,
+    createdAt: row.created_at,
+    finishedAt: row.finished_at,
+  };
+}

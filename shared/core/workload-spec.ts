@@ -1,0 +1,34 @@
+import type { Context } from '#shared/core/context.ts';
+import { readReleaseConfig } from '#shared/core/release-creation.ts';
+import type { AppRow } from '#shared/database/apps.ts';
+import type { ReleaseRow } from '#shared/database/releases.ts';
+import type { AppId } from '#shared/ids.ts';
+import type { WorkloadSpec } from '#shared/platform/platform.ts';
+
+/** What is to run for a release of an app, with the quantities of this moment. */
+export async function workloadSpec(context: Context, app: AppRow, release: ReleaseRow): Promise<WorkloadSpec> {
+  const quantities = await readQuantities(context, app.id, release.processes);
+  return {
+    appId: app.id,
+    appName: app.name,
+    tenantId: app.tenant_id,
+    releaseId: release.id,
+    releaseVersion: release.version,
+    imageUrl: release.image_url,
+    processes: Object.entries(release.processes).map(([type, command]) => ({ type, command, quantity: quantities[type] ?? 0 })),
+    env: await readReleaseConfig(context, release),
+    hosts: [context.addresses.appHost(app.name)],
+  };
+}
+
+/** As set by hand; else one web and none of the others, or one of each for an app that has no web. */
+export async function readQuantities(
+  { db }: Context,
+  appId: AppId,
+  processes: Readonly<Record<string, string>>,
+): Promise<Record<string, number>> {
+  const rows = await db.selectFrom('formations').select(['type', 'quantity']).where('app_id', '=', appId).execute();
+  const byHand = Object.fromEntries(rows.map((row) => [row.type, row.quantity]));
+  const hasWeb = 'web' in processes;
+  return Object.fromEntries(Object.keys(processes).map((type) => [type, byHand[type] ?? (type === 'web' || !hasWeb ? 1 : 0)]));
+}

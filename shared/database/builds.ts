@@ -1,0 +1,55 @@
+import { type Selectable, sql } from 'kysely';
+import type { Database, Db } from '#shared/database/schema.ts';
+import type { AppId, BuildId } from '#shared/ids.ts';
+
+export type BuildRow = Selectable<Database['builds']>;
+
+export async function readBuildById(db: Db, buildId: BuildId): Promise<BuildRow | undefined> {
+  return db.selectFrom('builds').selectAll().where('id', '=', buildId).executeTakeFirst();
+}
+
+/** Newest first. */
+export async function listBuilds(
+  db: Db,
+  query: { appId: AppId; before: { createdAt: Date; id: string } | undefined; limit: number },
+): Promise<BuildRow[]> {
+  let select = db.selectFrom('builds').selectAll().where('app_id', '=', query.appId);
+  const { before } = query;
+  if (before !== undefined) select = select.where(sql<boolean>`(created_at, id) < (${before.createdAt}, ${before.id}::uuid)`);
+  return select.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(query.limit).execute();
+}
+
+/**
+ * Takes a build for a new attempt: every write that names an older attempt matches no row from now on.
+ * Undefined when it is over already.
+ */
+export async function claimBuild(db: Db, buildId: BuildId, now: Date): Promise<BuildRow | undefined> {
+  return db
+    .updateTable('builds')
+    .set((build) => ({
+      status: 'running',
+      attempt: build('attempt', '+', 1),
+      started_at: sql<Date>`coalesce(started_at, ${now})`,
+    }))
+    .where('id', '=', buildId)
+    .where('status', 'in', ['queued', 'running'])
+    .returningAll()
+    .executeTakeFirst();
+}
+
+export type BuildEnd = Partial<Pick<BuildRow, 'error' | 'image_url' | 'release_command' | 'release_id'>> & {
+  status: 'succeeded' | 'failed' | 'canceled';
+  processes?: string;
+};
+
+/** False when another attempt has taken over, or the build is over: then nothing was written. */
+export async function endBuild(db: Db, build: BuildRow, end: BuildEnd, now: Date): Promise<boolean> {
+  const result = await db
+    .updateTable('builds')
+    .set({ ...end, finished_at: now })
+    .where('id', '=', build.id)
+    .where('attempt', '=', build.attempt)
+    .where('status', 'in', ['queued', 'running'])
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}

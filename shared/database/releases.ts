@@ -1,0 +1,97 @@
+import { type Selectable, sql } from 'kysely';
+import type { Database, Db } from '#shared/database/schema.ts';
+import type { AppId, DeployId, ReleaseId } from '#shared/ids.ts';
+import { isUuid } from '#shared/ids.ts';
+
+export type ReleaseRow = Selectable<Database['releases']>;
+export type DeployRow = Selectable<Database['deploys']>;
+
+export async function readReleaseById(db: Db, releaseId: ReleaseId): Promise<ReleaseRow | undefined> {
+  return db.selectFrom('releases').selectAll().where('id', '=', releaseId).executeTakeFirst();
+}
+
+/** A release of this app by id, `7` or `v7`. */
+export async function findRelease(db: Db, appId: AppId, release: string): Promise<ReleaseRow | undefined> {
+  const select = db.selectFrom('releases').selectAll().where('app_id', '=', appId);
+  if (isUuid(release)) return select.where('id', '=', release as ReleaseId).executeTakeFirst();
+  const version = /^v?(\d{1,9})$/.exec(release)?.[1];
+  return version === undefined ? undefined : select.where('version', '=', Number(version)).executeTakeFirst();
+}
+
+/** The newest release that has not failed: what the next change of config builds upon. */
+export async function readLatestGoodRelease(db: Db, appId: AppId): Promise<ReleaseRow | undefined> {
+  return db
+    .selectFrom('releases')
+    .selectAll()
+    .where('app_id', '=', appId)
+    .where('status', '!=', 'failed')
+    .orderBy('version', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+}
+
+/** 1 for an app's first release; gaps never, numbers never given twice. */
+export async function nextReleaseVersion(trx: Db, appId: AppId): Promise<number> {
+  const row = await trx
+    .insertInto('release_counters')
+    .values({ app_id: appId, last_version: 1 })
+    .onConflict((conflict) =>
+      conflict.column('app_id').doUpdateSet({ last_version: sql<number>`release_counters.last_version + 1` }),
+    )
+    .returning('last_version')
+    .executeTakeFirstOrThrow();
+  return row.last_version;
+}
+
+interface ListQuery {
+  appId: AppId;
+  before: { createdAt: Date; id: string } | undefined;
+  limit: number;
+}
+
+/** Newest first, with the email of who made it where it is known. */
+export async function listReleases(db: Db, { appId, before, limit }: ListQuery) {
+  let select = db
+    .selectFrom('releases')
+    .innerJoin('apps', 'apps.id', 'releases.app_id')
+    .leftJoin('memberships', (join) =>
+      join.onRef('memberships.user_id', '=', 'releases.created_by').onRef('memberships.tenant_id', '=', 'apps.tenant_id'),
+    )
+    .selectAll('releases')
+    .select(['memberships.email as author_email', 'apps.current_release_id'])
+    .where('releases.app_id', '=', appId);
+  if (before !== undefined) {
+    select = select.where(sql<boolean>`(releases.created_at, releases.id) < (${before.createdAt}, ${before.id}::uuid)`);
+  }
+  return select.orderBy('releases.created_at', 'desc').orderBy('releases.id', 'desc').limit(limit).execute();
+}
+
+/** Newest first, with the version of the release. */
+export async function listDeploys(db: Db, { appId, before, limit }: ListQuery) {
+  let select = db
+    .selectFrom('deploys')
+    .innerJoin('releases', 'releases.id', 'deploys.release_id')
+    .selectAll('deploys')
+    .select('releases.version')
+    .where('deploys.app_id', '=', appId);
+  if (before !== undefined) {
+    select = select.where(sql<boolean>`(deploys.created_at, deploys.id) < (${before.createdAt}, ${before.id}::uuid)`);
+  }
+  return select.orderBy('deploys.created_at', 'desc').orderBy('deploys.id', 'desc').limit(limit).execute();
+}
+
+/** The deploy of a release; a release has one. */
+export async function readDeployOfRelease(db: Db, releaseId: ReleaseId): Promise<DeployRow | undefined> {
+  return db.selectFrom('deploys').selectAll().where('release_id', '=', releaseId).limit(1).executeTakeFirst();
+}
+
+/** See `claimBuild`. Undefined when it is over already. */
+export async function claimDeploy(db: Db, deployId: DeployId): Promise<DeployRow | undefined> {
+  return db
+    .updateTable('deploys')
+    .set((deploy) => ({ status: 'rolling', attempt: deploy('attempt', '+', 1) }))
+    .where('id', '=', deployId)
+    .where('status', 'in', ['pending', 'rolling'])
+    .returningAll()
+    .executeTakeFirst();
+}

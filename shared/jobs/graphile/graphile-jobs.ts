@@ -1,0 +1,85 @@
+import { EventEmitter } from 'node:events';
+import { Logger, run, runMigrations, type TaskList } from 'graphile-worker';
+import { type Kysely, sql } from 'kysely';
+import type pg from 'pg';
+import type { Database } from '#shared/database/schema.ts';
+import { keepLeases } from '#shared/jobs/graphile/leases.ts';
+import type { JobHandlers, JobName, JobWorker, Jobs } from '#shared/jobs/jobs.ts';
+import type { Log } from '#shared/log.ts';
+
+/** Enqueues by SQL, so that a job commits with the rows that make it necessary. The worker's schema must exist. */
+export const graphileJobs: Jobs = {
+  async enqueue(db, name, payload, options = {}) {
+    await sql`select graphile_worker.add_job(
+      identifier => ${name},
+      payload => ${JSON.stringify(payload)}::json,
+      queue_name => ${options.queue ?? null},
+      run_at => ${options.runAt ?? null}::timestamptz,
+      job_key => ${options.key ?? null})`.execute(db);
+  },
+};
+
+/** Brings the worker's own schema up to date; before the first `enqueue`, and harmless again. */
+export async function migrateJobs(pool: pg.Pool, log: Log): Promise<void> {
+  await runMigrations({ pgPool: pool, logger: workerLogger(log) });
+}
+
+export interface GraphileWorkerOptions {
+  pool: pg.Pool;
+  db: Kysely<Database>;
+  handlers: JobHandlers;
+  log: Log;
+  /** Jobs at once in this process. */
+  concurrency: number;
+  /** True when no other worker process can be alive: jobs of dead ones are taken over at once, not when leases end. */
+  soleWorker: boolean;
+}
+
+/** Starts taking jobs. What a dead worker held is taken over within the lease time, or at once with `soleWorker`. */
+export async function startGraphileWorker(options: GraphileWorkerOptions): Promise<JobWorker> {
+  const stopping = new AbortController();
+  const events = new EventEmitter();
+  const leases = await keepLeases({ ...options, events });
+  const runner = await run({
+    pgPool: options.pool,
+    concurrency: options.concurrency,
+    noHandleSignals: true,
+    // LISTEN wakes the worker at once; the poll is for jobs whose time has come and for a lost connection.
+    pollInterval: 1000,
+    events,
+    logger: workerLogger(options.log),
+    taskList: taskList(options, stopping.signal),
+  });
+  return {
+    async stop() {
+      stopping.abort(new Error('The worker is stopping.'));
+      await runner.stop();
+      await leases.release();
+    },
+  };
+}
+
+function taskList({ handlers, log }: GraphileWorkerOptions, signal: AbortSignal): TaskList {
+  const names = Object.keys(handlers) as JobName[];
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      async (payload: unknown) => {
+        const handler = handlers[name] as (payload: unknown, signal: AbortSignal) => Promise<void>;
+        try {
+          await handler(payload, signal);
+        } catch (error) {
+          if (!signal.aborted) log.error('A job failed and will be tried again.', { job: name, error });
+          throw error;
+        }
+      },
+    ]),
+  );
+}
+
+/** graphile-worker is talkative: its own failures are ours to know, the rest is for debugging. */
+function workerLogger(log: Log): Logger {
+  return new Logger(() => (level, message) => {
+    if (level === 'error' || level === 'warning') log.debug(`graphile-worker: ${message}`);
+  });
+}
