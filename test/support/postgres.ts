@@ -1,0 +1,61 @@
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLog } from '#shared/log.ts';
+import { findPostmaster } from '#shared/platform/local/postmaster.ts';
+import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres-server.ts';
+
+const prefix = 'paas-test-postgres-';
+
+/** Fast and forgetful: what is written need not survive the machine. */
+const forgetful = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 300 };
+
+export interface TestPostgres {
+  /** Superuser on the database `postgres`. */
+  readonly url: string;
+  readonly server: PostgresServer;
+  readonly directory: string;
+  /** Stops the server and removes its files. */
+  close(): Promise<void>;
+}
+
+/** A whole PostgreSQL server of the test's own, for tests that stop, kill or reconfigure it. */
+export async function openTestPostgres(): Promise<TestPostgres> {
+  const directory = await mkdtemp(join(tmpdir(), prefix));
+  // Run by root, PostgreSQL's own user must get through.
+  await chmod(directory, 0o711);
+  await writeFile(join(directory, 'owner'), String(process.pid));
+  const log = createLog('warn', (line) => process.stderr.write(`${line}\n`));
+  const server = await startPostgres({ directory: join(directory, 'postgres'), settings: forgetful, log });
+  return {
+    url: server.url,
+    server,
+    directory,
+    close: async () => {
+      await server.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Ends and removes the servers of test runs that were killed before they could. */
+export async function removeAbandonedPostgres(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    if (!name.startsWith(prefix)) continue;
+    const directory = join(tmpdir(), name);
+    const owner = Number(await readFile(join(directory, 'owner'), 'utf8').catch(() => Number.NaN));
+    if (!Number.isInteger(owner) || isAlive(owner)) continue;
+    const postmaster = await findPostmaster(join(directory, 'postgres', 'cluster'));
+    if (postmaster !== undefined) process.kill(postmaster.pid, 'SIGQUIT');
+    await rm(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

@@ -1,0 +1,40 @@
+import { defineConfig } from 'vitest/config';
+
+const rooms = ['api', 'cli', 'dashboard', 'deploy', 'gateway', 'shared', 'sshd'];
+
+/** What every group shares; a group is a project, run with `--project <name>`. */
+const everywhere = {
+  setupFiles: ['test/support/each-file.ts'],
+  environment: 'node',
+  pool: 'forks',
+  // Whatever a test starts must have a chance to stop.
+  teardownTimeout: 60_000,
+} as const;
+
+export default defineConfig({
+  test: {
+    globalSetup: ['test/support/global-set-up.ts'],
+    maxWorkers: 3,
+    projects: [
+      {
+        test: {
+          ...everywhere,
+          name: 'unit',
+          include: [...rooms.map((room) => `${room}/**/*.test.ts`), 'test/support/**/*.test.ts', 'test/conformance/**/*.test.ts'],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
+      ...['e2e', 'hostile', 'crash'].map((name) => ({
+        test: {
+          ...everywhere,
+          name,
+          include: [`test/${name}/**/*.test.ts`],
+          // Real servers, real clients, real builds.
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+        },
+      })),
+    ],
+  },
+});
