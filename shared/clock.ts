@@ -4,3 +4,21 @@ export interface Clock {
   /** Resolves after `milliseconds`, or rejects with the signal's reason as soon as it aborts. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
+
+export const systemClock: Clock = {
+  now: () => new Date(),
+  sleep(milliseconds, signal) {
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const end = (): void => {
+        clearTimeout(timer);
+        reject(signal?.reason as Error);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', end);
+        resolve();
+      }, milliseconds);
+      signal?.addEventListener('abort', end, { once: true });
+    });
+  },
+};

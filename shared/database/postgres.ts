@@ -26,6 +26,8 @@ export function connectPostgres(url: string, onIdleError: (error: Error) => void
     },
   });
   pool.on('error', onIdleError);
+  // A client that is checked out reports its end here, and to its query: without a listener it would end the process.
+  pool.on('connect', (client) => client.on('error', onIdleError));
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
   return {
     db,

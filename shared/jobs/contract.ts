@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Db } from '#shared/database/schema.ts';
+import type { JobHandlers, JobWorker, Jobs } from '#shared/jobs/jobs.ts';
+
+export interface JobsUnderTest {
+  db: Db;
+  jobs: Jobs;
+  start(handlers: JobHandlers): Promise<JobWorker>;
+  close(): Promise<void>;
+}
+
+const idle: JobHandlers = {
+  build: () => Promise.resolve(),
+  deploy: () => Promise.resolve(),
+  'ensure-workload': () => Promise.resolve(),
+  restart: () => Promise.resolve(),
+  'purge-app': () => Promise.resolve(),
+};
+
+/** What every driver of `Jobs` keeps. */
+export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): void {
+  describe(`jobs: ${name}`, () => {
+    let subject: JobsUnderTest;
+    let worker: JobWorker | undefined;
+    beforeEach(async () => {
+      subject = await open();
+    });
+    afterEach(async () => {
+      await worker?.stop();
+      worker = undefined;
+      await subject.close();
+    });
+
+    it('runs a job with the payload it was enqueued with', async () => {
+      const seen = Promise.withResolvers<string>();
+      worker = await subject.start({ ...idle, build: ({ buildId }) => Promise.resolve(seen.resolve(buildId)) });
+      await subject.jobs.enqueue(subject.db, 'build', { buildId: 'one' });
+      expect(await seen.promise).toBe('one');
+    });
+
+    it('runs the jobs of one queue one after the other, in order', async () => {
+      const events: string[] = [];
+      const done = Promise.withResolvers<void>();
+      worker = await subject.start({
+        ...idle,
+        build: async ({ buildId }) => {
+          events.push(`start ${buildId}`);
+          await new Promise((resolve) => setImmediate(resolve));
+          events.push(`end ${buildId}`);
+          if (buildId === 'c') done.resolve();
+        },
+      });
+      for (const buildId of ['a', 'b', 'c']) await subject.jobs.enqueue(subject.db, 'build', { buildId }, { queue: 'q' });
+      await done.promise;
+      expect(events).toEqual(['start a', 'end a', 'start b', 'end b', 'start c', 'end c']);
+    });
+
+    it('tries a job again that threw', async () => {
+      let attempts = 0;
+      const done = Promise.withResolvers<void>();
+      worker = await subject.start({
+        ...idle,
+        restart: () => {
+          attempts++;
+          if (attempts === 1) return Promise.reject(new Error('not yet'));
+          done.resolve();
+          return Promise.resolve();
+        },
+      });
+      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'x' });
+      await done.promise;
+      expect(attempts).toBe(2);
+    });
+
+    it('keeps one job a key while it waits: the newest', async () => {
+      const seen: string[] = [];
+      const done = Promise.withResolvers<void>();
+      for (const appId of ['old', 'new']) await subject.jobs.enqueue(subject.db, 'restart', { appId }, { key: 'k', queue: 'q' });
+      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'last' }, { queue: 'q' });
+      worker = await subject.start({
+        ...idle,
+        restart: ({ appId }) => {
+          seen.push(appId);
+          if (appId === 'last') done.resolve();
+          return Promise.resolve();
+        },
+      });
+      await done.promise;
+      expect(seen).toEqual(['new', 'last']);
+    });
+
+    it('does not run a job before its time', async () => {
+      const seen: string[] = [];
+      const done = Promise.withResolvers<void>();
+      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'tomorrow' }, { runAt: new Date(Date.now() + 86_400_000) });
+      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'now' });
+      worker = await subject.start({
+        ...idle,
+        restart: ({ appId }) => {
+          seen.push(appId);
+          done.resolve();
+          return Promise.resolve();
+        },
+      });
+      await done.promise;
+      expect(seen).toEqual(['now']);
+    });
+
+    it('tells a running job to stop, and runs it again on the next worker', async () => {
+      const started = Promise.withResolvers<void>();
+      worker = await subject.start({
+        ...idle,
+        restart: (_payload, signal) =>
+          new Promise((_resolve, reject) => {
+            started.resolve();
+            signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+          }),
+      });
+      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'x' });
+      await started.promise;
+      await worker.stop();
+      const again = Promise.withResolvers<string>();
+      worker = await subject.start({ ...idle, restart: ({ appId }) => Promise.resolve(again.resolve(appId)) });
+      expect(await again.promise).toBe('x');
+    });
+  });
+}

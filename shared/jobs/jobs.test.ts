@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Db } from '#shared/database/schema.ts';
+import { describeJobs } from '#shared/jobs/contract.ts';
+import { graphileJobs, migrateJobs, startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
+import type { JobHandlers } from '#shared/jobs/jobs.ts';
+import { MemoryJobs } from '#shared/jobs/memory-jobs.ts';
+import { createLog } from '#shared/log.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+
+const log = createLog('silent', () => undefined);
+
+async function openGraphile(): Promise<TestDatabase> {
+  const database = await createTestDatabase();
+  await migrateJobs(database.pool, log);
+  return database;
+}
+
+function startWorker({ pool, db }: TestDatabase, handlers: JobHandlers, soleWorker = false) {
+  return startGraphileWorker({ pool, db, handlers, log, concurrency: 4, soleWorker });
+}
+
+describeJobs('memory', () => {
+  const jobs = new MemoryJobs();
+  return Promise.resolve({
+    db: undefined as unknown as Db,
+    jobs,
+    start: (handlers) => Promise.resolve(jobs.start(handlers)),
+    close: () => Promise.resolve(),
+  });
+});
+
+describeJobs('graphile-worker', async () => {
+  const database = await openGraphile();
+  return { db: database.db, jobs: graphileJobs, start: (handlers) => startWorker(database, handlers), close: () => database.close() };
+});
+
+describe('graphile-worker', () => {
+  let database: TestDatabase;
+  beforeEach(async () => {
+    database = await openGraphile();
+  });
+  afterEach(() => database.close());
+
+  const untouched: JobHandlers = {
+    build: () => Promise.resolve(),
+    deploy: () => Promise.resolve(),
+    'ensure-workload': () => Promise.resolve(),
+    restart: () => Promise.resolve(),
+    'purge-app': () => Promise.resolve(),
+  };
+
+  it('forgets a job whose transaction is rolled back', async () => {
+    const failing = database.db.transaction().execute(async (trx) => {
+      await graphileJobs.enqueue(trx, 'restart', { appId: 'ghost' });
+      throw new Error('changed my mind');
+    });
+    await expect(failing).rejects.toThrow('changed my mind');
+    const { rows } = await database.pool.query('select 1 from graphile_worker.jobs');
+    expect(rows).toEqual([]);
+  });
+
+  it('takes over at once what a dead worker held, when it is the only one', async () => {
+    await graphileJobs.enqueue(database.db, 'restart', { appId: 'orphan' }, { queue: 'q' });
+    await database.pool.query(`update graphile_worker._private_jobs set locked_by = 'dead', locked_at = now(), attempts = 1`);
+    await database.pool.query(`update graphile_worker._private_job_queues set locked_by = 'dead', locked_at = now()`);
+    const seen = Promise.withResolvers<string>();
+    const worker = await startWorker(database, { ...untouched, restart: ({ appId }) => Promise.resolve(seen.resolve(appId)) }, true);
+    expect(await seen.promise).toBe('orphan');
+    await worker.stop();
+  });
+
+  it('takes over what a dead worker held once its lease is over, and leaves the living alone', async () => {
+    await graphileJobs.enqueue(database.db, 'restart', { appId: 'of the dead' });
+    await graphileJobs.enqueue(database.db, 'build', { buildId: 'of the living' });
+    await database.pool.query(`insert into worker_leases values ('dead', now() - interval '1 minute'), ('living', now() + interval '1 minute')`);
+    await database.pool.query(`update graphile_worker._private_jobs jobs set locked_at = now() - interval '1 minute',
+      locked_by = case when tasks.identifier = 'restart' then 'dead' else 'living' end
+      from graphile_worker._private_tasks tasks where tasks.id = jobs.task_id`);
+    const seen: string[] = [];
+    const done = Promise.withResolvers<void>();
+    const worker = await startWorker(database, {
+      ...untouched,
+      build: ({ buildId }) => Promise.resolve(void seen.push(buildId)),
+      restart: ({ appId }) => {
+        seen.push(appId);
+        done.resolve();
+        return Promise.resolve();
+      },
+    });
+    await done.promise;
+    await worker.stop();
+    expect(seen).toEqual(['of the dead']);
+  });
+});
