@@ -17,6 +17,10 @@ export const limits = {
     unauthenticatedHardCap: 100,
     keepaliveSeconds: 15,
     keepaliveMisses: 4,
+    connections: 2000,
+    sessionsPerConnection: 10,
+    /** Nothing sent though it was the client's turn, or an authenticated connection without a command. */
+    idleSeconds: 10 * 60,
   },
   push: {
     packBytes: 256 * mebibyte,

@@ -1,0 +1,149 @@
+import type { Socket } from 'node:net';
+import ssh2, { type Connection, type ServerChannel, type ServerConfig } from 'ssh2';
+import type { Clock } from '#shared/clock.ts';
+import type { SshKeys } from '#shared/core/services.ts';
+import type { Log } from '#shared/log.ts';
+import { authenticate, type Authentication, type SshIdentity } from './authentication.ts';
+import type { Command, CommandHandler } from './command-handler.ts';
+import { guardFlow } from './flow-guard.ts';
+import type { SshLimits } from './limits.ts';
+import type { Offence, Penalties } from './penalties.ts';
+import { serveSession } from './session.ts';
+import type { WaitingRoom } from './waiting-room.ts';
+
+/** What every connection of one server shares. */
+export interface House {
+  readonly ssh: ServerConfig;
+  readonly sshKeys: Pick<SshKeys, 'resolveKey'>;
+  readonly handle: CommandHandler;
+  readonly waitingRoom: WaitingRoom;
+  readonly penalties: Penalties;
+  readonly limits: SshLimits;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface LiveConnection {
+  /** Ends when its commands have; no new ones are taken. */
+  finish(): void;
+  destroy(): void;
+}
+
+/** How long a client may take to read the last words. */
+const farewellMilliseconds = 2000;
+
+/** Serves one TCP connection until it is closed. */
+export function serveConnection(socket: Socket, source: string, house: House): LiveConnection {
+  const { limits, clock, log } = house;
+  const gone = new AbortController();
+  const channels = new Set<ServerChannel>();
+  const guest = { source, drop: () => socket.destroy() };
+  let client: Connection | undefined;
+  let authentication: Authentication | undefined;
+  let authenticated = false;
+  let finishing = false;
+  let sessions = 0;
+  let offence: Offence | undefined;
+  let idleTimer: NodeJS.Timeout | undefined;
+
+  const hangUp = (): void => {
+    client?.end();
+    socket.end();
+    setTimeout(() => socket.destroy(), farewellMilliseconds).unref();
+  };
+  const violated = (what: string): void => {
+    log.warn('ssh connection broke the rules', { source, what });
+    offence = 'broke-protocol';
+    socket.destroy();
+  };
+  const rest = (): void => {
+    clearTimeout(idleTimer);
+    if (sessions > 0) return;
+    if (finishing) return hangUp();
+    idleTimer = setTimeout(hangUp, limits.idleSeconds * 1000).unref();
+  };
+  const run = async (command: Omit<Command, 'identity' | 'requestId'>, login: SshIdentity): Promise<number> => {
+    const requestId = `req_${crypto.randomUUID().replaceAll('-', '')}`;
+    return house.handle({ ...command, requestId, identity: login });
+  };
+
+  const welcome = (arrived: Connection): void => {
+    client = arrived;
+    authentication = authenticate(arrived, {
+      sshKeys: house.sshKeys,
+      attempts: limits.authAttempts,
+      clock,
+      log,
+      delayMilliseconds: () => house.penalties.delayMilliseconds(source),
+      gone: gone.signal,
+      hangUp,
+    });
+    guardFlow(socket, arrived, { authenticated: () => authenticated, channels, violated });
+    arrived.on('ready', () => {
+      authenticated = true;
+      house.waitingRoom.leave(guest);
+      rest();
+    });
+    arrived.on('session', (accept, reject) => {
+      const login = authentication?.login();
+      if (login === undefined || finishing || sessions >= limits.sessionsPerConnection) return reject();
+      sessions += 1;
+      clearTimeout(idleTimer);
+      const session = accept() as unknown as ssh2.Session;
+      session.on('close', () => {
+        sessions -= 1;
+        rest();
+      });
+      serveSession(session, {
+        client: arrived,
+        socket,
+        idleSeconds: limits.idleSeconds,
+        connectionGone: gone.signal,
+        run: (command) => run(command, login.identity),
+        onChannel: (channel) => {
+          channels.add(channel);
+          session.on('close', () => channels.delete(channel));
+        },
+        hangUp,
+      });
+    });
+    arrived.on('error', (error: Error & { level?: string }) => {
+      log.debug('ssh connection failed', { source, error });
+      if (error.level === 'protocol') offence = 'broke-protocol';
+      // After a keepalive time-out nobody is there to read a farewell, and ssh2 would wait for ever.
+      if (error.level === 'client-timeout') socket.destroy();
+      else hangUp();
+    });
+  };
+
+  socket.setNoDelay(true);
+  // ssh2 reports what matters; a socket without any listener would end the process.
+  socket.on('error', () => {});
+  socket.once('close', () => {
+    gone.abort();
+    clearTimeout(idleTimer);
+    house.waitingRoom.leave(guest);
+    if (!authenticated && !finishing) offence ??= (authentication?.failures ?? 0) > 0 ? 'login-failed' : 'left-without-login';
+    if (offence !== undefined) house.penalties.add(source, offence);
+  });
+  clock.sleep(limits.loginGraceSeconds * 1000, gone.signal).then(
+    () => {
+      if (authenticated) return;
+      offence = 'grace-exceeded';
+      socket.destroy();
+    },
+    () => {},
+  );
+  house.waitingRoom.enter(guest);
+  // One ssh2 server a connection: it is a parser's worth of state, and ties the client to its socket.
+  new ssh2.Server(house.ssh, welcome).injectSocket(socket);
+
+  return {
+    finish: () => {
+      finishing = true;
+      if (authenticated) rest();
+      else socket.destroy();
+    },
+    destroy: () => socket.destroy(),
+  };
+}

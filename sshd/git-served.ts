@@ -1,0 +1,32 @@
+import type { Pushes } from '#shared/core/services.ts';
+import { AppError } from '#shared/errors.ts';
+import type { GitServer } from '#shared/git/repository.ts';
+import { parseGitCommand } from './command.ts';
+import type { CommandHandler } from './command-handler.ts';
+
+/** What git itself exits with when it will not go on. */
+const usageStatus = 128;
+
+/** The innermost handler: the two git services on the repositories of the person's own apps. */
+export function gitServed(pushes: Pushes, git: GitServer): CommandHandler {
+  return async (command) => {
+    const wanted = parseGitCommand(command.text ?? '');
+    if (wanted === undefined) {
+      await command.say(
+        'Only git is spoken here, on the repository of an app: ssh://git@<host>:<port>/<app>.git',
+        'To run a command in an app use: paas run -a <app> <command>',
+      );
+      return usageStatus;
+    }
+    const pushing = wanted.service === 'receive-pack';
+    const repository = await pushes
+      .openRepository(command.identity, wanted.appName, pushing ? 'write' : 'read')
+      .catch((error: unknown) => {
+        if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+        throw new AppError('not_found', `No such app, or it is not yours: ${wanted.appName}. \`paas apps\` lists yours.`, { cause: error });
+      });
+    return pushing
+      ? git.receivePack(repository, command.stream, repository.applyPush)
+      : git.uploadPack(repository, command.stream);
+  };
+}

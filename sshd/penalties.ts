@@ -1,0 +1,67 @@
+import type { Clock } from '#shared/clock.ts';
+
+/** What a connection did that an honest one does not. */
+export type Offence = 'left-without-login' | 'login-failed' | 'grace-exceeded' | 'broke-protocol';
+
+const points: Readonly<Record<Offence, number>> = {
+  'left-without-login': 1,
+  'login-failed': 5,
+  'grace-exceeded': 5,
+  'broke-protocol': 10,
+};
+
+/** Points at which a source's failed logins begin to be answered late. */
+const slowFrom = 15;
+const slowestMilliseconds = 3000;
+const refuseFrom = 60;
+const mostPoints = 600;
+/** Sources remembered; beyond it those that have nothing left are forgotten. */
+const sourcesKept = 10_000;
+
+/**
+ * Who misbehaves collects points, which fade by one a second: first the answers get slow, then connections are refused.
+ * Kept by source, so that one address costs another nothing.
+ */
+export class Penalties {
+  readonly #clock: Clock;
+  readonly #scores = new Map<string, { score: number; at: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(source: string, offence: Offence): void {
+    const score = Math.min(mostPoints, this.#score(source) + points[offence]);
+    this.#scores.set(source, { score, at: this.#clock.now().getTime() });
+    if (this.#scores.size > sourcesKept) this.#forget();
+  }
+
+  /** Seconds until the source may connect again; 0 when it may now. */
+  refusedForSeconds(source: string): number {
+    const over = this.#score(source) - refuseFrom;
+    return over < 0 ? 0 : Math.max(1, Math.ceil(over));
+  }
+
+  /** How late a failed login is answered. */
+  delayMilliseconds(source: string): number {
+    const over = this.#score(source) - slowFrom;
+    return over <= 0 ? 0 : Math.min(slowestMilliseconds, over * 100);
+  }
+
+  #score(source: string): number {
+    const entry = this.#scores.get(source);
+    if (entry === undefined) return 0;
+    return Math.max(0, entry.score - (this.#clock.now().getTime() - entry.at) / 1000);
+  }
+
+  #forget(): void {
+    for (const source of this.#scores.keys()) {
+      if (this.#score(source) === 0) this.#scores.delete(source);
+    }
+    // Still full: an attack from everywhere. The oldest entries go, memory stays bounded.
+    for (const source of this.#scores.keys()) {
+      if (this.#scores.size <= sourcesKept) break;
+      this.#scores.delete(source);
+    }
+  }
+}

@@ -1,0 +1,149 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Clock } from '#shared/clock.ts';
+import type { Principal } from '#shared/core/principals.ts';
+import type { Pushes, SshKeys } from '#shared/core/services.ts';
+import { AppError, notFound } from '#shared/errors.ts';
+import type { GitRepository, GitServer, GitStream } from '#shared/git/repository.ts';
+import { type AppId, newTenantId, newUuid, type RepositoryId, type SshKeyId, type UserId } from '#shared/ids.ts';
+import { limits } from '#shared/limits.ts';
+import { createLog } from '#shared/log.ts';
+import { type HostKey, loadHostKeys } from '#sshd/host-keys.ts';
+import type { SshLimits } from '#sshd/limits.ts';
+import { createSshServer, type SshServer } from '#sshd/server.ts';
+
+export const realClock: Clock = {
+  now: () => new Date(),
+  sleep: (milliseconds, signal) =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(resolve, milliseconds);
+      signal?.addEventListener('abort', () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      });
+    }),
+};
+
+/** A running SSH door over keys and apps in memory, and bare repositories that stock git serves. */
+export interface SshDoor {
+  readonly port: number;
+  readonly hostKeys: readonly HostKey[];
+  readonly directory: string;
+  readonly server: SshServer;
+  /** What the operator's log got, one JSON line an event. */
+  readonly logLines: readonly string[];
+  /** Blobs that `resolveKey` was asked for, in base64. */
+  readonly lookups: readonly string[];
+  /** @param publicKey `type base64 comment` */
+  addKey(publicKey: string, principal: Principal): void;
+  removeKey(publicKey: string): void;
+  /** Makes an empty app with a bare repository; answers its directory. */
+  addApp(name: string, owner: Principal): Promise<string>;
+  close(): Promise<void>;
+}
+
+export function somebody(email: string): Principal {
+  return { userId: newUuid<UserId>(), email, tenantId: newTenantId(), role: 'owner' };
+}
+
+export async function openSshDoor(changes: { limits?: Partial<SshLimits>; git?: GitServer; resolveKey?: SshKeys['resolveKey'] } = {}): Promise<SshDoor> {
+  const directory = await mkdtemp(path.join(tmpdir(), 'paas-ssh-'));
+  const hostKeys = await loadHostKeys(path.join(directory, 'ssh'));
+  const logLines: string[] = [];
+  const lookups: string[] = [];
+  const keys = new Map<string, Principal & { keyId: SshKeyId; fingerprint: string }>();
+  const apps = new Map<string, { owner: Principal; appId: AppId }>();
+
+  const repositoryPath = (id: string): string => path.join(directory, `${id}.git`);
+  const pushes: Pushes = {
+    async openRepository(principal, appName, access) {
+      const app = apps.get(appName);
+      if (app === undefined || app.owner.tenantId !== principal.tenantId) throw notFound('app');
+      if (access === 'write' && principal.role === 'viewer') throw new AppError('forbidden', 'Your role "viewer" may not push.');
+      return {
+        repositoryId: app.appId as string as RepositoryId,
+        headRef: 'refs/heads/main',
+        appId: app.appId,
+        appName,
+        applyPush: () => Promise.reject(new Error('stock git applies its pushes itself')),
+      };
+    },
+  };
+  const server = createSshServer({
+    sshKeys: {
+      async resolveKey(blob) {
+        const text = Buffer.from(blob).toString('base64');
+        lookups.push(text);
+        return changes.resolveKey === undefined ? keys.get(text) : changes.resolveKey(blob);
+      },
+    },
+    pushes,
+    git: changes.git ?? stockGit((repository) => repositoryPath(repository.repositoryId)),
+    hostKeys,
+    limits: { ...limits.ssh, ...changes.limits },
+    clock: realClock,
+    log: createLog('debug', (line) => logLines.push(line)),
+  });
+  const port = await server.listen(0, '127.0.0.1');
+
+  return {
+    port,
+    hostKeys,
+    directory,
+    server,
+    logLines,
+    lookups,
+    addKey(publicKey, principal) {
+      keys.set(blobOf(publicKey), { ...principal, keyId: newUuid<SshKeyId>(), fingerprint: `SHA256:test-${principal.email}` });
+    },
+    removeKey(publicKey) {
+      keys.delete(blobOf(publicKey));
+    },
+    async addApp(name, owner) {
+      const appId = newUuid<AppId>();
+      const child = spawn('git', ['init', '--quiet', '--bare', '--initial-branch=main', repositoryPath(appId)], { stdio: 'ignore' });
+      const [code] = (await once(child, 'exit')) as [number];
+      if (code !== 0) throw new Error(`git init exited with ${code}`);
+      apps.set(name, { owner, appId });
+      return repositoryPath(appId);
+    },
+    async close() {
+      await server.close(0);
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+function blobOf(publicKey: string): string {
+  return publicKey.split(' ')[1] ?? '';
+}
+
+/** `git receive-pack` and `git upload-pack` as a GitServer. */
+function stockGit(directoryOf: (repository: GitRepository) => string): GitServer {
+  const serve = async (service: string, repository: GitRepository, stream: GitStream): Promise<number> => {
+    const child = spawn('git', [service, directoryOf(repository)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { PATH: process.env['PATH'], GIT_PROTOCOL: stream.protocol },
+    });
+    const exited = once(child, 'close') as Promise<[number | null]>;
+    const feed = async (): Promise<void> => {
+      for await (const chunk of stream.input) {
+        if (!child.stdin.write(chunk)) await Promise.race([once(child.stdin, 'drain'), exited]);
+      }
+      child.stdin.end();
+    };
+    child.stdin.on('error', () => {});
+    const feeding = feed();
+    for await (const chunk of child.stdout) await stream.write(chunk as Buffer);
+    const [status] = await exited;
+    feeding.catch(() => {});
+    return status ?? 1;
+  };
+  return {
+    receivePack: (repository, stream) => serve('receive-pack', repository, stream),
+    uploadPack: (repository, stream) => serve('upload-pack', repository, stream),
+  };
+}
