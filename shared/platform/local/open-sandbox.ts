@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import type { AppId } from '#shared/ids.ts';
+import { openControlGroups, type ControlGroups } from './sandbox-cgroup.ts';
+import { readSandboxHost } from './sandbox-host.ts';
+import { endSandbox, isSandboxAlive, SandboxStartError, signalSandbox, spawnSandboxed } from './sandbox-process.ts';
+import type { SandboxedProcess, SandboxOutput, SandboxRecord } from './sandbox-process.ts';
+import { seccompFilter } from './sandbox-seccomp.ts';
+import { openSandboxUids } from './sandbox-uids.ts';
+import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
+
+/** Sandboxes on this machine: starting them, and finding them again by their records. */
+export interface Sandbox {
+  /** Why none can be had here and the command that mends it; undefined when all is well. */
+  readonly problem: string | undefined;
+  /** What memory and process limits rest on. */
+  readonly limitedBy: SandboxHost['limitedBy'];
+  /** Whom an app's code runs as; files meant for it to write must be its. Own uid when this process is not root. */
+  ensureUid(appId: AppId): Promise<number>;
+  /** @throws SandboxStartError when it cannot be set up (`problem`, or a mount that is not there) */
+  spawn(spec: SandboxSpec, output: { stdout: SandboxOutput; stderr: SandboxOutput }): Promise<SandboxedProcess>;
+  isAlive(record: SandboxRecord): Promise<boolean>;
+  /** To every process inside. */
+  signal(record: SandboxRecord, signal: NodeJS.Signals): Promise<void>;
+  /** Kills everything inside, waits for it and frees what the kernel keeps of it. Call it for adopted sandboxes too. */
+  end(record: SandboxRecord): Promise<void>;
+  /** True when the kernel killed something inside for want of memory. To be asked before `end`. */
+  ranOutOfMemory(record: SandboxRecord): Promise<boolean>;
+}
+
+export interface SandboxOptions {
+  /** Absolute. Uids are remembered in it. */
+  readonly dataDir: string;
+  /** The PATH to find bwrap on. */
+  readonly path: string;
+}
+
+export async function openSandbox({ dataDir, path }: SandboxOptions): Promise<Sandbox> {
+  const groups = await openControlGroups(`paas-${createHash('sha256').update(dataDir).digest('hex').slice(0, 8)}`);
+  const host = await readSandboxHost(path, groups.kind);
+  const uids = openSandboxUids(`${dataDir}/uids`);
+  const start = (spec: SandboxSpec, output: { stdout: SandboxOutput; stderr: SandboxOutput }): Promise<SandboxedProcess> =>
+    startIn(host, groups, spec, output);
+  const problem = host === undefined ? missing : await probeSandbox(start);
+  return {
+    problem,
+    limitedBy: groups.kind,
+    ensureUid: async (appId) => (host === undefined || host.root ? uids.ensureUid(appId) : host.uid),
+    async spawn(spec, output) {
+      if (problem !== undefined) throw new SandboxStartError(problem);
+      return start(spec, output);
+    },
+    isAlive: isSandboxAlive,
+    signal: signalSandbox,
+    async end(record) {
+      await endSandbox(record);
+      await groups.deleteGroups(record.id);
+    },
+    ranOutOfMemory: async (record) => (await groups.readOomKills(record.id)) > 0,
+  };
+}
+
+const missing = 'bubblewrap, which confines builds and apps, is not installed. Install it: apt-get install -y bubblewrap';
+
+async function startIn(
+  host: SandboxHost | undefined,
+  groups: ControlGroups,
+  spec: SandboxSpec,
+  output: { stdout: SandboxOutput; stderr: SandboxOutput },
+): Promise<SandboxedProcess> {
+  if (host === undefined) throw new SandboxStartError(missing);
+  const procs = await groups.ensureGroups(spec.id, spec.limits);
+  return spawnSandboxed(spec.id, planSandbox(spec, host, procs, seccompFilter()), output);
+}
+
+/** Runs a program that does nothing in a real sandbox. What hinders it, and what to do; undefined when it went well. */
+export async function probeSandbox(start: Sandbox['spawn']): Promise<string | undefined> {
+  try {
+    const probe = await start(
+      {
+        id: `probe-${process.pid}-${crypto.randomUUID().slice(0, 8)}`,
+        uid: 0x7000_0000 - 1,
+        argv: ['true'],
+        env: { PATH: '/usr/bin:/bin' },
+        cwd: '/',
+        mounts: [],
+        tmp: { bytes: 1024 * 1024 },
+        limits: { memoryBytes: 256 * 1024 * 1024, processes: 64, fileBytes: 1024 * 1024 },
+        dieWithParent: true,
+      },
+      { stdout: 'pipe', stderr: 'pipe' },
+    );
+    let said = '';
+    for await (const chunk of probe.stderr ?? []) said += String(chunk);
+    const { code } = await probe.exited;
+    return code === 0 ? undefined : `The sandbox does not work here (exit ${code}): ${said.trim()}. ${namespaceHint}`;
+  } catch (error) {
+    return `${error instanceof Error ? error.message : String(error)}. ${namespaceHint}`;
+  }
+}
+
+const namespaceHint =
+  'An ordinary user needs user namespaces: sysctl -w kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 (as root), or run the platform as root.';

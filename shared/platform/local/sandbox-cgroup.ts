@@ -1,0 +1,121 @@
+/** Memory and process limits for a whole sandbox by control groups, where this process may make some. */
+import { access, constants, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import type { SandboxHost, SandboxLimits } from './sandbox.ts';
+
+export interface ControlGroups {
+  readonly kind: SandboxHost['limitedBy'];
+  /** Makes the groups of a sandbox, or takes up those left of an earlier one. Their `cgroup.procs` files, to be written to on joining. */
+  ensureGroups(id: string, limits: SandboxLimits): Promise<readonly string[]>;
+  /** How many processes of the sandbox the kernel killed for want of memory. Zero when it cannot be told. */
+  readOomKills(id: string): Promise<number>;
+  /** False while processes are left in them. */
+  deleteGroups(id: string): Promise<boolean>;
+}
+
+/** No control groups: limits are set per process. */
+const perProcess: ControlGroups = {
+  kind: 'rlimit',
+  ensureGroups: async () => [],
+  readOomKills: async () => 0,
+  deleteGroups: async () => true,
+};
+
+interface Layout {
+  readonly kind: 'cgroup-v1' | 'cgroup-v2';
+  /** Directory in which the memory groups are made, and that of the pids groups. One and the same on v2. */
+  readonly memory: string;
+  readonly pids: string;
+}
+
+/** @param prefix tells the groups of this platform from another's on the same machine */
+export async function openControlGroups(prefix: string, mountPoint = '/sys/fs/cgroup'): Promise<ControlGroups> {
+  const layout = (await findV1(mountPoint)) ?? (await findV2(mountPoint));
+  if (layout === undefined) return perProcess;
+  const groups = controlGroups(layout, prefix);
+  try {
+    await groups.ensureGroups('probe', { memoryBytes: 64 * 1024 * 1024, processes: 16, fileBytes: 0 });
+    await groups.deleteGroups('probe');
+    return groups;
+  } catch {
+    return perProcess; // visible but not ours to write, as in most containers
+  }
+}
+
+function controlGroups(layout: Layout, prefix: string): ControlGroups {
+  const directories = (id: string): readonly string[] =>
+    [...new Set([layout.memory, layout.pids])].map((parent) => `${parent}/${prefix}-${id}`);
+  return {
+    kind: layout.kind,
+    async ensureGroups(id, limits) {
+      for (const directory of directories(id)) await mkdir(directory, { recursive: true });
+      const memory = `${layout.memory}/${prefix}-${id}`;
+      await writeFile(`${layout.pids}/${prefix}-${id}/pids.max`, String(limits.processes));
+      if (layout.kind === 'cgroup-v1') {
+        await writeFile(`${memory}/memory.limit_in_bytes`, String(limits.memoryBytes));
+        await writeFile(`${memory}/memory.memsw.limit_in_bytes`, String(limits.memoryBytes)).catch(() => undefined); // no swap accounting
+      } else {
+        await writeFile(`${memory}/memory.max`, String(limits.memoryBytes));
+        await writeFile(`${memory}/memory.swap.max`, '0').catch(() => undefined); // no swap accounting
+      }
+      return directories(id).map((directory) => `${directory}/cgroup.procs`);
+    },
+    async readOomKills(id) {
+      const file = layout.kind === 'cgroup-v1' ? 'memory.oom_control' : 'memory.events';
+      const text = await readFile(`${layout.memory}/${prefix}-${id}/${file}`, 'utf8').catch(() => '');
+      return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);
+    },
+    async deleteGroups(id) {
+      const gone = await Promise.all(directories(id).map(removeGroup));
+      return gone.every(Boolean);
+    },
+  };
+}
+
+async function removeGroup(directory: string): Promise<boolean> {
+  return rmdir(directory).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
+  );
+}
+
+/** Version 1: one hierarchy per controller; groups are made below our own, so that limits set on us hold for them. */
+async function findV1(mountPoint: string): Promise<Layout | undefined> {
+  const own = await readFile('/proc/self/cgroup', 'utf8').catch(() => '');
+  const directoryOf = async (controller: string): Promise<string | undefined> => {
+    const line = own.split('\n').find((candidate) => candidate.split(':')[1]?.split(',').includes(controller));
+    const path = line?.split(':').slice(2).join(':');
+    if (path === undefined) return undefined;
+    // In a container the path is the host's, while the mount shows our own group as its root.
+    for (const directory of [`${mountPoint}/${controller}${path === '/' ? '' : path}`, `${mountPoint}/${controller}`]) {
+      if (await isWritable(directory)) return directory;
+    }
+    return undefined;
+  };
+  const [memory, pids] = [await directoryOf('memory'), await directoryOf('pids')];
+  return memory === undefined || pids === undefined ? undefined : { kind: 'cgroup-v1', memory, pids };
+}
+
+/**
+ * Version 2: a group that holds processes may not pass controllers on, so ours cannot be the parent; a group beside it
+ * at the top can, if the top is ours to write (root on the machine itself, or a delegated tree).
+ */
+async function findV2(mountPoint: string): Promise<Layout | undefined> {
+  const offered = await readFile(`${mountPoint}/cgroup.controllers`, 'utf8').catch(() => '');
+  if (!offered.includes('memory') || !offered.includes('pids') || !(await isWritable(mountPoint))) return undefined;
+  const parent = `${mountPoint}/paas`;
+  try {
+    await writeFile(`${mountPoint}/cgroup.subtree_control`, '+memory +pids');
+    await mkdir(parent, { recursive: true });
+    await writeFile(`${parent}/cgroup.subtree_control`, '+memory +pids');
+  } catch {
+    return undefined;
+  }
+  return { kind: 'cgroup-v2', memory: parent, pids: parent };
+}
+
+async function isWritable(directory: string): Promise<boolean> {
+  return Promise.all([access(directory, constants.W_OK), readdir(directory)]).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,152 @@
+/**
+ * The one cage that tenants' code runs in, builds and app instances alike: bubblewrap with its own mounts, pids, IPC and
+ * host name. As root the code runs under the app's own uid without any capability; as an ordinary user in a user
+ * namespace. The network is the host's. This file is the pure half: from what is wanted to what is executed.
+ */
+import { launchScript } from './sandbox-launch.ts';
+
+export interface SandboxMount {
+  /** Absolute host path of a file or directory. */
+  readonly source: string;
+  /** Absolute path inside. */
+  readonly target: string;
+  readonly writable?: boolean;
+}
+
+export interface SandboxLimits {
+  readonly memoryBytes: number;
+  readonly processes: number;
+  /** Largest file that may be written. */
+  readonly fileBytes: number;
+}
+
+export interface SandboxSpec {
+  /** Unique among the sandboxes that live at one time, `^[a-zA-Z0-9._-]+$`: names the control group. */
+  readonly id: string;
+  /** Who the code runs as, from `SandboxUids`; ignored when the platform is not root. */
+  readonly uid: number;
+  /** argv[0] is looked up on PATH of `env`. */
+  readonly argv: readonly string[];
+  /** All that the code sees of an environment; secret. Never in an argv, never seen by a process with rights. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** Beyond the host's /usr and the few files of /etc that programs need; later ones cover earlier ones. */
+  readonly mounts: readonly SandboxMount[];
+  /** What /tmp is: memory (counts against `memoryBytes`) or a directory of the host. */
+  readonly tmp: { readonly bytes: number } | { readonly directory: string };
+  readonly limits: SandboxLimits;
+  /** True: nothing of it outlives this process (builds). False: it lives on (app instances). */
+  readonly dieWithParent: boolean;
+}
+
+/** What of the host a plan depends on; `readSandboxHost` finds out. */
+export interface SandboxHost {
+  readonly root: boolean;
+  readonly uid: number;
+  readonly gid: number;
+  readonly bwrap: string;
+  /** /bin, /lib … : symlinks to repeat or directories to mount. */
+  readonly systemDirectories: readonly { readonly path: string; readonly linkTo?: string }[];
+  /** Files and directories of /etc to show; `source` is what a symlink leads to. */
+  readonly etc: readonly SandboxMount[];
+  /** `procs` files of the control groups to join (v1 has one per controller); empty when limits are per process. */
+  readonly limitedBy: 'cgroup-v1' | 'cgroup-v2' | 'rlimit';
+}
+
+export interface SandboxPlan {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Of bwrap itself, not of the code inside. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Bytes to hand over through file descriptors 3, 4, 5 …, in this order; `undefined` is the one bwrap answers on. */
+  readonly descriptors: readonly (string | Uint8Array | undefined)[];
+}
+
+/** Where the answer with the pid of the sandbox's init arrives. */
+export const infoDescriptor = 4;
+
+const launchPath = '/run/paas/launch';
+// Joins the control groups before anything else runs; "$@" up to -- are their procs files.
+const joinScript = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@"';
+
+/** @param groups procs files of the control groups made for this sandbox; empty: limits are set per process */
+export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readonly string[], filter: Uint8Array): SandboxPlan {
+  const uid = host.root ? spec.uid : host.uid;
+  const gid = host.root ? spec.uid : host.gid;
+  const inner = [
+    ...(host.root ? dropRights(spec.uid) : []),
+    ...processLimits(spec.limits, groups.length > 0),
+    '/bin/sh',
+    launchPath,
+    ...spec.argv,
+  ];
+  const options = [
+    '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'app', '--new-session',
+    ...(spec.dieWithParent ? ['--die-with-parent'] : []),
+    ...(host.root ? capabilitiesToDrop : ['--unshare-user', '--disable-userns', '--cap-drop', 'ALL']),
+    '--clearenv', '--setenv', 'PATH', '/usr/bin:/bin',
+    '--ro-bind', '/usr', '/usr',
+    ...host.systemDirectories.flatMap(({ path, linkTo }) => (linkTo === undefined ? ['--ro-bind', path, path] : ['--symlink', linkTo, path])),
+    ...parentsOf([...host.etc, ...spec.mounts]).flatMap((directory) => ['--perms', '0755', '--dir', directory]),
+    ...host.etc.flatMap(({ source, target }) => ['--ro-bind-try', source, target]),
+    '--perms', '0444', '--ro-bind-data', '6', '/etc/passwd',
+    '--perms', '0444', '--ro-bind-data', '7', '/etc/group',
+    '--proc', '/proc', '--dev', '/dev',
+    ...('bytes' in spec.tmp
+      ? ['--size', String(spec.tmp.bytes), '--perms', '1777', '--tmpfs', '/tmp']
+      : ['--bind', spec.tmp.directory, '/tmp']),
+    ...spec.mounts.flatMap(({ source, target, writable }) => [writable === true ? '--bind' : '--ro-bind', source, target]),
+    '--perms', '0444', '--ro-bind-data', '8', launchPath,
+    '--remount-ro', '/',
+    '--chdir', spec.cwd,
+    '--seccomp', '5',
+    '--info-fd', String(infoDescriptor),
+  ]; // biome-ignore format: one option group a line
+  const bwrap = [host.bwrap, '--args', '3', '--', ...inner];
+  return {
+    command: '/bin/sh',
+    args: ['-c', joinScript, 'paas-sandbox', ...groups, '--', ...bwrap],
+    env: { PATH: '/usr/bin:/bin' },
+    descriptors: [
+      // Mounts go by descriptor, so that neither `ps` nor /proc/1/cmdline inside shows where tenants' data lies.
+      options.map((option) => `${option}\0`).join(''),
+      undefined,
+      filter,
+      `root:x:0:0:root:/nonexistent:/usr/sbin/nologin\napp:x:${uid}:${gid}:app:/app:/bin/sh\n`,
+      `root:x:0:\napp:x:${gid}:\n`,
+      launchScript(spec.env),
+    ],
+  };
+}
+
+/** Directories to make on the way to the targets, outermost first: bwrap would make them for root's eyes only. */
+function parentsOf(mounts: readonly SandboxMount[]): readonly string[] {
+  const parents = mounts.flatMap(({ target }) => {
+    const parts = target.split('/').slice(1, -1);
+    return parts.map((_, index) => `/${parts.slice(0, index + 1).join('/')}`);
+  });
+  return [...new Set(parents)].filter((directory) => directory !== '/usr' && !directory.startsWith('/usr/')).sort();
+}
+
+// Just enough for setpriv to become the app's user; setpriv then gives these up as well.
+const capabilitiesToDrop = ['--cap-drop', 'ALL', ...['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((name) => ['--cap-add', name])];
+
+function dropRights(uid: number): readonly string[] {
+  const id = String(uid);
+  return [
+    '/usr/bin/setpriv', '--reuid', id, '--regid', id, '--clear-groups', '--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all',
+    '--no-new-privs', '--',
+  ]; // biome-ignore format: as typed on a command line
+}
+
+function processLimits(limits: SandboxLimits, grouped: boolean): readonly string[] {
+  return [
+    '/usr/bin/prlimit',
+    '--core=0',
+    `--fsize=${limits.fileBytes}`,
+    // Without control groups: per process and per user, which is coarser but still ends a bomb. Address space is no
+    // measure (V8 reserves gigabytes it never touches); private writable memory is.
+    ...(grouped ? [] : [`--nproc=${limits.processes}`, `--data=${limits.memoryBytes}`]),
+    '--',
+  ];
+}
