@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { StartError } from '#deploy/start-error.ts';
+import { isAlive, readBootId, readProcess } from '#shared/platform/local/process-table.ts';
+
+const keyBytes = 32;
+
+/** Creates the directory. Others may pass through (PostgreSQL's own user must), not look. */
+export async function prepareDataDirectory(dataDir: string): Promise<void> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o711 });
+    const probe = join(dataDir, '.write-test');
+    await writeFile(probe, '');
+    await rm(probe);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
+    throw new StartError(`PAAS_DATA_DIR: cannot write to ${dataDir} (${code}). Choose a directory of your own, or free some disk.`);
+  }
+}
+
+/**
+ * One control plane a directory. The lock is a file that names its holder by pid and start time, so that a lock whose
+ * holder was killed is no lock.
+ * @throws StartError naming the holder
+ */
+export async function lockDataDirectory(dataDir: string): Promise<{ release(): Promise<void> }> {
+  const path = join(dataDir, 'lock');
+  const self = readProcess(process.pid);
+  const content = JSON.stringify({ pid: process.pid, startTicks: self?.startTicks ?? 0, bootId: readBootId() });
+  for (;;) {
+    try {
+      await writeFile(path, content, { flag: 'wx', mode: 0o600 });
+      return { release: () => rm(path, { force: true }) };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+    const holder = await readHolder(path);
+    if (holder !== undefined && isAlive(holder) && holder.bootId === readBootId()) {
+      throw new StartError(`Another paas (pid ${holder.pid}) runs on ${dataDir}. Stop it, or set PAAS_DATA_DIR to another directory.`);
+    }
+    await rm(path, { force: true });
+  }
+}
+
+async function readHolder(path: string): Promise<{ pid: number; startTicks: number; bootId: string } | undefined> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as { pid: number; startTicks: number; bootId: string };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The key that seals secrets in the database: PAAS_SECRET_KEY, else made once and kept beside the database.
+ * Whoever loses it loses what is sealed.
+ */
+export async function loadMasterKey(dataDir: string, secretKey: string | undefined): Promise<Uint8Array<ArrayBuffer>> {
+  if (secretKey !== undefined) return Uint8Array.fromBase64(secretKey);
+  const path = join(dataDir, 'master.key');
+  const existing = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (existing === undefined) return createMasterKey(path);
+  const key = Uint8Array.fromBase64(existing.trim());
+  if (key.length !== keyBytes) throw new StartError(`${path} is damaged: it must hold ${keyBytes} bytes in base64. Restore it from a backup.`);
+  return key;
+}
+
+/** On the disk before it is used: a key that a power cut took would make everything it sealed unreadable. */
+async function createMasterKey(path: string): Promise<Uint8Array<ArrayBuffer>> {
+  const key = new Uint8Array(randomBytes(keyBytes));
+  const file = await open(`${path}.new`, 'w', 0o600);
+  await file.writeFile(`${key.toBase64()}\n`);
+  await file.sync();
+  await file.close();
+  await rename(`${path}.new`, path);
+  return key;
+}

@@ -1,0 +1,2 @@
+/** The start cannot go on, and the operator can mend it: printed as one line, without a stack. */
+export class StartError extends Error {}

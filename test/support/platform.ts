@@ -1,0 +1,113 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { freePort } from '#test/support/free-port.ts';
+
+const root = new URL('../../', import.meta.url).pathname;
+
+export interface RunningPlatform {
+  readonly pid: number;
+  readonly httpPort: number;
+  readonly httpsPort: number;
+  readonly sshPort: number;
+  readonly dataDir: string;
+  readonly baseUrl: string;
+  /** Everything it printed so far. */
+  output(): string;
+  /** As Ctrl-C does it; resolves with the exit code. */
+  stop(): Promise<number | null>;
+  /** The process of the control plane alone, without warning. */
+  kill(): Promise<void>;
+}
+
+export interface PlatformOptions {
+  /** Of an earlier platform; else a new one that `removePlatform` removes. */
+  dataDir?: string;
+  ports?: { http: number; https: number; ssh: number };
+  env?: Record<string, string>;
+}
+
+/** The whole of `npm start` but the set-up: a real control plane on ports and a data directory of its own. */
+export async function startPlatform(options: PlatformOptions = {}): Promise<RunningPlatform> {
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'paas-platform-')));
+  const ports = options.ports ?? { http: await freePort(), https: await freePort(), ssh: await freePort() };
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PAAS_')));
+  const child = spawn(process.execPath, [join(root, 'deploy/single-machine.ts')], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...inherited,
+      PAAS_DATA_DIR: dataDir,
+      PAAS_HOST: '127.0.0.1',
+      PAAS_HTTP_PORT: String(ports.http),
+      PAAS_HTTPS_PORT: String(ports.https),
+      PAAS_SSH_PORT: String(ports.ssh),
+      PAAS_CANARY_STEP_SECONDS: '2',
+      ...options.env,
+    },
+  });
+  const output = await waitUntilReady(child);
+  return {
+    pid: child.pid ?? 0,
+    httpPort: ports.http,
+    httpsPort: ports.https,
+    sshPort: ports.ssh,
+    dataDir,
+    baseUrl: `http://localhost:${ports.http}`,
+    output,
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+      const exited = once(child, 'exit');
+      child.kill('SIGINT');
+      const [code] = (await exited) as [number | null];
+      return code;
+    },
+    async kill() {
+      const exited = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+/** Resolves once it prints that it is ready; rejects with all it printed when it ends before. */
+async function waitUntilReady(child: ChildProcess): Promise<() => string> {
+  const lines: string[] = [];
+  await new Promise<void>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      if (stream === null) continue;
+      createInterface({ input: stream }).on('line', (line) => {
+        lines.push(line);
+        if (line.startsWith('paas is ready')) resolve();
+      });
+    }
+    child.once('exit', (code) => reject(new Error(`The platform ended with ${code} before it was ready:\n${lines.join('\n')}`)));
+  });
+  return () => lines.join('\n');
+}
+
+/** Stops it and removes its data, with whatever it left running. */
+export async function removePlatform(platform: RunningPlatform): Promise<void> {
+  await platform.stop();
+  await endLeftovers(platform.dataDir);
+  await rm(platform.dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+}
+
+/** After a kill: the gateway, PostgreSQL and apps that were meant to outlive it. They name the data directory in their arguments. */
+async function endLeftovers(dataDir: string): Promise<void> {
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name) || Number(name) === process.pid) continue;
+    const [commandLine, environment] = await Promise.all(
+      ['cmdline', 'environ'].map((file) => readFile(`/proc/${name}/${file}`, 'latin1').catch(() => '')),
+    );
+    if (!commandLine?.includes(dataDir) && !environment?.includes(dataDir)) continue;
+    try {
+      process.kill(Number(name), 'SIGKILL');
+    } catch {
+      // It ended by itself meanwhile.
+    }
+  }
+}
