@@ -1,0 +1,19 @@
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import type { Refusal } from '#api/refusal.ts';
+import type { Principal } from '#shared/core/principals.ts';
+
+/** What the middleware leaves for the handlers. */
+export interface ApiEnv {
+  Variables: {
+    /** `req_…`, unique to this request. */
+    requestId: string;
+    /** Who calls. Set on every route that is not public. */
+    principal: Principal;
+    /** What to answer for something thrown; logs what is our fault. */
+    refuse: (error: unknown) => Refusal;
+  };
+}
+
+export type Api = OpenAPIHono<ApiEnv>;
+export type ApiContext = Context<ApiEnv>;

@@ -1,0 +1,107 @@
+import { OpenAPIHono } from '@hono/zod-openapi';
+import { getPath } from 'hono/utils/url';
+import type { Api, ApiContext, ApiEnv } from '#api/api-env.ts';
+import { limitBody } from '#api/middleware/body-limit.ts';
+import { entityTag } from '#api/middleware/entity-tag.ts';
+import { guard } from '#api/middleware/guard.ts';
+import { idempotency } from '#api/middleware/idempotency.ts';
+import { requestId } from '#api/middleware/request-id.ts';
+import { securityHeaders } from '#api/middleware/security-headers.ts';
+import { StatusError } from '#api/refusal.ts';
+import { addAccountRoutes } from '#api/routes/accounts.ts';
+import { addAppRoutes } from '#api/routes/apps.ts';
+import { addBuildCacheRoutes } from '#api/routes/build-cache.ts';
+import { addBuildRoutes } from '#api/routes/builds.ts';
+import { addConfigRoutes } from '#api/routes/config.ts';
+import { addLogRoutes } from '#api/routes/logs.ts';
+import { addProcessRoutes } from '#api/routes/processes.ts';
+import { addReleaseRoutes } from '#api/routes/releases.ts';
+import { addServiceRoutes, type ServiceFacts } from '#api/routes/service.ts';
+import { addSshKeyRoutes } from '#api/routes/ssh-keys.ts';
+import type { Clock } from '#shared/clock.ts';
+import type { Services } from '#shared/core/services.ts';
+import { AppError, notFound } from '#shared/errors.ts';
+import type { IdempotencyKeys } from '#shared/idempotency/idempotency.ts';
+import type { Identity } from '#shared/identity/identity.ts';
+import { limits } from '#shared/limits.ts';
+import type { Log } from '#shared/log.ts';
+import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
+
+export interface ApiOptions extends ServiceFacts {
+  services: Omit<Services, 'pushes'>;
+  identity: Identity;
+  rateLimits: RateLimits;
+  idempotencyKeys: IdempotencyKeys;
+  clock: Clock;
+  log: Log;
+  /** Address of the client, as the gateway saw it. */
+  clientAddress(request: Request): string;
+}
+
+/** The REST API: requests in by `fetch`, responses out; knows no server and no runtime. */
+export function createApi(options: ApiOptions): Api {
+  const { services, identity } = options;
+  const api: Api = new OpenAPIHono<ApiEnv>({ getPath: dropApiPrefix, defaultHook: refuseInvalid });
+
+  api.use(requestId(options), securityHeaders(), limitBody(limits.http.bodyBytes));
+  api.use(guard({ ...options, accounts: services.accounts }), entityTag(), idempotency(options.idempotencyKeys));
+  api.onError((error, c) => respond(c, error));
+  api.notFound((c) => answerUnrouted(api, c));
+
+  addServiceRoutes(api, identity, options);
+  addAccountRoutes(api, services.accounts, identity);
+  addSshKeyRoutes(api, services.sshKeys);
+  addAppRoutes(api, services.apps);
+  addBuildRoutes(api, services.builds);
+  addBuildCacheRoutes(api, services.buildCache);
+  addReleaseRoutes(api, services.releases);
+  addConfigRoutes(api, services.config);
+  addProcessRoutes(api, services.processes);
+  addLogRoutes(api, services.logs);
+  return api;
+}
+
+/** Every route answers under /v1 and /api/v1, and is listed once. */
+function dropApiPrefix(request: Request): string {
+  const path = getPath(request);
+  return path.startsWith('/api/v1/') ? path.slice('/api'.length) : path;
+}
+
+function respond(c: ApiContext, error: unknown): Response {
+  const { status, headers, body } = c.get('refuse')(error);
+  return c.json(body, status, headers);
+}
+
+/** What each path parameter names. */
+const nouns: Record<string, string> = { id: 'app', bid: 'build', rid: 'release', type: 'process type', key: 'SSH key' };
+
+interface Validation {
+  success: boolean;
+  target: string;
+  error?: { issues: readonly { path: readonly PropertyKey[]; message: string }[] };
+}
+
+function refuseInvalid(result: Validation): void {
+  if (result.success) return;
+  const issues = result.error?.issues ?? [];
+  // What is not shaped like an id does not exist: the same answer as for one that could.
+  if (result.target === 'param') throw notFound(nouns[String(issues[0]?.path[0])] ?? 'resource');
+  const details = issues.map(({ path, message }) => ({ path: path.map(String).join('.'), message }));
+  const [first] = details;
+  const where = first === undefined || first.path === '' ? 'The request' : `\`${first.path}\``;
+  throw new AppError('validation_failed', `${where} is not valid: ${first?.message ?? 'see the documentation'}.`, { details });
+}
+
+/** No route: 404; a route by another method: 405 with what it takes, or that list alone to who asks by OPTIONS. */
+function answerUnrouted(api: Api, c: ApiContext): Response {
+  const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => isRouted(api, method, c.req.path));
+  if (methods.length === 0) return respond(c, new AppError('not_found', 'There is nothing at this address. GET /v1/openapi.json lists what there is.'));
+  const allow = [...(methods.includes('GET') ? ['HEAD'] : []), ...methods, 'OPTIONS'].join(', ');
+  c.header('allow', allow);
+  if (c.req.method === 'OPTIONS') return c.body(null, 204);
+  return respond(c, new StatusError(405, 'not_found', `This address does not take ${c.req.method}, only ${allow}.`));
+}
+
+function isRouted(api: Api, method: string, path: string): boolean {
+  return api.router.match(method, path)[0].some(([[, route]]) => route.method !== 'ALL');
+}

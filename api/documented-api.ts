@@ -1,0 +1,7 @@
+import type { Api } from '#api/api-env.ts';
+import { type ApiOptions, createApi } from '#api/create-api.ts';
+
+/** The API with nothing behind its routes: enough to describe them, of no use to answer requests. */
+export function createDocumentedApi(): Api {
+  return createApi({ services: {}, issuer: '' } as ApiOptions);
+}

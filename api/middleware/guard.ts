@@ -1,0 +1,64 @@
+import type { MiddlewareHandler } from 'hono';
+import type { ApiContext, ApiEnv } from '#api/api-env.ts';
+import { accessOf } from '#api/public-routes.ts';
+import type { Accounts } from '#shared/core/services.ts';
+import { AppError } from '#shared/errors.ts';
+import type { Identity, TokenSubject } from '#shared/identity/identity.ts';
+import { type RateLimitPolicy, type RateLimits, type RateLimitVerdict, rateLimitPolicies } from '#shared/rate-limits/rate-limits.ts';
+import { sourceKey } from '#shared/rate-limits/source-key.ts';
+
+export interface GuardOptions {
+  identity: Pick<Identity, 'verifyAccessToken'>;
+  accounts: Pick<Accounts, 'resolvePrincipal'>;
+  rateLimits: Pick<RateLimits, 'take'>;
+  /** Address of the client, as the gateway saw it. */
+  clientAddress(request: Request): string;
+}
+
+/** Decides who enters and how often: before any handler, for every route. */
+export function guard(options: GuardOptions): MiddlewareHandler<ApiEnv> {
+  const { identity, accounts, rateLimits, clientAddress } = options;
+  return async function guardRoute(c, next) {
+    const access = accessOf(c);
+    if (access === 'noRoute' || access === 'unlimited') return next();
+
+    let verdict: RateLimitVerdict;
+    const policy = access === 'perAddress' ? rateLimitPolicies.unauthenticated : rateLimitPolicies.authenticated;
+    if (access === 'perAddress') {
+      verdict = await rateLimits.take(policy, sourceKey(clientAddress(c.req.raw)));
+    } else {
+      const subject = await verifyBearer(c, identity);
+      // Counting the subject counts each of its tokens too: no token can have more hits than its subject, and the
+      // limits are the same number. Both calls go to the database at once.
+      const [taken, principal] = await Promise.all([rateLimits.take(policy, subject.id), accounts.resolvePrincipal(subject)]);
+      verdict = taken;
+      c.set('principal', principal);
+    }
+    if (!verdict.granted) tellLimit(c, policy, verdict);
+    await next();
+    setLimitHeaders(c, policy, verdict);
+  };
+}
+
+/** `Bearer` and nothing else, given once. Two Authorization headers reach us as one with a comma, which no token has. */
+async function verifyBearer(c: ApiContext, identity: Pick<Identity, 'verifyAccessToken'>): Promise<TokenSubject> {
+  const header = c.req.header('authorization');
+  if (header === undefined) throw new AppError('unauthorized', 'An access token is needed: log in, then send `Authorization: Bearer <access_token>`.');
+  const token = /^Bearer +([A-Za-z0-9_.-]+)$/i.exec(header)?.[1];
+  if (token === undefined) throw new AppError('unauthorized', 'The Authorization header must be `Bearer <access_token>`, given once.');
+  return identity.verifyAccessToken(token);
+}
+
+function tellLimit(c: ApiContext, policy: RateLimitPolicy, verdict: RateLimitVerdict): never {
+  const retryAfterSeconds = Math.max(1, Math.ceil(verdict.resetMilliseconds / 1000));
+  setLimitHeaders(c, policy, verdict);
+  throw new AppError('rate_limited', `Too many requests: at most ${policy.limit} in ${policy.windowSeconds} s. Try again in ${retryAfterSeconds} s.`, {
+    retryAfterSeconds,
+  });
+}
+
+/** As draft-ietf-httpapi-ratelimit-headers has them. */
+function setLimitHeaders(c: ApiContext, policy: RateLimitPolicy, verdict: RateLimitVerdict): void {
+  c.header('ratelimit-policy', `"${policy.name}";q=${policy.limit};w=${policy.windowSeconds}`);
+  c.header('ratelimit', `"${policy.name}";r=${verdict.remaining};t=${Math.ceil(verdict.resetMilliseconds / 1000)}`);
+}

@@ -1,0 +1,43 @@
+import type { MiddlewareHandler } from 'hono';
+import type { ApiContext, ApiEnv } from '#api/api-env.ts';
+import { AppError } from '#shared/errors.ts';
+import type { IdempotencyKeys } from '#shared/idempotency/idempotency.ts';
+
+const keyPattern = /^[\x21-\x7e]{1,255}$/;
+
+/**
+ * A POST with an Idempotency-Key is done once: the same key and request gets the first answer again, the same key with
+ * another request is a conflict. Refusals are not kept, so that the mended request can use the key.
+ */
+export function idempotency(keys: IdempotencyKeys): MiddlewareHandler<ApiEnv> {
+  return async function answerOnce(c, next) {
+    const key = c.req.header('idempotency-key');
+    if (key === undefined || c.req.method !== 'POST') return next();
+    // Public routes have nobody to keep an answer for.
+    const principal = c.get('principal') as ApiEnv['Variables']['principal'] | undefined;
+    if (principal === undefined) return next();
+    if (!keyPattern.test(key)) {
+      throw new AppError('validation_failed', 'The Idempotency-Key must be 1 to 255 visible ASCII characters.', {
+        details: [{ path: 'idempotency-key', message: 'must be 1 to 255 visible ASCII characters' }],
+      });
+    }
+
+    const claim = await keys.claim(principal.userId, key, await hashRequest(c));
+    if (claim.state === 'mismatch') throw new AppError('conflict', 'This Idempotency-Key was used for another request. Use a new one.');
+    if (claim.state === 'running') throw new AppError('conflict', 'The first request with this Idempotency-Key is still running. Try again soon.');
+    if (claim.state === 'answered') {
+      const headers = { 'content-type': 'application/json', 'idempotency-replayed': 'true' };
+      return new Response(claim.answer.body, { status: claim.answer.status, headers });
+    }
+
+    await next();
+    // Hono has turned whatever was thrown into a response by now.
+    if (c.res.ok) await keys.complete(principal.userId, key, { status: c.res.status, body: await c.res.clone().text() });
+    else await keys.release(principal.userId, key);
+  };
+}
+
+async function hashRequest(c: ApiContext): Promise<string> {
+  const text = `${c.req.method} ${c.req.path}\n${await c.req.text()}`;
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))).toHex();
+}

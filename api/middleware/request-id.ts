@@ -1,0 +1,23 @@
+import type { MiddlewareHandler } from 'hono';
+import type { ApiEnv } from '#api/api-env.ts';
+import { type Refusal, toAppError, toRefusal } from '#api/refusal.ts';
+import type { Clock } from '#shared/clock.ts';
+import type { Log } from '#shared/log.ts';
+
+/** Names the request (the gateway's name for it is kept), and lets handlers refuse in that name. */
+export function requestId({ clock, log }: { clock: Clock; log: Log }): MiddlewareHandler<ApiEnv> {
+  return async function nameRequest(c, next) {
+    const given = c.req.header('x-request-id');
+    const id = given !== undefined && /^req_[0-9a-f]{32}$/.test(given) ? given : `req_${crypto.randomUUID().replaceAll('-', '')}`;
+    c.set('requestId', id);
+    c.set('refuse', (thrown: unknown): Refusal => {
+      const error = toAppError(thrown);
+      if (error.code === 'internal') {
+        log.error('request failed', { request_id: id, method: c.req.method, path: c.req.path, error: error.cause ?? error });
+      }
+      return toRefusal(error, id, clock.now());
+    });
+    await next();
+    c.res.headers.set('x-request-id', id);
+  };
+}

@@ -1,0 +1,29 @@
+import type { ApiContext } from '#api/api-env.ts';
+import { matchedRoutes } from 'hono/route';
+
+/** Counted per source address (SPEC.md §8): they are where passwords and tokens are guessed. */
+const perAddress = [
+  'POST /v1/signup',
+  'POST /v1/auth/login',
+  'POST /v1/auth/refresh',
+  'POST /v1/auth/logout',
+  'GET /v1/auth/jwks.json',
+  'GET /v1/auth/.well-known/openid-configuration',
+] as const;
+
+/** Cheap answers that monitors and tools read often. */
+const unlimited = ['GET /v1/healthz', 'GET /v1/openapi.json', 'GET /v1/openapi.yaml'] as const;
+
+export type Access = 'perAddress' | 'unlimited' | 'token' | 'noRoute';
+
+/**
+ * Who may enter, by exact method and route, never by prefix: what is not listed here needs a token.
+ * `noRoute`: nothing is there to guard.
+ */
+export function accessOf(c: ApiContext): Access {
+  const endpoint = matchedRoutes(c).find((route) => route.method !== 'ALL');
+  if (endpoint === undefined) return 'noRoute';
+  const name = `${endpoint.method} ${endpoint.path}`;
+  if ((perAddress as readonly string[]).includes(name)) return 'perAddress';
+  return (unlimited as readonly string[]).includes(name) ? 'unlimited' : 'token';
+}

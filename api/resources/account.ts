@@ -1,0 +1,36 @@
+import { z } from '@hono/zod-openapi';
+import { uuid } from '#api/schemas.ts';
+import type { Principal, Tenant } from '#shared/core/principals.ts';
+import type { TokenSet } from '#shared/identity/identity.ts';
+
+export const TenantSchema = z.object({ id: z.string().openapi({ example: 'k3v9x2ab' }), name: z.string() }).openapi('Tenant');
+
+const tokenFields = {
+  access_token: z.string().openapi({ description: 'JWT; send it as `Authorization: Bearer <access_token>`.' }),
+  token_type: z.literal('Bearer'),
+  expires_in: z.int().openapi({ description: 'Seconds until the access token expires.', example: 3600 }),
+  refresh_token: z.string().openapi({ description: 'Spent by its first use.' }),
+};
+
+export const TokensSchema = z.object(tokenFields).openapi('Tokens');
+
+export const SignupSchema = z
+  .object({ user: z.object({ id: uuid, email: z.string() }), tenant: TenantSchema, ...tokenFields })
+  .openapi('Signup');
+
+export const UserSchema = z
+  .object({ id: z.string(), email: z.string(), role: z.enum(['owner', 'admin', 'developer', 'viewer']), tenant: TenantSchema })
+  .openapi('User');
+
+export function presentTokens(tokens: TokenSet): z.infer<typeof TokensSchema> {
+  return {
+    access_token: tokens.accessToken,
+    token_type: 'Bearer',
+    expires_in: tokens.expiresIn,
+    refresh_token: tokens.refreshToken,
+  };
+}
+
+export function presentUser(principal: Principal, tenant: Tenant): z.infer<typeof UserSchema> {
+  return { id: principal.userId, email: principal.email, role: principal.role, tenant: { id: tenant.id, name: tenant.name } };
+}

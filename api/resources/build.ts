@@ -1,0 +1,63 @@
+import { z } from '@hono/zod-openapi';
+import { timestamp, uuid } from '#api/schemas.ts';
+import type { Build, BuildLogLine } from '#shared/core/services.ts';
+
+export const BuildSchema = z
+  .object({
+    id: uuid,
+    app_id: uuid,
+    status: z.enum(['queued', 'running', 'succeeded', 'failed', 'canceled']),
+    cache_state: z.enum(['Cold', 'Warm']),
+    pipeline: z.string().openapi({ example: 'local' }),
+    commit: z.string().nullable().openapi({ example: '5478677c3a5a1f2c8f1c1fbb6b9d7c7a6e1d2f30' }),
+    branch: z.string().nullable().openapi({ example: 'main' }),
+    image_url: z.string().nullable(),
+    error: z.string().nullable().openapi({ description: 'Why it failed, in one line.' }),
+    release_id: uuid.nullable(),
+    created_at: timestamp,
+    started_at: timestamp.nullable(),
+    finished_at: timestamp.nullable(),
+  })
+  .openapi('Build');
+
+export const BuildLogLineSchema = z
+  .object({ seq: z.int().openapi({ description: 'Counts up from 1 per build.', example: 1 }), ts: timestamp, line: z.string() })
+  .openapi('BuildLogLine');
+
+export const BuildCacheSchema = z
+  .object({
+    app_id: uuid,
+    pvc_name: z.string().openapi({ example: 'build-cache-4f6f1b7e-5d0c-4a43-9c8e-0d3a1f5b2c77' }),
+    namespace: z.string().openapi({ example: 'paas-build' }),
+  })
+  .openapi('BuildCache');
+
+export const BuildCacheFlushSchema = z
+  .object({
+    app_id: uuid,
+    flushed: z.boolean().openapi({ description: 'False when there was nothing to delete.' }),
+    message: z.string(),
+  })
+  .openapi('BuildCacheFlush');
+
+export function presentBuild(build: Build): z.infer<typeof BuildSchema> {
+  return {
+    id: build.id,
+    app_id: build.appId,
+    status: build.status,
+    cache_state: build.cacheState,
+    pipeline: build.pipeline,
+    commit: build.commit,
+    branch: build.branch,
+    image_url: build.imageUrl,
+    error: build.error,
+    release_id: build.releaseId,
+    created_at: build.createdAt.toISOString(),
+    started_at: build.startedAt?.toISOString() ?? null,
+    finished_at: build.finishedAt?.toISOString() ?? null,
+  };
+}
+
+export function presentBuildLogLine(entry: BuildLogLine): z.infer<typeof BuildLogLineSchema> {
+  return { seq: entry.seq, ts: entry.ts.toISOString(), line: entry.line };
+}

@@ -1,0 +1,61 @@
+import { z } from '@hono/zod-openapi';
+import { timestamp, uuid } from '#api/schemas.ts';
+import type { Deploy, Release } from '#shared/core/services.ts';
+
+export const ReleaseSchema = z
+  .object({
+    id: uuid,
+    version: z.int().openapi({ example: 7 }),
+    status: z.enum(['pending', 'succeeded', 'failed']),
+    kind: z.enum(['build', 'config', 'addon', 'rollback']),
+    commit: z.string().nullable(),
+    image_url: z.string(),
+    description: z.string().openapi({ example: 'Deploy 5478677' }),
+    current: z.boolean(),
+    created_at: timestamp,
+    created_by: z.string().openapi({ example: 'ada@example.com' }),
+  })
+  .openapi('Release');
+
+export const DeploySchema = z
+  .object({
+    id: uuid,
+    release_id: uuid,
+    version: z.int().openapi({ description: 'Version of the release that is deployed.', example: 7 }),
+    status: z.enum(['pending', 'rolling', 'live', 'failed', 'aborted', 'superseded']),
+    weight: z.int().openapi({ description: 'Percent of the traffic.', example: 25 }),
+    steps: z.array(z.object({ weight: z.int(), at: timestamp, detail: z.string().optional() })),
+    error: z.string().nullable(),
+    created_at: timestamp,
+    finished_at: timestamp.nullable(),
+  })
+  .openapi('Deploy');
+
+export function presentRelease(release: Release): z.infer<typeof ReleaseSchema> {
+  return {
+    id: release.id,
+    version: release.version,
+    status: release.status,
+    kind: release.kind,
+    commit: release.commit,
+    image_url: release.imageUrl,
+    description: release.description,
+    current: release.current,
+    created_at: release.createdAt.toISOString(),
+    created_by: release.createdBy,
+  };
+}
+
+export function presentDeploy(deploy: Deploy): z.infer<typeof DeploySchema> {
+  return {
+    id: deploy.id,
+    release_id: deploy.releaseId,
+    version: deploy.version,
+    status: deploy.status,
+    weight: deploy.weight,
+    steps: deploy.steps.map(({ weight, at, detail }) => ({ weight, at, ...(detail === undefined ? {} : { detail }) })),
+    error: deploy.error,
+    created_at: deploy.createdAt.toISOString(),
+    finished_at: deploy.finishedAt?.toISOString() ?? null,
+  };
+}

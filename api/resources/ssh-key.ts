@@ -1,0 +1,25 @@
+import { z } from '@hono/zod-openapi';
+import { timestamp, uuid } from '#api/schemas.ts';
+import type { SshKey } from '#shared/core/services.ts';
+
+export const SshKeySchema = z
+  .object({
+    id: uuid,
+    name: z.string().openapi({ example: 'laptop' }),
+    public_key: z.string().openapi({ description: 'Type and base64, without the comment.' }),
+    fingerprint: z.string().openapi({ example: 'SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU' }),
+    created_at: timestamp,
+    last_used_at: timestamp.nullable(),
+  })
+  .openapi('SshKey');
+
+export function presentSshKey(key: SshKey): z.infer<typeof SshKeySchema> {
+  return {
+    id: key.id,
+    name: key.name,
+    public_key: key.publicKey,
+    fingerprint: key.fingerprint,
+    created_at: key.createdAt.toISOString(),
+    last_used_at: key.lastUsedAt?.toISOString() ?? null,
+  };
+}

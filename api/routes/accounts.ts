@@ -1,0 +1,103 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Api } from '#api/api-env.ts';
+import { presentTokens, presentUser, SignupSchema, TokensSchema, UserSchema } from '#api/resources/account.ts';
+import { answer, bearer, dataOf, guarded, jsonBody, lineOf, refusalsOf, withBody } from '#api/schemas.ts';
+import type { Accounts } from '#shared/core/services.ts';
+import type { Identity } from '#shared/identity/identity.ts';
+
+const tags = ['accounts'];
+/** What is wrong with an email or password is for identity to say; here they only have to be text of a sane length. */
+const credentials = { email: lineOf(320), password: z.string().max(1000) };
+const refreshBody = z.object({ refresh_token: z.string().min(1).max(200) });
+
+const signUp = createRoute({
+  method: 'post',
+  path: '/v1/signup',
+  operationId: 'signUp',
+  summary: 'Sign up: a user, a tenant of their own, and tokens',
+  tags,
+  security: [],
+  request: { body: jsonBody(z.object({ ...credentials, tenant_name: lineOf(100).min(1).optional() }), true) },
+  responses: { 201: answer(dataOf(SignupSchema), 'Signed up.'), ...withBody, ...refusalsOf(403, 409, 429, 500) },
+});
+
+const logIn = createRoute({
+  method: 'post',
+  path: '/v1/auth/login',
+  operationId: 'logIn',
+  summary: 'Log in by email and password',
+  tags,
+  security: [],
+  request: { body: jsonBody(z.object(credentials), true) },
+  responses: { 200: answer(dataOf(TokensSchema), 'Logged in.'), ...withBody, ...refusalsOf(401, 403, 429, 500) },
+});
+
+const refresh = createRoute({
+  method: 'post',
+  path: '/v1/auth/refresh',
+  operationId: 'refreshTokens',
+  summary: 'Trade a refresh token for new tokens',
+  description: 'A refresh token can be used once; using it again ends every session that came of it.',
+  tags,
+  security: [],
+  request: { body: jsonBody(refreshBody, true) },
+  responses: { 200: answer(dataOf(TokensSchema), 'New tokens.'), ...withBody, ...refusalsOf(401, 403, 429, 500) },
+});
+
+const logOut = createRoute({
+  method: 'post',
+  path: '/v1/auth/logout',
+  operationId: 'logOut',
+  summary: 'End the session of a refresh token',
+  description: 'Access tokens already given stay valid until they expire.',
+  tags,
+  security: [],
+  request: { body: jsonBody(refreshBody, true) },
+  responses: { 204: { description: 'Ended, or was not one.' }, ...withBody, ...refusalsOf(429, 500) },
+});
+
+const readUser = createRoute({
+  method: 'get',
+  path: '/v1/user',
+  operationId: 'readUser',
+  summary: 'Who the token speaks for',
+  tags,
+  security: bearer,
+  responses: { 200: answer(dataOf(UserSchema), 'User, role and tenant.'), ...guarded },
+});
+
+export function addAccountRoutes(
+  api: Api,
+  accounts: Pick<Accounts, 'signUp' | 'readTenant'>,
+  identity: Pick<Identity, 'logIn' | 'refresh' | 'revoke'>,
+): void {
+  api.openapi(signUp, async (c) => {
+    const { email, password, tenant_name } = c.req.valid('json');
+    const { user, tenant, tokens } = await accounts.signUp({
+      email,
+      password,
+      ...(tenant_name === undefined ? {} : { tenantName: tenant_name }),
+    });
+    const data = { user: { id: user.id, email: user.email }, tenant: { id: tenant.id, name: tenant.name }, ...presentTokens(tokens) };
+    return c.json({ data }, 201);
+  });
+
+  api.openapi(logIn, async (c) => {
+    const { email, password } = c.req.valid('json');
+    return c.json({ data: presentTokens(await identity.logIn(email, password)) }, 200);
+  });
+
+  api.openapi(refresh, async (c) => {
+    return c.json({ data: presentTokens(await identity.refresh(c.req.valid('json').refresh_token)) }, 200);
+  });
+
+  api.openapi(logOut, async (c) => {
+    await identity.revoke(c.req.valid('json').refresh_token);
+    return c.body(null, 204);
+  });
+
+  api.openapi(readUser, async (c) => {
+    const principal = c.get('principal');
+    return c.json({ data: presentUser(principal, await accounts.readTenant(principal)) }, 200);
+  });
+}

@@ -1,0 +1,150 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Api } from '#api/api-env.ts';
+import { AppSchema, presentApp } from '#api/resources/app.ts';
+import {
+  answer,
+  appParams,
+  bearer,
+  dataOf,
+  guarded,
+  idempotencyHeader,
+  jsonBody,
+  lineOf,
+  pageOf,
+  pageQuery,
+  presentPage,
+  refusalsOf,
+  toPageQuery,
+  withBody,
+} from '#api/schemas.ts';
+import type { Apps } from '#shared/core/services.ts';
+
+const tags = ['apps'];
+const gitUrl = lineOf(2000).nullable();
+const branch = lineOf(255).min(1);
+const App = dataOf(AppSchema);
+
+const createApp = createRoute({
+  method: 'post',
+  path: '/v1/apps',
+  operationId: 'createApp',
+  summary: 'Create an app',
+  tags,
+  security: bearer,
+  request: {
+    headers: idempotencyHeader,
+    body: jsonBody(
+      z.object({
+        name: lineOf(100).optional().openapi({ description: 'Becomes the subdomain. Left out: a generated one.', example: 'hello' }),
+        git_url: gitUrl.optional().openapi({ description: 'Left out: its own repository here.' }),
+        branch: branch.optional().openapi({ description: 'The branch that is deployed, `main` when left out.', example: 'main' }),
+      }),
+      false,
+    ),
+  },
+  responses: { 201: answer(App, 'Created.'), ...guarded, ...withBody, ...refusalsOf(409) },
+});
+
+const listApps = createRoute({
+  method: 'get',
+  path: '/v1/apps',
+  operationId: 'listApps',
+  summary: 'Apps of your tenant, newest first',
+  tags,
+  security: bearer,
+  request: {
+    query: pageQuery.extend({
+      deleted: z.enum(['true', 'false']).default('false').openapi({ description: '`true`: the deleted ones that can be restored.' }),
+    }),
+  },
+  responses: { 200: answer(pageOf(AppSchema), 'A page of apps.'), ...guarded, ...refusalsOf(422) },
+});
+
+const readApp = createRoute({
+  method: 'get',
+  path: '/v1/apps/{id}',
+  operationId: 'readApp',
+  summary: 'An app',
+  tags,
+  security: bearer,
+  request: { params: appParams },
+  responses: { 200: answer(App, 'The app.'), ...guarded, ...refusalsOf(404) },
+});
+
+const deleteApp = createRoute({
+  method: 'delete',
+  path: '/v1/apps/{id}',
+  operationId: 'deleteApp',
+  summary: 'Delete an app, restorable for 30 days',
+  tags,
+  security: bearer,
+  request: { params: appParams },
+  responses: { 200: answer(App, 'Deleted.'), ...guarded, ...refusalsOf(404) },
+});
+
+const restoreApp = createRoute({
+  method: 'post',
+  path: '/v1/apps/{id}/restore',
+  operationId: 'restoreApp',
+  summary: 'Bring a deleted app back',
+  tags,
+  security: bearer,
+  request: { params: appParams },
+  responses: { 200: answer(App, 'Restored.'), ...guarded, ...refusalsOf(404, 409) },
+});
+
+const setGitSource = createRoute({
+  method: 'put',
+  path: '/v1/apps/{id}/git',
+  operationId: 'setGitSource',
+  summary: 'Set the git source and the default branch',
+  tags,
+  security: bearer,
+  request: {
+    params: appParams,
+    body: jsonBody(
+      z.object({
+        url: gitUrl.openapi({ description: 'Null unsets it.', example: 'https://git.example.com/ada/hello.git' }),
+        branch: branch.optional().openapi({ example: 'main' }),
+      }),
+      true,
+    ),
+  },
+  responses: { 200: answer(App, 'Set.'), ...guarded, ...withBody, ...refusalsOf(404) },
+});
+
+export function addAppRoutes(api: Api, apps: Apps): void {
+  api.openapi(createApp, async (c) => {
+    const { name, git_url, branch: deployed } = c.req.valid('json');
+    const app = await apps.createApp(c.get('principal'), {
+      ...(name === undefined ? {} : { name }),
+      ...(git_url === undefined ? {} : { gitUrl: git_url }),
+      ...(deployed === undefined ? {} : { branch: deployed }),
+    });
+    return c.json({ data: presentApp(app) }, 201);
+  });
+
+  api.openapi(listApps, async (c) => {
+    const query = c.req.valid('query');
+    const page = await apps.listApps(c.get('principal'), { ...toPageQuery(query), deleted: query.deleted === 'true' });
+    return c.json(presentPage(page, presentApp), 200);
+  });
+
+  api.openapi(readApp, async (c) => {
+    return c.json({ data: presentApp(await apps.readApp(c.get('principal'), c.req.valid('param').id)) }, 200);
+  });
+
+  api.openapi(deleteApp, async (c) => {
+    return c.json({ data: presentApp(await apps.deleteApp(c.get('principal'), c.req.valid('param').id)) }, 200);
+  });
+
+  api.openapi(restoreApp, async (c) => {
+    return c.json({ data: presentApp(await apps.restoreApp(c.get('principal'), c.req.valid('param').id)) }, 200);
+  });
+
+  api.openapi(setGitSource, async (c) => {
+    const { url, branch: deployed } = c.req.valid('json');
+    const source = { url, ...(deployed === undefined ? {} : { branch: deployed }) };
+    return c.json({ data: presentApp(await apps.setGitSource(c.get('principal'), c.req.valid('param').id, source)) }, 200);
+  });
+}

@@ -1,0 +1,42 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { Api } from '#api/api-env.ts';
+import { BuildCacheFlushSchema, BuildCacheSchema } from '#api/resources/build.ts';
+import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/schemas.ts';
+import type { BuildCacheService } from '#shared/core/services.ts';
+
+const tags = ['builds'];
+
+const readCache = createRoute({
+  method: 'get',
+  path: '/v1/apps/{id}/build_cache',
+  operationId: 'readBuildCache',
+  summary: 'Where the build cache of an app lives',
+  description: 'A pointer: it does not say whether the volume exists.',
+  tags,
+  security: bearer,
+  request: { params: appParams },
+  responses: { 200: answer(dataOf(BuildCacheSchema), 'The pointer.'), ...guarded, ...refusalsOf(404) },
+});
+
+const flushCache = createRoute({
+  method: 'delete',
+  path: '/v1/apps/{id}/build_cache/flush',
+  operationId: 'flushBuildCache',
+  summary: 'Delete the build cache, so that the next build is Cold',
+  tags,
+  security: bearer,
+  request: { params: appParams },
+  responses: { 200: answer(dataOf(BuildCacheFlushSchema), 'Deleted, or there was none.'), ...guarded, ...refusalsOf(404) },
+});
+
+export function addBuildCacheRoutes(api: Api, buildCache: BuildCacheService): void {
+  api.openapi(readCache, async (c) => {
+    const { appId, pvcName, namespace } = await buildCache.readCache(c.get('principal'), c.req.valid('param').id);
+    return c.json({ data: { app_id: appId, pvc_name: pvcName, namespace } }, 200);
+  });
+
+  api.openapi(flushCache, async (c) => {
+    const { appId, flushed, message } = await buildCache.flushCache(c.get('principal'), c.req.valid('param').id);
+    return c.json({ data: { app_id: appId, flushed, message } }, 200);
+  });
+}

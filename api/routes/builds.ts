@@ -1,0 +1,163 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Api } from '#api/api-env.ts';
+import { type StreamEvent, streamEvents, wantsEvents } from '#api/event-stream.ts';
+import { BuildLogLineSchema, BuildSchema, presentBuild, presentBuildLogLine } from '#api/resources/build.ts';
+import {
+  answer,
+  appParams,
+  bearer,
+  buildParams,
+  dataOf,
+  guarded,
+  idempotencyHeader,
+  jsonBody,
+  lineOf,
+  pageOf,
+  pageQuery,
+  presentPage,
+  refusalsOf,
+  toPageQuery,
+  withBody,
+} from '#api/schemas.ts';
+import type { BuildLogLine, Builds } from '#shared/core/services.ts';
+
+const tags = ['builds'];
+
+const startBuild = createRoute({
+  method: 'post',
+  path: '/v1/apps/{id}/builds',
+  operationId: 'startBuild',
+  summary: 'Start a build of what was pushed',
+  description: 'The answer already knows whether the build cache is Cold or Warm.',
+  tags,
+  security: bearer,
+  request: {
+    params: appParams,
+    headers: idempotencyHeader,
+    body: jsonBody(
+      z.object({
+        branch: lineOf(255).min(1).optional().openapi({ description: "Left out: the app's branch.", example: 'main' }),
+        commit: z
+          .string()
+          .regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/, 'must be a full commit id in lower-case hex')
+          .optional(),
+      }),
+      false,
+    ),
+  },
+  responses: { 201: answer(dataOf(BuildSchema), 'Started.'), ...guarded, ...withBody, ...refusalsOf(404, 409) },
+});
+
+const listBuilds = createRoute({
+  method: 'get',
+  path: '/v1/apps/{id}/builds',
+  operationId: 'listBuilds',
+  summary: 'Builds of an app, newest first',
+  tags,
+  security: bearer,
+  request: { params: appParams, query: pageQuery },
+  responses: { 200: answer(pageOf(BuildSchema), 'A page of builds.'), ...guarded, ...refusalsOf(404, 422) },
+});
+
+const readBuild = createRoute({
+  method: 'get',
+  path: '/v1/apps/{id}/builds/{bid}',
+  operationId: 'readBuild',
+  summary: 'A build',
+  tags,
+  security: bearer,
+  request: { params: buildParams },
+  responses: { 200: answer(dataOf(BuildSchema), 'The build.'), ...guarded, ...refusalsOf(404) },
+});
+
+const readBuildLog = createRoute({
+  method: 'get',
+  path: '/v1/apps/{id}/builds/{bid}/logs',
+  operationId: 'readBuildLog',
+  summary: 'What a build said: lines, or an event stream that follows it',
+  description:
+    'With `Accept: text/event-stream` each line is an event whose id is its `seq`; `Last-Event-ID` or `cursor` resumes after it. ' +
+    'When the build and its deploy are over an event `end` carries the build, and the stream ends.',
+  tags,
+  security: bearer,
+  request: {
+    params: buildParams,
+    query: z.object({
+      limit: z.coerce.number().int().min(1).max(10_000).default(1000),
+      cursor: z.string().regex(/^\d{1,9}$/).optional().openapi({ description: 'The `seq` to read on after.', example: '120' }),
+    }),
+  },
+  responses: {
+    200: {
+      description: 'Lines from the first on.',
+      content: {
+        'application/json': { schema: pageOf(BuildLogLineSchema) },
+        'text/event-stream': { schema: z.string() },
+      },
+    },
+    ...guarded,
+    ...refusalsOf(404, 422),
+  },
+});
+
+const cancelBuild = createRoute({
+  method: 'post',
+  path: '/v1/apps/{id}/builds/{bid}/cancel',
+  operationId: 'cancelBuild',
+  summary: 'Stop a build',
+  tags,
+  security: bearer,
+  request: { params: buildParams },
+  responses: { 200: answer(dataOf(BuildSchema), 'Canceled, or about to be.'), ...guarded, ...refusalsOf(404, 409) },
+});
+
+export function addBuildRoutes(api: Api, builds: Builds): void {
+  api.openapi(startBuild, async (c) => {
+    const { branch, commit } = c.req.valid('json');
+    const request = { ...(branch === undefined ? {} : { branch }), ...(commit === undefined ? {} : { commit }) };
+    return c.json({ data: presentBuild(await builds.startBuild(c.get('principal'), c.req.valid('param').id, request)) }, 201);
+  });
+
+  api.openapi(listBuilds, async (c) => {
+    const page = await builds.listBuilds(c.get('principal'), c.req.valid('param').id, toPageQuery(c.req.valid('query')));
+    return c.json(presentPage(page, presentBuild), 200);
+  });
+
+  api.openapi(readBuild, async (c) => {
+    const { id, bid } = c.req.valid('param');
+    return c.json({ data: presentBuild(await builds.readBuild(c.get('principal'), id, bid)) }, 200);
+  });
+
+  api.openapi(readBuildLog, async (c) => {
+    const { id, bid } = c.req.valid('param');
+    const { limit, cursor } = c.req.valid('query');
+    const principal = c.get('principal');
+    if (wantsEvents(c)) {
+      const afterSeq = Number(lastSeq(c.req.header('last-event-id')) ?? cursor ?? 0);
+      // The stream is of one build, also when 'latest' becomes another one meanwhile.
+      const build = await builds.readBuild(principal, id, bid);
+      return streamEvents(c, async (signal) => {
+        const lines = await builds.followBuildLog(principal, id, build.id, { afterSeq }, signal);
+        return toEvents(lines, async () => presentBuild(await builds.readBuild(principal, id, build.id)));
+      });
+    }
+    const lines = await builds.readBuildLog(principal, id, bid, { afterSeq: Number(cursor ?? 0), limit });
+    const last = lines.at(-1);
+    const next = lines.length === limit && last !== undefined ? String(last.seq) : null;
+    return c.json({ data: lines.map(presentBuildLogLine), next_cursor: next }, 200);
+  });
+
+  api.openapi(cancelBuild, async (c) => {
+    const { id, bid } = c.req.valid('param');
+    return c.json({ data: presentBuild(await builds.cancelBuild(c.get('principal'), id, bid)) }, 200);
+  });
+}
+
+function lastSeq(header: string | undefined): string | undefined {
+  return header !== undefined && /^\d{1,9}$/.test(header) ? header : undefined;
+}
+
+async function* toEvents(lines: AsyncIterable<BuildLogLine>, readEnd: () => Promise<unknown>): AsyncIterable<StreamEvent> {
+  for await (const line of lines) yield { id: String(line.seq), data: presentBuildLogLine(line) };
+  yield { event: 'end', data: await readEnd() };
+}

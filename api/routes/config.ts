@@ -1,0 +1,52 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Api } from '#api/api-env.ts';
+import { answer, appParams, bearer, dataOf, guarded, jsonBody, refusalsOf, withBody } from '#api/schemas.ts';
+import type { Config } from '#shared/core/services.ts';
+
+const tags = ['config'];
+const example = { GREETING: 'hello' };
+const ConfigSchema = z.record(z.string(), z.string()).openapi('Config', { example });
+
+const readConfig = createRoute({
+  method: 'get',
+  path: '/v1/apps/{id}/config',
+  operationId: 'readConfig',
+  summary: 'Variables of an app',
+  tags,
+  security: bearer,
+  request: { params: appParams },
+  responses: { 200: answer(dataOf(ConfigSchema), 'All variables.'), ...guarded, ...refusalsOf(404) },
+});
+
+const changeConfig = createRoute({
+  method: 'patch',
+  path: '/v1/apps/{id}/config',
+  operationId: 'changeConfig',
+  summary: 'Set and unset variables',
+  description: 'A value sets, null unsets, what is not named stays. A change is a release of its own.',
+  tags,
+  security: bearer,
+  request: {
+    params: appParams,
+    body: jsonBody(
+      z
+        .record(
+          z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}$/, 'must be a variable name: letters, digits and "_", no digit first'),
+          z.string().regex(/^[^\0]*$/, 'must not contain NUL').nullable(),
+        )
+        .openapi({ example: { GREETING: 'hello', DEBUG: null } }),
+      true,
+    ),
+  },
+  responses: { 200: answer(dataOf(ConfigSchema), 'All variables after the change.'), ...guarded, ...withBody, ...refusalsOf(404, 409) },
+});
+
+export function addConfigRoutes(api: Api, config: Config): void {
+  api.openapi(readConfig, async (c) => {
+    return c.json({ data: await config.readConfig(c.get('principal'), c.req.valid('param').id) }, 200);
+  });
+
+  api.openapi(changeConfig, async (c) => {
+    return c.json({ data: await config.changeConfig(c.get('principal'), c.req.valid('param').id, c.req.valid('json')) }, 200);
+  });
+}

@@ -1,0 +1,58 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Api } from '#api/api-env.ts';
+import { presentProcess, ProcessSchema, RestartSchema } from '#api/resources/process.ts';
+import { answer, appParams, bearer, dataOf, guarded, jsonBody, processParams, refusalsOf, withBody } from '#api/schemas.ts';
+import type { Processes } from '#shared/core/services.ts';
+
+const tags = ['processes'];
+
+const listProcesses = createRoute({
+  method: 'get',
+  path: '/v1/apps/{id}/processes',
+  operationId: 'listProcesses',
+  summary: 'Process types of the current release, and their instances',
+  tags,
+  security: bearer,
+  request: { params: appParams },
+  responses: { 200: answer(dataOf(z.array(ProcessSchema)), 'All process types.'), ...guarded, ...refusalsOf(404) },
+});
+
+const scaleProcess = createRoute({
+  method: 'patch',
+  path: '/v1/apps/{id}/processes/{type}',
+  operationId: 'scaleProcess',
+  summary: 'Set how many instances of a process type run',
+  tags,
+  security: bearer,
+  request: { params: processParams, body: jsonBody(z.object({ quantity: z.int().min(0).max(1000).openapi({ example: 2 }) }), true) },
+  responses: { 200: answer(dataOf(ProcessSchema), 'Scaled.'), ...guarded, ...withBody, ...refusalsOf(404, 409) },
+});
+
+const restart = createRoute({
+  method: 'post',
+  path: '/v1/apps/{id}/restart',
+  operationId: 'restartApp',
+  summary: 'Replace every instance, one by one',
+  tags,
+  security: bearer,
+  request: { params: appParams },
+  responses: { 202: answer(dataOf(RestartSchema), 'Accepted; instances are replaced one by one.'), ...guarded, ...refusalsOf(404, 409) },
+});
+
+export function addProcessRoutes(api: Api, processes: Processes): void {
+  api.openapi(listProcesses, async (c) => {
+    const types = await processes.listProcesses(c.get('principal'), c.req.valid('param').id);
+    return c.json({ data: types.map(presentProcess) }, 200);
+  });
+
+  api.openapi(scaleProcess, async (c) => {
+    const { id, type } = c.req.valid('param');
+    const scaled = await processes.scaleProcess(c.get('principal'), id, type, c.req.valid('json').quantity);
+    return c.json({ data: presentProcess(scaled) }, 200);
+  });
+
+  api.openapi(restart, async (c) => {
+    const { restartedAt, processes: types } = await processes.restart(c.get('principal'), c.req.valid('param').id);
+    return c.json({ data: { restarted_at: restartedAt.toISOString(), processes: [...types] } }, 202);
+  });
+}

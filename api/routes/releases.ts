@@ -1,0 +1,72 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { Api } from '#api/api-env.ts';
+import { DeploySchema, presentDeploy, presentRelease, ReleaseSchema } from '#api/resources/release.ts';
+import {
+  answer,
+  appParams,
+  bearer,
+  dataOf,
+  guarded,
+  idempotencyHeader,
+  pageOf,
+  pageQuery,
+  presentPage,
+  refusalsOf,
+  releaseParams,
+  toPageQuery,
+} from '#api/schemas.ts';
+import type { Releases } from '#shared/core/services.ts';
+
+const tags = ['releases'];
+
+const listReleases = createRoute({
+  method: 'get',
+  path: '/v1/apps/{id}/releases',
+  operationId: 'listReleases',
+  summary: 'Releases of an app, newest first',
+  tags,
+  security: bearer,
+  request: { params: appParams, query: pageQuery },
+  responses: { 200: answer(pageOf(ReleaseSchema), 'A page of releases.'), ...guarded, ...refusalsOf(404, 422) },
+});
+
+const listDeploys = createRoute({
+  method: 'get',
+  path: '/v1/apps/{id}/deploys',
+  operationId: 'listDeploys',
+  summary: 'Deploys of an app, newest first',
+  tags,
+  security: bearer,
+  request: { params: appParams, query: pageQuery },
+  responses: { 200: answer(pageOf(DeploySchema), 'A page of deploys.'), ...guarded, ...refusalsOf(404, 422) },
+});
+
+const rollBack = createRoute({
+  method: 'post',
+  path: '/v1/apps/{id}/deploys/{rid}/rollback',
+  operationId: 'rollBack',
+  summary: 'Go back to an earlier release',
+  description: 'Makes a new release of its image, processes and variables, and deploys it; the answer is that deploy.',
+  tags,
+  security: bearer,
+  request: { params: releaseParams, headers: idempotencyHeader },
+  responses: { 201: answer(dataOf(DeploySchema), 'Under way.'), ...guarded, ...refusalsOf(404, 409, 422) },
+});
+
+export function addReleaseRoutes(api: Api, releases: Releases): void {
+  api.openapi(listReleases, async (c) => {
+    const page = await releases.listReleases(c.get('principal'), c.req.valid('param').id, toPageQuery(c.req.valid('query')));
+    return c.json(presentPage(page, presentRelease), 200);
+  });
+
+  api.openapi(listDeploys, async (c) => {
+    const page = await releases.listDeploys(c.get('principal'), c.req.valid('param').id, toPageQuery(c.req.valid('query')));
+    return c.json(presentPage(page, presentDeploy), 200);
+  });
+
+  api.openapi(rollBack, async (c) => {
+    const { id, rid } = c.req.valid('param');
+    const { deploy } = await releases.rollBack(c.get('principal'), id, rid);
+    return c.json({ data: presentDeploy(deploy) }, 201);
+  });
+}

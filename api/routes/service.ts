@@ -1,0 +1,111 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { stringify } from 'yaml';
+import type { Api } from '#api/api-env.ts';
+import { openApiDocument } from '#api/openapi-document.ts';
+import { answer, dataOf, refusalsOf } from '#api/schemas.ts';
+import { AppError } from '#shared/errors.ts';
+import type { Identity } from '#shared/identity/identity.ts';
+
+const tags = ['service'];
+const anyObject = z.record(z.string(), z.unknown());
+const publicly = { 'cache-control': 'public, max-age=300' };
+
+const health = createRoute({
+  method: 'get',
+  path: '/v1/healthz',
+  operationId: 'readHealth',
+  summary: 'Whether the service can do its work',
+  tags,
+  security: [],
+  responses: { 200: answer(dataOf(z.object({ status: z.literal('ok') })), 'It can.'), ...refusalsOf(503) },
+});
+
+const documentJson = createRoute({
+  method: 'get',
+  path: '/v1/openapi.json',
+  operationId: 'readOpenApiJson',
+  summary: 'This document',
+  tags,
+  security: [],
+  responses: { 200: answer(anyObject, 'OpenAPI 3.1.') },
+});
+
+const documentYaml = createRoute({
+  method: 'get',
+  path: '/v1/openapi.yaml',
+  operationId: 'readOpenApiYaml',
+  summary: 'This document as YAML',
+  tags,
+  security: [],
+  responses: { 200: { description: 'OpenAPI 3.1.', content: { 'application/yaml': { schema: z.string() } } } },
+});
+
+const jwks = createRoute({
+  method: 'get',
+  path: '/v1/auth/jwks.json',
+  operationId: 'readKeys',
+  summary: 'Public keys that verify access tokens',
+  tags,
+  security: [],
+  responses: { 200: answer(z.object({ keys: z.array(anyObject) }), 'A JSON Web Key Set.'), ...refusalsOf(429, 500) },
+});
+
+const discovery = createRoute({
+  method: 'get',
+  path: '/v1/auth/.well-known/openid-configuration',
+  operationId: 'readIssuer',
+  summary: 'Facts of the token issuer',
+  tags,
+  security: [],
+  responses: { 200: answer(anyObject, 'OpenID Connect discovery.'), ...refusalsOf(429, 500) },
+});
+
+export interface ServiceFacts {
+  /** Issuer of access tokens: the address under which discovery is found. */
+  issuer: string;
+  /** Rejects when the service cannot do its work, for one when the database is away. */
+  checkReady(): Promise<void>;
+}
+
+export function addServiceRoutes(api: Api, identity: Pick<Identity, 'readKeys'>, facts: ServiceFacts): void {
+  api.openapi(health, async (c) => {
+    try {
+      await facts.checkReady();
+    } catch (cause) {
+      c.header('retry-after', '1');
+      const { body } = c.get('refuse')(new AppError('internal', 'The service is not ready.', { cause }));
+      return c.json(body, 503);
+    }
+    return c.json({ data: { status: 'ok' as const } }, 200);
+  });
+
+  // Routes are all known once the first request comes, and never change after.
+  let json: Record<string, unknown> | undefined;
+  let yaml: string | undefined;
+  api.openapi(documentJson, (c) => {
+    json ??= { ...openApiDocument(api) };
+    return c.json(json, 200, publicly);
+  });
+  api.openapi(documentYaml, (c) => {
+    yaml ??= stringify(openApiDocument(api), { aliasDuplicateObjects: false });
+    return c.body(yaml, 200, { 'content-type': 'application/yaml', ...publicly });
+  });
+
+  api.openapi(jwks, async (c) => {
+    const { keys } = await identity.readKeys();
+    return c.json({ keys: [...keys] }, 200, publicly);
+  });
+
+  api.openapi(discovery, (c) => {
+    const { issuer } = facts;
+    const document = {
+      issuer,
+      jwks_uri: `${issuer}/jwks.json`,
+      token_endpoint: `${issuer}/login`,
+      response_types_supported: ['token'],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['ES256'],
+    };
+    return c.json(document, 200, publicly);
+  });
+}

@@ -1,0 +1,81 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Api } from '#api/api-env.ts';
+import { presentSshKey, SshKeySchema } from '#api/resources/ssh-key.ts';
+import {
+  answer,
+  bearer,
+  dataOf,
+  guarded,
+  idempotencyHeader,
+  jsonBody,
+  lineOf,
+  pageOf,
+  pageQuery,
+  presentPage,
+  refusalsOf,
+  sshKeyParams,
+  toPageQuery,
+  withBody,
+} from '#api/schemas.ts';
+import type { SshKeys } from '#shared/core/services.ts';
+
+const tags = ['ssh-keys'];
+
+const addKey = createRoute({
+  method: 'post',
+  path: '/v1/auth/ssh-keys',
+  operationId: 'addSshKey',
+  summary: 'Register a public key to push with',
+  tags,
+  security: bearer,
+  request: {
+    headers: idempotencyHeader,
+    body: jsonBody(
+      z.object({
+        name: lineOf(100).openapi({ description: 'Empty: the comment of the key.', example: 'laptop' }),
+        public_key: z.string().min(1).max(16_384).openapi({ description: 'In OpenSSH text form, as in `id_ed25519.pub`.' }),
+      }),
+      true,
+    ),
+  },
+  responses: { 201: answer(dataOf(SshKeySchema), 'Registered.'), ...guarded, ...withBody, ...refusalsOf(409) },
+});
+
+const listKeys = createRoute({
+  method: 'get',
+  path: '/v1/auth/ssh-keys',
+  operationId: 'listSshKeys',
+  summary: 'Your public keys, newest first',
+  tags,
+  security: bearer,
+  request: { query: pageQuery },
+  responses: { 200: answer(pageOf(SshKeySchema), 'A page of keys.'), ...guarded, ...refusalsOf(422) },
+});
+
+const deleteKey = createRoute({
+  method: 'delete',
+  path: '/v1/auth/ssh-keys/{key}',
+  operationId: 'deleteSshKey',
+  summary: 'Remove a public key',
+  tags,
+  security: bearer,
+  request: { params: sshKeyParams },
+  responses: { 204: { description: 'Removed.' }, ...guarded, ...refusalsOf(404) },
+});
+
+export function addSshKeyRoutes(api: Api, sshKeys: Pick<SshKeys, 'addKey' | 'listKeys' | 'deleteKey'>): void {
+  api.openapi(addKey, async (c) => {
+    const { name, public_key } = c.req.valid('json');
+    return c.json({ data: presentSshKey(await sshKeys.addKey(c.get('principal'), { name, publicKey: public_key })) }, 201);
+  });
+
+  api.openapi(listKeys, async (c) => {
+    const page = await sshKeys.listKeys(c.get('principal'), toPageQuery(c.req.valid('query')));
+    return c.json(presentPage(page, presentSshKey), 200);
+  });
+
+  api.openapi(deleteKey, async (c) => {
+    await sshKeys.deleteKey(c.get('principal'), c.req.valid('param').key);
+    return c.body(null, 204);
+  });
+}
