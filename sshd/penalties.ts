@@ -15,7 +15,7 @@ const slowFrom = 15;
 const slowestMilliseconds = 3000;
 const refuseFrom = 60;
 const mostPoints = 600;
-/** Sources remembered; beyond it those that have nothing left are forgotten. */
+/** Sources remembered; beyond it the one whose last offence is longest ago is forgotten. */
 const sourcesKept = 10_000;
 
 /**
@@ -30,10 +30,19 @@ export class Penalties {
     this.#clock = clock;
   }
 
+  /** Sources remembered. */
+  get size(): number {
+    return this.#scores.size;
+  }
+
   add(source: string, offence: Offence): void {
     const score = Math.min(mostPoints, this.#score(source) + points[offence]);
+    // Taken out first, so that the map stays in the order of the last offence.
+    this.#scores.delete(source);
     this.#scores.set(source, { score, at: this.#clock.now().getTime() });
-    if (this.#scores.size > sourcesKept) this.#forget();
+    if (this.#scores.size <= sourcesKept) return;
+    const [longestAgo] = this.#scores.keys();
+    if (longestAgo !== undefined) this.#scores.delete(longestAgo);
   }
 
   /** Seconds until the source may connect again; 0 when it may now. */
@@ -52,16 +61,5 @@ export class Penalties {
     const entry = this.#scores.get(source);
     if (entry === undefined) return 0;
     return Math.max(0, entry.score - (this.#clock.now().getTime() - entry.at) / 1000);
-  }
-
-  #forget(): void {
-    for (const source of this.#scores.keys()) {
-      if (this.#score(source) === 0) this.#scores.delete(source);
-    }
-    // Still full: an attack from everywhere. The oldest entries go, memory stays bounded.
-    for (const source of this.#scores.keys()) {
-      if (this.#scores.size <= sourcesKept) break;
-      this.#scores.delete(source);
-    }
   }
 }

@@ -1,0 +1,45 @@
+import { beforeEach, expect, test } from 'vitest';
+import { Penalties } from './penalties.ts';
+
+let now = 0;
+const clock = { now: () => new Date(now), sleep: () => Promise.resolve() };
+beforeEach(() => {
+  now = 1_700_000_000_000;
+});
+
+test('one failed login costs nothing, repeated ones first slow the answer and then close the door', () => {
+  const penalties = new Penalties(clock);
+  penalties.add('a', 'login-failed');
+  expect(penalties.delayMilliseconds('a')).toBe(0);
+  for (let i = 0; i < 5; i += 1) penalties.add('a', 'login-failed');
+  expect(penalties.delayMilliseconds('a')).toBe(1500);
+  expect(penalties.refusedForSeconds('a')).toBe(0);
+  for (let i = 0; i < 7; i += 1) penalties.add('a', 'login-failed');
+  expect(penalties.delayMilliseconds('a')).toBe(3000);
+  expect(penalties.refusedForSeconds('a')).toBe(5);
+});
+
+test('another source is not touched', () => {
+  const penalties = new Penalties(clock);
+  for (let i = 0; i < 50; i += 1) penalties.add('a', 'broke-protocol');
+  expect(penalties.refusedForSeconds('b')).toBe(0);
+  expect(penalties.delayMilliseconds('b')).toBe(0);
+});
+
+test('points fade, and never add up to more than nine minutes of refusal', () => {
+  const penalties = new Penalties(clock);
+  for (let i = 0; i < 1000; i += 1) penalties.add('a', 'broke-protocol');
+  expect(penalties.refusedForSeconds('a')).toBe(540);
+  now += 541_000;
+  expect(penalties.refusedForSeconds('a')).toBe(0);
+  now += 60_000;
+  expect(penalties.delayMilliseconds('a')).toBe(0);
+});
+
+test('an attack from a hundred thousand sources does not fill the memory, and the newest stay known', () => {
+  const penalties = new Penalties(clock);
+  for (let i = 0; i < 100_000; i += 1) penalties.add(`source ${i % 50_000}`, 'broke-protocol');
+  for (let i = 0; i < 6; i += 1) penalties.add('last', 'broke-protocol');
+  expect(penalties.size).toBeLessThanOrEqual(10_000);
+  expect(penalties.refusedForSeconds('last')).toBeGreaterThan(0);
+});
