@@ -1,0 +1,51 @@
+/**
+ * The gateway's own process: `gateway.ts <options as JSON> <version>`. It is started detached by the control plane and
+ * outlives it. What it logs goes to standard output; over the IPC channel it says once how its start went.
+ */
+import { createGatewayLog, type GatewayStart } from '#deploy/gateway-start.ts';
+import { type GatewayOptions, gatewayFiles, gatewayOptionsSchema } from '#gateway/gateway-options.ts';
+import { PortTakenError, startGateway, type Handover } from '#gateway/gateway.ts';
+import { callGateway } from '#shared/platform/local/gateway-router.ts';
+
+const log = createGatewayLog();
+const options = gatewayOptionsSchema.parse(JSON.parse(process.argv[2] ?? ''));
+const version = process.argv[3] ?? 'unknown';
+process.title = 'paas-gateway';
+
+try {
+  const gateway = await startGateway(options, { log, version, takeOver: () => stopEarlierGateway(options) });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void gateway.stop());
+  // Its terminal may go away; the apps' visitors stay.
+  process.on('SIGHUP', () => undefined);
+  report({ outcome: 'serving', httpPort: gateway.httpPort, httpsPort: gateway.httpsPort });
+  await gateway.drained;
+  log.info('gateway has ended', { pid: process.pid });
+  process.exit(0);
+} catch (error) {
+  log.error('gateway could not start', { error });
+  report(
+    error instanceof PortTakenError
+      ? { outcome: 'port-taken', port: error.port, setting: error.setting }
+      : { outcome: 'failed', message: error instanceof Error ? error.message : String(error) },
+  );
+  // Not exit(): the report must reach the starter first. Nothing else holds the process.
+  process.exitCode = 1;
+}
+
+async function stopEarlierGateway({ dataDir }: GatewayOptions): Promise<Handover> {
+  try {
+    const { traffic } = (await callGateway(gatewayFiles(dataDir).controlSocket, undefined, 'POST', '/stop', {})) as { traffic: Handover };
+    return traffic;
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ENOENT' || code === 'ECONNREFUSED') return [];
+    throw error;
+  }
+}
+
+/** Nobody listens when it was started by hand. */
+function report(start: GatewayStart): void {
+  if (process.send === undefined) return;
+  process.send(start);
+  process.disconnect?.();
+}

@@ -1,0 +1,88 @@
+// @peculiar/x509 wires itself by decorators' metadata and does not load without it.
+import 'reflect-metadata';
+import { randomBytes } from 'node:crypto';
+import { isIP } from 'node:net';
+import {
+  AuthorityKeyIdentifierExtension,
+  BasicConstraintsExtension,
+  ExtendedKeyUsage,
+  ExtendedKeyUsageExtension,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  PemConverter,
+  SubjectAlternativeNameExtension,
+  SubjectKeyIdentifierExtension,
+  X509Certificate,
+  X509CertificateGenerator,
+} from '@peculiar/x509';
+
+interface IssuedCertificate {
+  /** PEM. */
+  readonly certificate: string;
+  /** PEM, PKCS #8. */
+  readonly key: string;
+}
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+
+export async function issueAuthority(days: number, now: Date): Promise<IssuedCertificate> {
+  const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  // A name of its own, so that two platforms' authorities can be told apart in one trust store.
+  const name = `CN=paas local authority ${randomBytes(4).toString('hex')}`;
+  const certificate = await X509CertificateGenerator.createSelfSigned({
+    serialNumber: newSerialNumber(),
+    name,
+    ...validity(days, now),
+    signingAlgorithm: algorithm,
+    keys,
+    extensions: [
+      new BasicConstraintsExtension(true, 0, true),
+      new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+      await SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return { certificate: certificate.toString('pem'), key: await exportKey(keys.privateKey) };
+}
+
+/** @param hosts names or IP addresses without brackets, at least one */
+export async function issueLeaf(authority: IssuedCertificate, hosts: readonly string[], days: number, now: Date): Promise<IssuedCertificate> {
+  const issuer = new X509Certificate(authority.certificate);
+  const signingKey = await crypto.subtle.importKey('pkcs8', PemConverter.decodeFirst(authority.key), algorithm, false, ['sign']);
+  const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const certificate = await X509CertificateGenerator.create({
+    serialNumber: newSerialNumber(),
+    // The names are in the alternative name alone: a common name holds 64 characters at most.
+    subject: 'CN=paas app',
+    issuer: issuer.subject,
+    ...validity(days, now),
+    signingAlgorithm: algorithm,
+    publicKey: keys.publicKey,
+    signingKey,
+    extensions: [
+      new BasicConstraintsExtension(false, undefined, true),
+      new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+      new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
+      new SubjectAlternativeNameExtension(hosts.map((host) => ({ type: isIP(host) === 0 ? 'dns' : 'ip', value: host }))),
+      await SubjectKeyIdentifierExtension.create(keys.publicKey),
+      await AuthorityKeyIdentifierExtension.create(issuer.publicKey),
+    ],
+  });
+  return { certificate: certificate.toString('pem'), key: await exportKey(keys.privateKey) };
+}
+
+/** A day back, for clients whose clock is behind. */
+function validity(days: number, now: Date): { notBefore: Date; notAfter: Date } {
+  const day = 24 * 60 * 60 * 1000;
+  return { notBefore: new Date(now.getTime() - day), notAfter: new Date(now.getTime() + days * day) };
+}
+
+/** 127 bits, positive. */
+function newSerialNumber(): string {
+  const bytes = randomBytes(16);
+  bytes[0] = (bytes[0] ?? 0) & 0x7f | 0x40;
+  return bytes.toString('hex');
+}
+
+async function exportKey(key: CryptoKey): Promise<string> {
+  return PemConverter.encode(await crypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY');
+}

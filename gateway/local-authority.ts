@@ -1,0 +1,99 @@
+import { X509Certificate } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import { replaceFile } from '#shared/platform/replace-file.ts';
+import type { Certificate, Certificates } from './certificates.ts';
+
+const dayMilliseconds = 24 * 60 * 60 * 1000;
+const authorityDays = 3650;
+const leafDays = 90;
+/** A leaf is made anew when less than this is left. */
+const renewDays = 30;
+
+interface KeyPair {
+  /** PEM. */
+  readonly certificate: string;
+  /** PEM, PKCS #8. */
+  readonly key: string;
+}
+
+type Hosts = Parameters<Certificates['certificateFor']>[0];
+
+/**
+ * A certificate authority of this machine's own: `ca.pem` (for `curl --cacert`, or a browser's trust store) and
+ * `ca-key.pem` (mode 600) in `directory`, made once; the hosts' certificates are kept in `certificates/`.
+ */
+export async function createLocalAuthority(directory: string, now: () => Date): Promise<Certificates> {
+  const leaves = join(directory, 'certificates');
+  await mkdir(leaves, { recursive: true, mode: 0o700 });
+  const authority = await ensureAuthority(directory, now());
+  const made = new Map<string, Promise<{ certificate: Certificate; renewAt: number }>>();
+
+  const make = async (hosts: Hosts) => {
+    const file = join(leaves, `${hosts[0]}.pem`);
+    const leaf = (await readLeaf(file, hosts, authority, now())) ?? (await issueAndKeep(file, hosts, authority, now()));
+    const [chain, key] = [`${leaf.certificate}\n${authority.certificate}\n`, leaf.key];
+    return { certificate: { chain, key, context: createSecureContext({ key, cert: chain, minVersion: 'TLSv1.2' }) }, renewAt: renewalOf(leaf) };
+  };
+
+  return {
+    async certificateFor(hosts) {
+      const known = await made.get(hosts[0]);
+      if (known !== undefined && known.renewAt > now().getTime()) return known.certificate;
+      const making = make(hosts);
+      made.set(hosts[0], making);
+      making.catch(() => made.delete(hosts[0]));
+      return (await making).certificate;
+    },
+  };
+}
+
+async function ensureAuthority(directory: string, now: Date): Promise<KeyPair> {
+  const [certificateFile, keyFile] = [join(directory, 'ca.pem'), join(directory, 'ca-key.pem')];
+  const [certificate, key] = [await readIfThere(certificateFile), await readIfThere(keyFile)];
+  if (certificate !== undefined && key !== undefined) return { certificate, key };
+  const { issueAuthority } = await import('./issue-certificate.ts');
+  const authority = await issueAuthority(authorityDays, now);
+  // The key first: a certificate without its key would be handed out, trusted, and then replaced.
+  await replaceFile(keyFile, `${authority.key}\n`, 0o600);
+  await replaceFile(certificateFile, `${authority.certificate}\n`, 0o644);
+  return authority;
+}
+
+async function issueAndKeep(file: string, hosts: Hosts, authority: KeyPair, now: Date): Promise<KeyPair> {
+  // Loaded when needed: most starts find every certificate on disk.
+  const { issueLeaf } = await import('./issue-certificate.ts');
+  const leaf = await issueLeaf(authority, hosts, leafDays, now);
+  await replaceFile(file, `${leaf.key}\n${leaf.certificate}\n`, 0o600);
+  return leaf;
+}
+
+const leafPattern = /^(-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----)\s+(-----BEGIN CERTIFICATE-----.*)$/s;
+
+/** Undefined when there is none, it is due for renewal, is not for all of `hosts`, or another authority made it. */
+async function readLeaf(file: string, hosts: Hosts, authority: KeyPair, now: Date): Promise<KeyPair | undefined> {
+  const [, key, certificate] = leafPattern.exec((await readIfThere(file)) ?? '') ?? [];
+  if (key === undefined || certificate === undefined) return undefined;
+  const leaf = new X509Certificate(certificate);
+  const good =
+    leaf.verify(new X509Certificate(authority.certificate).publicKey) &&
+    renewalOf({ key, certificate }) > now.getTime() &&
+    hosts.every((host) => (isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host)) !== undefined);
+  return good ? { key, certificate } : undefined;
+}
+
+/** Milliseconds since 1970. */
+function renewalOf({ certificate }: KeyPair): number {
+  return new Date(new X509Certificate(certificate).validTo).getTime() - renewDays * dayMilliseconds;
+}
+
+async function readIfThere(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

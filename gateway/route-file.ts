@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
+import type { AppId } from '#shared/ids.ts';
+import { replaceFile } from '#shared/platform/replace-file.ts';
+import type { AppRoute } from '#shared/platform/routing.ts';
+
+export const appRouteSchema = z.object({
+  appId: z.uuid().transform((id) => id as AppId),
+  appName: z.string().min(1),
+  hosts: z.array(z.string()),
+  backends: z.array(
+    z.object({
+      releaseVersion: z.number().int(),
+      weight: z.number(),
+      instances: z.array(z.object({ key: z.string().min(1), host: z.string().min(1), port: z.number() })),
+    }),
+  ),
+});
+
+const fileSchema = z.object({ routes: z.array(appRouteSchema) });
+
+/** Routes on disk, so that a gateway serves from its first moment on. */
+export interface RouteFile {
+  /** Empty when there is no file yet. Throws when it is damaged. */
+  read(): Promise<readonly AppRoute[]>;
+  /** Resolves when what `current` gives at the time of the call, or something newer, is on disk. */
+  write(): Promise<void>;
+}
+
+export function createRouteFile(path: string, current: () => readonly AppRoute[]): RouteFile {
+  let writing: Promise<void> = Promise.resolve();
+  let waiting: Promise<void> | undefined;
+  return {
+    async read() {
+      try {
+        return fileSchema.parse(JSON.parse(await readFile(path, 'utf8'))).routes;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+        throw error;
+      }
+    },
+    write() {
+      // All who come while a write is under way share the next one.
+      waiting ??= writing
+        .catch(() => undefined)
+        .then(() => {
+          waiting = undefined;
+          writing = replaceFile(path, `${JSON.stringify({ routes: current() }, undefined, 2)}\n`, 0o600);
+          return writing;
+        });
+      return waiting;
+    },
+  };
+}

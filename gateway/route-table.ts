@@ -1,0 +1,130 @@
+import type { AppId } from '#shared/ids.ts';
+import { checkRoute, refuseTakenHosts } from '#shared/platform/check-route.ts';
+import type { AppRoute, ReleaseTraffic } from '#shared/platform/routing.ts';
+import { createWeightedRotation } from '#shared/platform/weighted-rotation.ts';
+import type { ChooseUpstream, Upstream } from './upstream.ts';
+
+/** An app as the gateway serves it. */
+export interface ServedApp {
+  readonly route: AppRoute;
+  readonly choose: ChooseUpstream;
+}
+
+/** All routes, ready to be asked once a request. */
+export interface RouteTable {
+  /** @throws AppError as `checkRoute` and `refuseTakenHosts` */
+  check(route: AppRoute): void;
+  apply(route: AppRoute): void;
+  delete(appId: AppId): boolean;
+  /** @param host lower case, without port */
+  findByHost(host: string): ServedApp | undefined;
+  find(appId: AppId): ServedApp | undefined;
+  list(): readonly AppRoute[];
+  traffic(appId: AppId): readonly ReleaseTraffic[];
+  inFlight(instanceKey: string): number;
+  /** Goes on from what an earlier gateway had counted. */
+  restoreTraffic(appId: AppId, traffic: readonly ReleaseTraffic[]): void;
+}
+
+interface Entry extends ServedApp {
+  readonly traffic: ReadonlyMap<number, Upstream['traffic']>;
+}
+
+interface ServedBackend {
+  readonly weight: number;
+  readonly instances: readonly Upstream[];
+}
+
+export function createRouteTable(): RouteTable {
+  const entries = new Map<AppId, Entry>();
+  const byHost = new Map<string, Entry>();
+  const inFlight = new Map<string, Upstream['inFlight']>();
+
+  const remove = (appId: AppId): boolean => {
+    const entry = entries.get(appId);
+    for (const host of entry?.route.hosts ?? []) byHost.delete(host);
+    return entries.delete(appId);
+  };
+
+  const forgetIdleInstances = (): void => {
+    const routed = new Set([...entries.values()].flatMap(({ route }) => instancesOf(route).map(({ key }) => key)));
+    for (const [key, { count }] of inFlight) if (count === 0 && !routed.has(key)) inFlight.delete(key);
+  };
+
+  const serve = (route: AppRoute, counts: Entry['traffic']): ChooseUpstream => {
+    const backends = route.backends.map(({ releaseVersion, weight, instances }): ServedBackend => {
+      const traffic = counts.get(releaseVersion) ?? noTraffic(releaseVersion);
+      return {
+        weight,
+        instances: instances.map(({ key, host, port }) => {
+          const counter = inFlight.get(key) ?? { count: 0 };
+          inFlight.set(key, counter);
+          return { address: { host, port }, inFlight: counter, traffic };
+        }),
+      };
+    });
+    return chooseByWeight(backends);
+  };
+
+  return {
+    check(route) {
+      checkRoute(route);
+      refuseTakenHosts(route, (host) => byHost.get(host)?.route);
+    },
+    apply(route) {
+      const before = entries.get(route.appId)?.traffic;
+      const traffic = new Map(
+        route.backends.map(({ releaseVersion }) => [releaseVersion, before?.get(releaseVersion) ?? noTraffic(releaseVersion)]),
+      );
+      const entry: Entry = { route, choose: serve(route, traffic), traffic };
+      remove(route.appId);
+      entries.set(route.appId, entry);
+      for (const host of route.hosts) byHost.set(host, entry);
+      forgetIdleInstances();
+    },
+    delete(appId) {
+      const existed = remove(appId);
+      forgetIdleInstances();
+      return existed;
+    },
+    findByHost: (host) => byHost.get(host),
+    find: (appId) => entries.get(appId),
+    list: () => [...entries.values()].map(({ route }) => route),
+    traffic: (appId) => [...(entries.get(appId)?.traffic.values() ?? [])],
+    inFlight: (instanceKey) => inFlight.get(instanceKey)?.count ?? 0,
+    restoreTraffic(appId, traffic) {
+      for (const earlier of traffic) {
+        const counts = entries.get(appId)?.traffic.get(earlier.releaseVersion);
+        if (counts === undefined) continue;
+        counts.requests += earlier.requests;
+        counts.errors += earlier.errors;
+        counts.totalMilliseconds += earlier.totalMilliseconds;
+      }
+    },
+  };
+}
+
+function instancesOf(route: AppRoute) {
+  return route.backends.flatMap((backend) => backend.instances);
+}
+
+function noTraffic(releaseVersion: number): Upstream['traffic'] {
+  return { releaseVersion, requests: 0, errors: 0, totalMilliseconds: 0 };
+}
+
+/** First the release whose turn it is and its instances in turn; then whatever else the app has, its own release first. */
+function chooseByWeight(backends: readonly ServedBackend[]): ChooseUpstream {
+  const rotation = createWeightedRotation(backends);
+  const all = backends.flatMap((backend) => backend.instances);
+  let turn = 0;
+  return (tried) => {
+    const last = tried.at(-1);
+    if (last === undefined) {
+      const instances = rotation.next()?.instances ?? [];
+      const chosen = instances[turn++ % Math.max(instances.length, 1)];
+      if (chosen !== undefined) return chosen;
+    }
+    const left = all.filter((instance) => !tried.includes(instance));
+    return left.find((instance) => instance.traffic === last?.traffic) ?? left[0];
+  };
+}
