@@ -1,0 +1,26 @@
+import type { Command } from '#cli/command.ts';
+import { login, logout, signup, whoami } from '#cli/commands/account.ts';
+import { apps, create, destroy, info, open, restore } from '#cli/commands/apps.ts';
+import { builds, buildsCache, buildsCachePurge, buildsCancel, buildsLogs } from '#cli/commands/builds.ts';
+import { config, configGet, configSet, configUnset } from '#cli/commands/config.ts';
+import { doctor } from '#cli/commands/doctor.ts';
+import { gitRemote } from '#cli/commands/git.ts';
+import { helpCommand, versionCommand } from '#cli/commands/help.ts';
+import { keys, keysAdd, keysRemove } from '#cli/commands/keys.ts';
+import { logs } from '#cli/commands/logs.ts';
+import { ps, psScale, restart } from '#cli/commands/processes.ts';
+import { releases, rollback } from '#cli/commands/releases.ts';
+import { status } from '#cli/commands/status.ts';
+
+/** Every command, in the order of `paas help`. */
+export const commands: readonly Command[] = [
+  signup, login, logout, whoami,
+  keys, keysAdd, keysRemove,
+  create, apps, info, open, destroy, restore, gitRemote,
+  config, configSet, configGet, configUnset,
+  ps, psScale, restart,
+  logs,
+  releases, rollback,
+  builds, buildsLogs, buildsCancel, buildsCache, buildsCachePurge,
+  status, doctor, helpCommand(() => commands), versionCommand,
+];

@@ -1,0 +1,113 @@
+import { readFile } from 'node:fs/promises';
+import { parseEnv } from 'node:util';
+import { answerOf } from '#cli/client.ts';
+import { appFlags, defineCommand } from '#cli/command.ts';
+import type { Context } from '#cli/context.ts';
+import { CliError, exitCodes, usageError } from '#cli/errors.ts';
+import { keyValues, oneLine } from '#cli/output.ts';
+import { readStdin } from '#cli/prompt.ts';
+
+export const config = defineCommand({
+  name: 'config',
+  group: 'Config',
+  summary: "the app's variables",
+  args: {},
+  flags: { ...appFlags, shell: { kind: 'boolean', short: 's', summary: "as lines that a shell reads: NAME='value'" } },
+  async run(context, { flags }) {
+    const app = await context.appName(flags);
+    const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/config', { params: { path: { id: app } } }));
+    const pairs = Object.entries(data).sort(([one], [other]) => (one < other ? -1 : 1));
+    if (pairs.length === 0) context.talk(`${app} has no variables. Set one with \`paas config:set NAME=value\`.`);
+    const text = flags.shell ? pairs.map(([name, value]) => `${name}=${shellQuote(value)}\n`).join('') : keyValues(pairs.map(([name, value]) => [name, oneLine(value)]));
+    context.print(text, data);
+  },
+});
+
+export const configGet = defineCommand({
+  name: 'config:get',
+  group: 'Config',
+  summary: 'the value of one variable, as it is',
+  args: { name: { kind: 'required', summary: 'the variable' } },
+  flags: appFlags,
+  async run(context, { args, flags }) {
+    const app = await context.appName(flags);
+    const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/config', { params: { path: { id: app } } }));
+    const value = Object.hasOwn(data, args.name) ? data[args.name] : undefined;
+    if (value === undefined) {
+      throw new CliError(`${app} has no variable ${args.name}.`, { exitCode: exitCodes.notFound, hint: 'List them with `paas config`.' });
+    }
+    context.print(`${value}\n`, value);
+  },
+});
+
+export const configSet = defineCommand({
+  name: 'config:set',
+  group: 'Config',
+  summary: 'set variables and restart the app with them',
+  args: { assignments: { kind: 'any', summary: 'NAME=value, as many as you like' } },
+  flags: { ...appFlags, file: { kind: 'string', short: 'f', value: 'PATH', summary: 'a file of NAME=value lines, or - for standard input' } },
+  details: ['What is given as an argument stays in the history of your shell; secrets are better in a file.'],
+  examples: ['paas config:set LOG_LEVEL=debug WORKERS=2', 'paas config:set -f .env'],
+  async run(context, { args, flags }) {
+    const changes = { ...(await readAssignments(context, flags.file)), ...parseAssignments(args.assignments) };
+    await changeConfig(context, flags, 'Setting', changes);
+  },
+});
+
+export const configUnset = defineCommand({
+  name: 'config:unset',
+  aliases: ['config:remove'],
+  group: 'Config',
+  summary: 'remove variables and restart the app without them',
+  args: { names: { kind: 'many', summary: 'the variables' } },
+  flags: appFlags,
+  async run(context, { args, flags }) {
+    await changeConfig(context, flags, 'Removing', Object.fromEntries(args.names.map((name) => [name, null])));
+  },
+});
+
+async function changeConfig(
+  context: Context,
+  flags: { readonly app: string | undefined; readonly remote: string | undefined },
+  verb: string,
+  changes: Record<string, string | null>,
+): Promise<void> {
+  const names = Object.keys(changes);
+  if (names.length === 0) throw usageError('There is nothing to set.', 'As in: paas config:set NAME=value, or -f .env');
+  const app = await context.appName(flags);
+  const api = await context.api();
+  const { data } = await context.doing(
+    `${verb} ${names.map(oneLine).join(', ')} on ${app}`,
+    answerOf(api.PATCH('/v1/apps/{id}/config', { params: { path: { id: app } }, body: changes })),
+  );
+  context.print('', data);
+}
+
+/** Never repeats what it was given: a slip may be a secret. */
+function parseAssignments(assignments: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    assignments.map((assignment, index) => {
+      const equals = assignment.indexOf('=');
+      if (equals > 0) return [assignment.slice(0, equals), assignment.slice(equals + 1)];
+      throw usageError(`Argument ${index + 1} is not of the form NAME=value.`, 'As in: paas config:set LOG_LEVEL=debug');
+    }),
+  );
+}
+
+async function readAssignments(context: Context, path: string | undefined): Promise<Record<string, string>> {
+  if (path === undefined) return {};
+  const text = path === '-' ? await readStdin(context.terminal) : await readText(path);
+  return Object.fromEntries(Object.entries(parseEnv(text)).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    throw new CliError(`Cannot read ${path}.`, { hint: 'Give the path of a file of NAME=value lines.', cause: error });
+  }
+}
+
+function shellQuote(value: string): string {
+  return `'${value.replaceAll("'", "'\\''")}'`;
+}

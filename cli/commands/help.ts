@@ -1,0 +1,32 @@
+import { type Command, defineCommand } from '#cli/command.ts';
+import { findCommand } from '#cli/find-command.ts';
+import { commandHelp, overview } from '#cli/help.ts';
+import { version } from '#cli/version.ts';
+
+/** @param list all commands; a function, for this command is one of them */
+export function helpCommand(list: () => readonly Command[]) {
+  return defineCommand({
+    name: 'help',
+    group: 'Platform',
+    summary: 'all commands, or what one of them does',
+    args: { command: { kind: 'optional', summary: 'a command, as config:set' } },
+    flags: {},
+    run(context, { args }) {
+      const text = args.command === undefined ? overview(list(), context.paint) : commandHelp(findCommand(args.command, list()), context.paint);
+      context.terminal.stdout.write(text);
+      return Promise.resolve();
+    },
+  });
+}
+
+export const versionCommand = defineCommand({
+  name: 'version',
+  group: 'Platform',
+  summary: 'the version of this command line',
+  args: {},
+  flags: {},
+  run(context) {
+    context.print(`${version}\n`, { version, node: process.versions.node });
+    return Promise.resolve();
+  },
+});

@@ -1,0 +1,119 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { homedir, hostname } from 'node:os';
+import { join } from 'node:path';
+import { ApiError } from '#cli/api-errors.ts';
+import { type Api, answerOf, succeeded } from '#cli/client.ts';
+import { defineCommand } from '#cli/command.ts';
+import type { Context } from '#cli/context.ts';
+import { CliError, exitCodes } from '#cli/errors.ts';
+import { oneLine, relativeTime, table } from '#cli/output.ts';
+import { eachItem, firstItems } from '#cli/pages.ts';
+import { confirm, readStdin } from '#cli/prompt.ts';
+import { findPublicKey, type PublicKey, parsePublicKey, readPublicKey } from '#cli/ssh-key.ts';
+import { isInteractive } from '#cli/terminal.ts';
+
+/** Characters; what a comment has more is of no use in a list. */
+const longestName = 100;
+
+/** All SSH keys of whoever is logged in. */
+export function listKeys(api: Api) {
+  return firstItems(eachItem((query) => answerOf(api.GET('/v1/auth/ssh-keys', { params: { query } }))));
+}
+
+export const keys = defineCommand({
+  name: 'keys',
+  aliases: ['keys:list'],
+  group: 'SSH keys',
+  summary: 'your registered SSH keys',
+  args: {},
+  flags: {},
+  async run(context) {
+    const found = await listKeys(await context.api());
+    if (found.length === 0) context.talk('You have no SSH keys here. Register one with `paas keys:add`.');
+    const rows = found.map((key) => [
+      oneLine(key.name),
+      key.fingerprint,
+      `added ${relativeTime(key.created_at, context.now())}`,
+      key.last_used_at === null ? 'never used' : `used ${relativeTime(key.last_used_at, context.now())}`,
+    ]);
+    context.print(table(rows), found);
+  },
+});
+
+export const keysAdd = defineCommand({
+  name: 'keys:add',
+  group: 'SSH keys',
+  summary: 'register a public key for git push',
+  args: { path: { kind: 'optional', summary: 'a public key file, or - for standard input (default: yours in ~/.ssh)' } },
+  flags: { name: { kind: 'string', value: 'NAME', summary: "what to call it (default: the key's comment)" } },
+  examples: ['paas keys:add', 'paas keys:add ~/.ssh/work.pub --name work'],
+  async run(context, { args, flags }) {
+    const api = await context.api();
+    const key = await chooseKey(context, args.path);
+    const name = flags.name ?? (oneLine(key.comment).trim().slice(0, longestName) || hostname());
+    try {
+      const { data } = await context.doing(
+        `Registering ${key.path}`,
+        answerOf(api.POST('/v1/auth/ssh-keys', { body: { name, public_key: key.text } })),
+      );
+      context.print(`${data.fingerprint}\n`, data);
+    } catch (error) {
+      const mine = await ownConflict(error, api, key);
+      if (mine === undefined) throw error;
+      context.talk('It was registered already.');
+      context.print(`${mine.fingerprint}\n`, mine);
+    }
+  },
+});
+
+export const keysRemove = defineCommand({
+  name: 'keys:remove',
+  group: 'SSH keys',
+  summary: 'take a key away; pushes with it are refused from then on',
+  args: { key: { kind: 'required', summary: 'its fingerprint, name or id, as `paas keys` lists them' } },
+  flags: {},
+  async run(context, { args }) {
+    const api = await context.api();
+    const found = (await listKeys(api)).filter((key) => [key.fingerprint, key.name, key.id].includes(args.key));
+    const [key] = found;
+    if (key === undefined) {
+      throw new CliError('You have no such key.', { exitCode: exitCodes.notFound, hint: 'List them with `paas keys`.' });
+    }
+    if (found.length > 1) {
+      throw new CliError(`${found.length} of your keys have that name.`, { exitCode: exitCodes.conflict, hint: 'Name it by its fingerprint.' });
+    }
+    await context.doing(
+      `Removing ${key.fingerprint}`,
+      succeeded(api.DELETE('/v1/auth/ssh-keys/{key}', { params: { path: { key: key.id } } })),
+    );
+    context.print('', key);
+  },
+});
+
+async function chooseKey(context: Context, path: string | undefined): Promise<PublicKey> {
+  if (path === '-') return parsePublicKey(await readStdin(context.terminal), 'standard input');
+  if (path !== undefined) return readPublicKey(path);
+  const home = context.env('HOME') ?? homedir();
+  return (await findPublicKey(home)) ?? makeKey(context, join(home, '.ssh', 'id_ed25519'));
+}
+
+async function makeKey(context: Context, path: string): Promise<PublicKey> {
+  const missing = 'You have no SSH key in ~/.ssh.';
+  const otherwise = `Make one with \`ssh-keygen -t ed25519\`, or give the path of another.`;
+  if (!isInteractive(context.terminal)) throw new CliError(missing, { hint: otherwise });
+  context.talk(missing);
+  if (!(await confirm(context.terminal, 'Make one now?', otherwise))) throw new CliError('No key was registered.', { hint: otherwise });
+  await mkdir(join(path, '..'), { recursive: true, mode: 0o700 });
+  const keygen = spawn('ssh-keygen', ['-t', 'ed25519', '-f', path], { stdio: 'inherit' });
+  const [code] = await once(keygen, 'close');
+  if (code !== 0) throw new CliError('ssh-keygen did not make a key.', { hint: otherwise });
+  return readPublicKey(`${path}.pub`);
+}
+
+/** The key as registered, when the conflict is that it is one's own already. */
+async function ownConflict(error: unknown, api: Api, key: PublicKey) {
+  if (!(error instanceof ApiError) || error.code !== 'conflict') return undefined;
+  return (await listKeys(api)).find((mine) => mine.fingerprint === key.fingerprint);
+}

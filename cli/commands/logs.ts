@@ -1,0 +1,112 @@
+import { answerOf } from '#cli/client.ts';
+import { appFlags, defineCommand } from '#cli/command.ts';
+import type { Context } from '#cli/context.ts';
+import { usageError } from '#cli/errors.ts';
+import { follow } from '#cli/follow.ts';
+import { RecentEntries, type LogEntry } from '#cli/recent-entries.ts';
+import type { Style } from '#cli/output.ts';
+
+const defaultLines = 100;
+const processStyles: readonly Style[] = ['cyan', 'green', 'magenta', 'blue', 'yellow'];
+
+export const logs = defineCommand({
+  name: 'logs',
+  group: 'Logs',
+  summary: 'what the app and the platform said about it, over deploys and crashes',
+  args: {},
+  flags: {
+    ...appFlags,
+    num: { kind: 'integer', short: 'n', value: 'NUMBER', summary: `how many lines (default: ${defaultLines})` },
+    tail: { kind: 'boolean', short: 't', summary: 'go on with what comes, until Ctrl-C' },
+    process: { kind: 'string', short: 'p', value: 'NAME', summary: 'of one process type (web) or instance (web.1), or of the platform (paas)' },
+    release: { kind: 'string', value: 'VERSION', summary: 'of one release, as v7' },
+    since: { kind: 'string', value: 'TIME', summary: 'from then on: 30s, 15min, 2h, 7d, or an ISO 8601 time' },
+  },
+  examples: ['paas logs -t', 'paas logs -p worker -n 500', 'paas logs --release v7'],
+  async run(context, { flags }) {
+    const query = {
+      lines: flags.num ?? defaultLines,
+      ...(flags.process === undefined ? {} : { process: flags.process }),
+      ...(flags.release === undefined ? {} : { release: parseVersion(flags.release) }),
+      ...(flags.since === undefined ? {} : { since: parseSince(flags.since, context.now()) }),
+    };
+    const app = await context.appName(flags);
+    if (flags.tail) {
+      await followLogs(context, app, query);
+      return;
+    }
+    const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/logs', { params: { path: { id: app }, query } }));
+    if (data.length === 0) context.talk('Nothing was logged. What runs says `paas ps`; what was built, `paas builds`.');
+    for (const entry of data) printEntry(context, entry);
+  },
+});
+
+interface LogQuery {
+  readonly lines: number;
+  readonly process?: string;
+  readonly release?: string;
+  readonly since?: string;
+}
+
+async function followLogs(context: Context, app: string, query: LogQuery): Promise<void> {
+  const { host, send } = await context.connection();
+  const recent = new RecentEntries();
+  const events = follow({
+    host,
+    send,
+    nextRequest: () => {
+      const url = new URL(`${host}/v1/apps/${encodeURIComponent(app)}/logs`);
+      const resumed = recent.resumeFrom();
+      const next = resumed === undefined ? query : { ...query, lines: mostLines, since: resumed };
+      for (const [name, value] of Object.entries(next)) url.searchParams.set(name, String(value));
+      return new Request(url);
+    },
+    onLost: () => context.talk(context.paintTalk('yellow', 'The connection broke; trying again.')),
+    patienceSeconds: 600,
+  });
+  for await (const event of events) {
+    const entry = parseEntry(event.data);
+    if (entry !== undefined && recent.isNew(entry)) printEntry(context, entry);
+  }
+}
+
+/** The most lines one request may ask for. */
+const mostLines = 10_000;
+
+function printEntry(context: Context, entry: LogEntry): void {
+  if (context.json) {
+    context.terminal.stdout.write(`${JSON.stringify(entry)}\n`);
+    return;
+  }
+  const label = context.paint(styleOf(entry.process), `${entry.process}:`);
+  context.terminal.stdout.write(`${context.paint('dim', entry.ts)} ${label} ${entry.message}\n`);
+}
+
+/** The same colour for a process every time. */
+function styleOf(process: string): Style {
+  if (process === 'paas') return 'bold';
+  let sum = 0;
+  for (const character of process) sum += character.codePointAt(0) ?? 0;
+  return processStyles[sum % processStyles.length] ?? 'cyan';
+}
+
+function parseEntry(data: string): LogEntry | undefined {
+  const value: unknown = JSON.parse(data);
+  return typeof value === 'object' && value !== null && 'ts' in value && 'message' in value ? (value as LogEntry) : undefined;
+}
+
+function parseVersion(text: string): string {
+  const version = /^v?(\d{1,9})$/.exec(text)?.[1];
+  if (version === undefined) throw usageError('--release takes a version, as v7.', 'List them with `paas releases`.');
+  return version;
+}
+
+const secondsOfUnit: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 3600, d: 86_400 };
+
+function parseSince(text: string, now: Date): string {
+  const match = /^(\d{1,6})(s|m|min|h|d)$/.exec(text);
+  const seconds = match === null ? undefined : Number(match[1]) * (secondsOfUnit[match[2] ?? ''] ?? 1);
+  const time = seconds === undefined ? new Date(text) : new Date(now.getTime() - seconds * 1000);
+  if (Number.isNaN(time.getTime())) throw usageError('--since takes a time span or an ISO 8601 time.', 'As 30s, 15min, 2h, 7d or 2026-03-01T12:00:00Z.');
+  return time.toISOString();
+}

@@ -1,0 +1,77 @@
+import { answerOf } from '#cli/client.ts';
+import { appFlags, defineCommand } from '#cli/command.ts';
+import { usageError } from '#cli/errors.ts';
+import { oneLine, relativeTime, type Style, table } from '#cli/output.ts';
+
+const stateStyles = { up: 'green', starting: 'yellow', stopping: 'yellow', crashed: 'red' } as const satisfies Record<string, Style>;
+
+export const ps = defineCommand({
+  name: 'ps',
+  group: 'Processes',
+  summary: 'what runs of the app',
+  args: {},
+  flags: appFlags,
+  async run(context, { flags }) {
+    const app = await context.appName(flags);
+    const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/processes', { params: { path: { id: app } } }));
+    if (data.length === 0) context.talk(`Nothing of ${app} runs: nothing was released yet. Push with \`git push paas main\`.`);
+    const text = data.map((process) => {
+      const heading = `=== ${context.paint('bold', process.type)}: ${oneLine(process.command)} (${process.instances.length} of ${process.quantity})\n`;
+      const rows = process.instances.map((instance) => [
+        instance.name,
+        context.paint(stateStyles[instance.state], instance.state),
+        `v${instance.release_version}`,
+        `started ${relativeTime(instance.started_at, context.now())}`,
+        instance.restarts === 0 ? '' : `${instance.restarts} restarts`,
+      ]);
+      return heading + table(rows);
+    });
+    context.print(text.join('\n'), data);
+  },
+});
+
+export const psScale = defineCommand({
+  name: 'ps:scale',
+  aliases: ['scale'],
+  group: 'Processes',
+  summary: 'set how many of a process type run',
+  args: { quantities: { kind: 'many', summary: 'TYPE=NUMBER, as web=2 worker=1' } },
+  flags: appFlags,
+  examples: ['paas ps:scale web=2 worker=1'],
+  async run(context, { args, flags }) {
+    const wanted = args.quantities.map(parseQuantity);
+    const app = await context.appName(flags);
+    const api = await context.api();
+    const scaled = [];
+    for (const { type, quantity } of wanted) {
+      const call = api.PATCH('/v1/apps/{id}/processes/{type}', { params: { path: { id: app, type } }, body: { quantity } });
+      scaled.push((await context.doing(`Scaling ${type} of ${app} to ${quantity}`, answerOf(call))).data);
+    }
+    context.print('', scaled);
+  },
+});
+
+export const restart = defineCommand({
+  name: 'restart',
+  aliases: ['ps:restart'],
+  group: 'Processes',
+  summary: 'replace all processes, one by one and without losing a request',
+  args: {},
+  flags: appFlags,
+  async run(context, { flags }) {
+    const app = await context.appName(flags);
+    const api = await context.api();
+    const { data } = await context.doing(
+      `Restarting ${app}`,
+      answerOf(api.POST('/v1/apps/{id}/restart', { params: { path: { id: app } } })),
+      ({ data: { processes } }) => `begun (${processes.join(', ')})`,
+    );
+    context.print('', data);
+  },
+});
+
+function parseQuantity(text: string): { type: string; quantity: number } {
+  const match = /^([A-Za-z0-9_-]+)=(\d{1,4})$/.exec(text);
+  if (match?.[1] === undefined) throw usageError('A quantity is given as TYPE=NUMBER.', 'As in: paas ps:scale web=2 worker=1');
+  return { type: match[1], quantity: Number(match[2]) };
+}

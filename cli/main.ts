@@ -1,0 +1,16 @@
+import { exitCodes } from '#cli/errors.ts';
+import { runCommandLine } from '#cli/run.ts';
+
+// Ctrl-C and a reader that has seen enough (`| head`) are ways to end, not faults.
+process.on('SIGINT', () => process.exit(exitCodes.interrupted));
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? exitCodes.ok : exitCodes.failed));
+}
+
+process.exitCode = await runCommandLine(process.argv.slice(2), {
+  env: process.env,
+  cwd: process.cwd(),
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+});

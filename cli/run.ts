@@ -1,0 +1,73 @@
+import { parseArguments } from '#cli/arguments.ts';
+import { type Command, globalFlags } from '#cli/command.ts';
+import { commands } from '#cli/commands/all.ts';
+import { Context } from '#cli/context.ts';
+import { CliError, type ExitCode, exitCodes, Interrupted, usageError } from '#cli/errors.ts';
+import { findCommand } from '#cli/find-command.ts';
+import { commandHelp, overview } from '#cli/help.ts';
+import { painter } from '#cli/output.ts';
+import type { Terminal } from '#cli/terminal.ts';
+import { version } from '#cli/version.ts';
+
+/** Runs one command line and answers with its exit code; everything said goes to the terminal given. */
+export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  try {
+    return (await dispatch(argv, terminal)) ?? exitCodes.ok;
+  } catch (error) {
+    return report(error, terminal);
+  }
+}
+
+async function dispatch(argv: readonly string[], terminal: Terminal): Promise<ExitCode | void> {
+  const [name, ...rest] = argv;
+  if (name === undefined || name === '--help' || name === '-h') {
+    terminal.stdout.write(overview(commands, painter(terminal.stdout, terminal.env)));
+    return;
+  }
+  if (name === '--version' || name === '-v') {
+    terminal.stdout.write(`${version}\n`);
+    return;
+  }
+  if (name.startsWith('-')) throw usageError(`The command comes first, then its flags: paas COMMAND ${name}`, 'See `paas help`.');
+  const command = findCommand(name, commands);
+  // Asked for help, a command line need not be complete.
+  if (wantsHelp(rest)) {
+    terminal.stdout.write(commandHelp(command, painter(terminal.stdout, terminal.env)));
+    return;
+  }
+  return runCommand(command, rest, terminal);
+}
+
+async function runCommand(command: Command, argv: readonly string[], terminal: Terminal): Promise<ExitCode | void> {
+  let input: ReturnType<typeof parse>;
+  try {
+    input = parse(command, argv);
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    throw usageError(error.message, [error.hint, `See \`paas ${command.name} --help\`.`].filter((words) => words !== undefined).join(' '));
+  }
+  const context = new Context(terminal, { json: input.flags.json, host: input.flags.host });
+  return command.run(context, input);
+}
+
+function parse(command: Command, argv: readonly string[]) {
+  return parseArguments(argv, { flags: { ...command.flags, ...globalFlags }, args: command.args });
+}
+
+function wantsHelp(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--');
+  return (end === -1 ? argv : argv.slice(0, end)).some((argument) => argument === '--help' || argument === '-h');
+}
+
+function report(error: unknown, terminal: Terminal): ExitCode {
+  if (error instanceof Interrupted) return exitCodes.interrupted;
+  const paint = painter(terminal.stderr, terminal.env);
+  if (error instanceof CliError) {
+    terminal.stderr.write(`${paint('red', ' !    ')} ${error.message}\n`);
+    if (error.hint !== undefined) terminal.stderr.write(`       ${error.hint}\n`);
+    return error.exitCode;
+  }
+  terminal.stderr.write(`${paint('red', ' !    ')} This is a fault of the command line itself:\n`);
+  terminal.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  return exitCodes.failed;
+}
