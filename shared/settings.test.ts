@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { parseSettings } from '#shared/settings.ts';
+
+describe('parseSettings', () => {
+  it('has a default for everything', () => {
+    expect(parseSettings({})).toMatchObject({
+      httpPort: 8080,
+      httpsPort: 8443,
+      sshPort: 2222,
+      baseUrl: 'http://localhost:8080',
+      appsDomain: 'apps.localhost',
+      platform: 'local',
+    });
+  });
+
+  it('lets the base URL follow the HTTP port', () => {
+    expect(parseSettings({ PAAS_HTTP_PORT: '9090' }).baseUrl).toBe('http://localhost:9090');
+  });
+
+  it('takes an empty value for unset, and ignores what is not ours', () => {
+    expect(parseSettings({ PAAS_HTTP_PORT: '', HOME: '/root' }).httpPort).toBe(8080);
+  });
+
+  it.each([
+    [{ PAAS_HTTP_PORT: 'eighty' }, 'PAAS_HTTP_PORT'],
+    [{ PAAS_SSH_PORT: '70000' }, 'PAAS_SSH_PORT'],
+    [{ PAAS_BASE_URL: 'paas.example.com' }, 'PAAS_BASE_URL'],
+    [{ PAAS_APPS_DOMAIN: 'https://apps.example.com' }, 'PAAS_APPS_DOMAIN'],
+    [{ PAAS_DATABASE_URL: 'mysql://x' }, 'PAAS_DATABASE_URL'],
+    [{ PAAS_SECRET_KEY: 'short' }, 'PAAS_SECRET_KEY'],
+    [{ PAAS_LOG_LEVEL: 'loud' }, 'PAAS_LOG_LEVEL'],
+  ])('names a bad one in one line: %j', (env, name) => {
+    expect(() => parseSettings(env)).toThrow(new RegExp(`^${name}: [^\\n]+$`));
+  });
+
+  it('names a setting that does not exist, since it is likely a typing error', () => {
+    expect(() => parseSettings({ PAAS_HTTP_PROT: '80' })).toThrow('PAAS_HTTP_PROT is not a setting');
+  });
+
+  it('never repeats a value, which may be a secret', () => {
+    expect(() => parseSettings({ PAAS_WEBHOOK_SECRET: 'hunter2' })).toThrow(expect.not.objectContaining({ message: expect.stringContaining('hunter2') }));
+  });
+});
