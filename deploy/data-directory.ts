@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StartError } from '#deploy/start-error.ts';
-import { isAlive, readBootId, readProcess } from '#shared/platform/local/process-table.ts';
+import { isAlive, type ProcessIdentity, readProcessIdentity } from '#shared/platform/local/process-identity.ts';
 
 const keyBytes = 32;
 
@@ -26,8 +26,7 @@ export async function prepareDataDirectory(dataDir: string): Promise<void> {
  */
 export async function lockDataDirectory(dataDir: string): Promise<{ release(): Promise<void> }> {
   const path = join(dataDir, 'lock');
-  const self = readProcess(process.pid);
-  const content = JSON.stringify({ pid: process.pid, startTicks: self?.startTicks ?? 0, bootId: readBootId() });
+  const content = JSON.stringify(await readProcessIdentity(process.pid));
   for (;;) {
     try {
       await writeFile(path, content, { flag: 'wx', mode: 0o600 });
@@ -36,16 +35,16 @@ export async function lockDataDirectory(dataDir: string): Promise<{ release(): P
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
     const holder = await readHolder(path);
-    if (holder !== undefined && isAlive(holder) && holder.bootId === readBootId()) {
+    if (holder !== undefined && (await isAlive(holder))) {
       throw new StartError(`Another paas (pid ${holder.pid}) runs on ${dataDir}. Stop it, or set PAAS_DATA_DIR to another directory.`);
     }
     await rm(path, { force: true });
   }
 }
 
-async function readHolder(path: string): Promise<{ pid: number; startTicks: number; bootId: string } | undefined> {
+async function readHolder(path: string): Promise<ProcessIdentity | undefined> {
   try {
-    return JSON.parse(await readFile(path, 'utf8')) as { pid: number; startTicks: number; bootId: string };
+    return JSON.parse(await readFile(path, 'utf8')) as ProcessIdentity;
   } catch {
     return undefined;
   }

@@ -1,0 +1,197 @@
+/**
+ * The kept log of one app: JSON lines in numbered segments. It is the only record of how far the raw output files were
+ * taken over (each entry carries its end offset), so that no crash can make the two disagree.
+ */
+import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+
+export interface JournalEntry {
+  /** Milliseconds since 1970; never less than the entry's before. */
+  t: number;
+  /** Process name: 'web.1', or 'paas'. */
+  p: string;
+  /** stdout, stderr or platform. */
+  s: 'o' | 'e' | 'p';
+  /** Release version. */
+  v: number;
+  m: string;
+  /** Instance key and end offset in its raw file; absent from platform entries. */
+  k?: string;
+  o?: number;
+}
+
+/** First line of each segment: how far every raw file had been taken over, so that older segments need no look. */
+interface Checkpoint {
+  /** Raw file name (`<key>.o` or `<key>.e`) → bytes taken over. */
+  offsets: Record<string, number>;
+  v: number;
+}
+
+export interface JournalPosition {
+  segment: number;
+  /** Bytes. */
+  offset: number;
+}
+
+export interface JournalLimits {
+  segmentBytes: number;
+  /** Of all segments; the oldest go first. */
+  retainedBytes: number;
+}
+
+export const journalLimits: JournalLimits = { segmentBytes: 1024 * 1024, retainedBytes: 50 * 1024 * 1024 };
+
+export interface Journal {
+  /** Bytes taken over of a raw file. */
+  takenOver(rawName: string): number;
+  /** The raw file is gone: its offset need not be carried on. */
+  forget(rawName: string): void;
+  /** Newest entry's release version and time; 0 when there is none. */
+  readonly newest: { t: number; v: number };
+  /** Not to be called again before the last call has ended. */
+  append(entries: readonly JournalEntry[]): Promise<void>;
+  /** What was appended is on stable storage. */
+  sync(): Promise<void>;
+  end(): JournalPosition;
+  /** Newest `count` entries before `until` for which `wanted` holds, oldest first. */
+  readNewest(count: number, wanted: (entry: JournalEntry) => boolean, until: JournalPosition): Promise<JournalEntry[]>;
+  /** Some entries from a position on, and where to read on. Where retention has overtaken the reader, from the oldest on. */
+  readFrom(position: JournalPosition): Promise<{ entries: JournalEntry[]; next: JournalPosition }>;
+  close(): Promise<void>;
+}
+
+const readBytes = 256 * 1024;
+
+export async function openJournal(directory: string, limits: JournalLimits = journalLimits): Promise<Journal> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const pathOf = (segment: number) => join(directory, `${String(segment).padStart(10, '0')}.jsonl`);
+  const sizes = await readSegmentSizes(directory, pathOf);
+  let offsets = new Map<string, number>();
+  const newest = { t: 0, v: 0 };
+  let file: FileHandle | undefined;
+
+  const newestSegment = (): number | undefined => [...sizes.keys()].at(-1);
+
+  /** Cuts what a crash left half-written, and learns the offsets from the newest segment. */
+  async function recover(): Promise<void> {
+    for (let segment = newestSegment(); segment !== undefined; segment = newestSegment()) {
+      const text = await readFile(pathOf(segment));
+      const whole = text.lastIndexOf(0x0a) + 1;
+      if (whole < text.length) await truncate(pathOf(segment), whole);
+      const [checkpoint, ...entries] = parseLines(text.subarray(0, whole).toString('utf8'));
+      if (checkpoint !== undefined && 'offsets' in checkpoint) {
+        sizes.set(segment, whole);
+        offsets = new Map(Object.entries(checkpoint.offsets));
+        newest.v = checkpoint.v;
+        for (const entry of entries) if (!('offsets' in entry)) note(entry);
+        file = await open(pathOf(segment), 'a', 0o600);
+        return;
+      }
+      // Nothing but a torn checkpoint: the segment had just been begun.
+      await rm(pathOf(segment));
+      sizes.delete(segment);
+    }
+  }
+
+  function note(entry: JournalEntry): void {
+    newest.t = entry.t;
+    newest.v = entry.v;
+    if (entry.k !== undefined && entry.o !== undefined) offsets.set(`${entry.k}.${entry.s}`, entry.o);
+  }
+
+  async function beginSegment(): Promise<void> {
+    await file?.datasync();
+    await file?.close();
+    const segment = (newestSegment() ?? 0) + 1;
+    const checkpoint: Checkpoint = { offsets: Object.fromEntries(offsets), v: newest.v };
+    const line = `${JSON.stringify(checkpoint)}\n`;
+    file = await open(pathOf(segment), 'a', 0o600);
+    await file.appendFile(line);
+    sizes.set(segment, Buffer.byteLength(line));
+    let total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+    for (const [old, size] of [...sizes]) {
+      if (total <= limits.retainedBytes || old === segment) break;
+      await rm(pathOf(old), { force: true });
+      sizes.delete(old);
+      total -= size;
+    }
+  }
+
+  await recover();
+
+  return {
+    takenOver: (rawName) => offsets.get(rawName) ?? 0,
+    forget: (rawName) => void offsets.delete(rawName),
+    newest,
+    async append(entries) {
+      const segment = newestSegment();
+      if (file === undefined || segment === undefined || (sizes.get(segment) ?? 0) >= limits.segmentBytes) await beginSegment();
+      const text = entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
+      await file?.appendFile(text);
+      const current = newestSegment() ?? 0;
+      sizes.set(current, (sizes.get(current) ?? 0) + Buffer.byteLength(text));
+      for (const entry of entries) note(entry);
+    },
+    sync: async () => await file?.datasync(),
+    end() {
+      const segment = newestSegment();
+      return segment === undefined ? { segment: 0, offset: 0 } : { segment, offset: sizes.get(segment) ?? 0 };
+    },
+    async readNewest(count, wanted, until) {
+      const found: JournalEntry[] = [];
+      for (const segment of [...sizes.keys()].reverse()) {
+        if (found.length >= count) break;
+        if (segment > until.segment) continue;
+        const bytes = await readFile(pathOf(segment)).catch(() => Buffer.alloc(0));
+        const text = segment === until.segment ? bytes.subarray(0, until.offset) : bytes;
+        const lines = parseLines(text.toString('utf8'));
+        for (let at = lines.length - 1; at >= 0 && found.length < count; at -= 1) {
+          const line = lines[at];
+          if (line !== undefined && !('offsets' in line) && wanted(line)) found.push(line);
+        }
+      }
+      return found.reverse();
+    },
+    async readFrom(position) {
+      const segments = [...sizes.keys()];
+      const segment = segments.find((candidate) => candidate >= position.segment);
+      if (segment === undefined) return { entries: [], next: position };
+      const offset = segment === position.segment ? position.offset : 0;
+      const length = Math.min(readBytes, (sizes.get(segment) ?? 0) - offset);
+      const following = segments.find((candidate) => candidate > segment);
+      if (length <= 0) return { entries: [], next: following === undefined ? { segment, offset } : { segment: following, offset: 0 } };
+      const bytes = await readRange(pathOf(segment), offset, length);
+      const whole = bytes.lastIndexOf(0x0a) + 1;
+      const lines = parseLines(bytes.subarray(0, whole).toString('utf8'));
+      return { entries: lines.filter((line): line is JournalEntry => !('offsets' in line)), next: { segment, offset: offset + whole } };
+    },
+    close: async () => await file?.close(),
+  };
+}
+
+async function readSegmentSizes(directory: string, pathOf: (segment: number) => string): Promise<Map<number, number>> {
+  const names = (await readdir(directory)).filter((name) => /^\d{10}\.jsonl$/.test(name)).sort();
+  const segments = names.map((name) => Number.parseInt(name, 10));
+  return new Map(await Promise.all(segments.map(async (segment) => [segment, (await stat(pathOf(segment))).size] as const)));
+}
+
+/** Leaves out what is no entry: a power cut may leave blocks of zeros behind. */
+function parseLines(text: string): (JournalEntry | Checkpoint)[] {
+  return text.split('\n').flatMap((line) => {
+    try {
+      return [JSON.parse(line) as JournalEntry | Checkpoint];
+    } catch {
+      return [];
+    }
+  });
+}
+
+export async function readRange(path: string, offset: number, length: number): Promise<Buffer> {
+  const file = await open(path, 'r');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(length), 0, length, offset);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}

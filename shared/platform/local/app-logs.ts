@@ -1,0 +1,118 @@
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '#shared/clock.ts';
+import type { AppId } from '#shared/ids.ts';
+import type { Log } from '#shared/log.ts';
+import type { AppLogEntry, AppLogQuery, AppLogs } from '#shared/platform/platform.ts';
+import { type AppLogCollector, openAppLogCollector } from './app-log-collector.ts';
+import type { JournalEntry } from './app-logs-journal.ts';
+
+export interface LocalAppLogs extends AppLogs {
+  /** For those that run instances. Opens the app's log if need be. */
+  collectorOf(appId: AppId): Promise<AppLogCollector>;
+  /** Newest lines an instance wrote itself. */
+  readLastLines(appId: AppId, key: string, count: number): Promise<string[]>;
+  /** Ends followers and closes files; nothing is lost. */
+  close(): Promise<void>;
+}
+
+export interface LocalAppLogsOptions {
+  /** Holds `<app_id>/logs/`. */
+  workloadsDir: string;
+  clock: Clock;
+  log: Log;
+}
+
+export function createLocalAppLogs({ workloadsDir, clock, log }: LocalAppLogsOptions): LocalAppLogs {
+  const collectors = new Map<AppId, Promise<AppLogCollector>>();
+  const logsDirOf = (appId: AppId) => join(workloadsDir, appId, 'logs');
+
+  function collectorOf(appId: AppId): Promise<AppLogCollector> {
+    const open = collectors.get(appId);
+    if (open !== undefined) return open;
+    const opening = mkdir(logsDirOf(appId), { recursive: true, mode: 0o700 }).then(() =>
+      openAppLogCollector(logsDirOf(appId), clock, log),
+    );
+    collectors.set(appId, opening);
+    opening.catch(() => collectors.delete(appId));
+    return opening;
+  }
+
+  async function existing(appId: AppId): Promise<AppLogCollector | undefined> {
+    if (collectors.has(appId)) return collectorOf(appId);
+    const exists = await readdir(logsDirOf(appId)).then(
+      () => true,
+      () => false,
+    );
+    return exists ? collectorOf(appId) : undefined;
+  }
+
+  return {
+    collectorOf,
+    async readLogs(appId, query) {
+      const collector = await existing(appId);
+      if (collector === undefined) return [];
+      await collector.flush();
+      const { journal } = collector;
+      return (await journal.readNewest(query.lines, matcher(query), journal.end())).map(toAppLogEntry);
+    },
+    async *followLogs(appId, query, signal) {
+      const collector = await collectorOf(appId);
+      await collector.flush();
+      const { journal } = collector;
+      const wanted = matcher(query);
+      let position = journal.end();
+      for (const entry of await journal.readNewest(query.lines, wanted, position)) yield toAppLogEntry(entry);
+      while (!signal.aborted && !collector.closed) {
+        // Asked for before reading, so that an append in between is not slept through.
+        const appended = collector.nextAppend(signal);
+        let { entries, next } = await journal.readFrom(position);
+        while (entries.length > 0 || next.segment !== position.segment) {
+          position = next;
+          for (const entry of entries) {
+            if (signal.aborted) return;
+            if (wanted(entry)) yield toAppLogEntry(entry);
+          }
+          ({ entries, next } = await journal.readFrom(position));
+        }
+        await appended;
+      }
+    },
+    async appendPlatformLog(appId, message) {
+      await (await collectorOf(appId)).say(message);
+    },
+    async deleteLogs(appId) {
+      const collector = await existing(appId);
+      if (collector === undefined) return false;
+      collectors.delete(appId);
+      await collector.close();
+      await rm(logsDirOf(appId), { recursive: true, force: true });
+      return true;
+    },
+    async readLastLines(appId, key, count) {
+      const collector = await collectorOf(appId);
+      await collector.flush(key);
+      const { journal } = collector;
+      return (await journal.readNewest(count, (entry) => entry.k === key, journal.end())).map((entry) => entry.m);
+    },
+    async close() {
+      const open = [...collectors.values()];
+      collectors.clear();
+      await Promise.all(open.map(async (collector) => (await collector).close()));
+    },
+  };
+}
+
+function matcher({ since, process, releaseVersion }: AppLogQuery): (entry: JournalEntry) => boolean {
+  const from = since?.getTime() ?? 0;
+  return (entry) =>
+    entry.t >= from &&
+    (process === undefined || entry.p === process || entry.p.startsWith(`${process}.`)) &&
+    (releaseVersion === undefined || entry.v === releaseVersion);
+}
+
+const streams = { o: 'stdout', e: 'stderr', p: 'platform' } as const;
+
+function toAppLogEntry(entry: JournalEntry): AppLogEntry {
+  return { ts: new Date(entry.t), process: entry.p, stream: streams[entry.s], releaseVersion: entry.v, message: entry.m };
+}

@@ -1,0 +1,262 @@
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError } from '#shared/errors.ts';
+import type { AppId } from '#shared/ids.ts';
+import type { ProcessSpec, WorkloadSpec } from '#shared/platform/platform.ts';
+import { replaceFile } from '#shared/platform/replace-file.ts';
+import type { AppRoute, Router } from '#shared/platform/routing.ts';
+import type { SecretBox } from '#shared/secret-box.ts';
+import { type InstanceRecord, newInstanceKey } from './instances.ts';
+import { planRoute } from './route-plan.ts';
+import { type InstanceGround, SupervisedInstance } from './supervised-instance.ts';
+
+export interface AppGround extends InstanceGround {
+  router: Router;
+  secretBox: SecretBox;
+  /** `workloads/<app_id>` */
+  directory: string;
+  drainSeconds: number;
+  drainPollMilliseconds: number;
+}
+
+/** The releases of an app that run: the one that is live, and the one that is being rolled out. */
+interface Releases {
+  live?: WorkloadSpec | undefined;
+  candidate?: WorkloadSpec | undefined;
+}
+
+export interface BootFailure {
+  instance: SupervisedInstance;
+  cause: string;
+}
+
+/**
+ * All of one app that runs on this machine. It offers the moves from which rollouts, scaling and restarts are made; who
+ * calls two of them at once must know what they do (`workloads.ts` lets one operation an app run at a time).
+ */
+export class AppWorkload {
+  readonly appId: AppId;
+  readonly ground: AppGround;
+  readonly instances = new Set<SupervisedInstance>();
+  weights = new Map<number, number>();
+  #releases: Releases = {};
+  #routing: Promise<void> = Promise.resolve();
+  #lastRoute: AppRoute | undefined;
+  readonly #retiring = new Set<Promise<void>>();
+  /** Nothing is waited for any more: what drains is left as it is, or ended at once. */
+  readonly #leaving = new AbortController();
+  #detached = false;
+
+  constructor(appId: AppId, ground: AppGround) {
+    this.appId = appId;
+    this.ground = ground;
+  }
+
+  get live(): WorkloadSpec | undefined {
+    return this.#releases.live;
+  }
+
+  get candidate(): WorkloadSpec | undefined {
+    return this.#releases.candidate;
+  }
+
+  /** Written down, sealed since it holds the app's variables, so that a later control plane can restart what crashes. */
+  async setReleases(releases: Releases): Promise<void> {
+    this.#releases = releases;
+    await mkdir(this.ground.directory, { recursive: true, mode: 0o700 });
+    const sealed = await this.ground.secretBox.seal(JSON.stringify(releases), this.#purpose);
+    await replaceFile(this.#releasesPath, sealed, 0o600);
+  }
+
+  /** Learns what an earlier control plane wrote down; nothing is started or ended yet. */
+  async load(): Promise<void> {
+    const sealed = await readFile(this.#releasesPath, 'utf8').catch(() => undefined);
+    if (sealed !== undefined) this.#releases = JSON.parse(await this.ground.secretBox.open(sealed, this.#purpose)) as Releases;
+    for (const record of await this.ground.store.list()) {
+      if (record.port !== 0) this.ground.ports.hold(record.port);
+      const alive = record.program !== undefined && (await this.ground.programs.isAlive(record.program));
+      const state = alive || record.state !== 'up' ? record.state : 'crashed';
+      this.#add(this.#specOf(record.releaseVersion), { ...record, state }, true);
+    }
+    this.#lastRoute = await this.ground.router.readRoute(this.appId);
+    this.weights = new Map(this.#lastRoute?.backends.map(({ releaseVersion, weight }) => [releaseVersion, weight]));
+  }
+
+  /** Takes up the supervision of what `load` found. */
+  begin(): void {
+    for (const instance of [...this.instances]) {
+      const known = this.#specOf(instance.record.releaseVersion) !== undefined;
+      if (instance.record.state === 'stopping' || !known) this.retire(instance);
+      else instance.begin();
+    }
+  }
+
+  listOf(releaseVersion: number, type?: string): SupervisedInstance[] {
+    return [...this.instances]
+      .filter(({ record }) => record.releaseVersion === releaseVersion && record.state !== 'stopping')
+      .filter(({ record }) => type === undefined || record.type === type)
+      .sort((a, b) => a.record.index - b.record.index);
+  }
+
+  /** Instances of a process type that `spec` wants and that are not there yet, started. */
+  startMissing(spec: WorkloadSpec, process: ProcessSpec): SupervisedInstance[] {
+    const taken = new Set(this.listOf(spec.releaseVersion, process.type).map(({ record }) => record.index));
+    return Array.from({ length: process.quantity }, (_, at) => at + 1)
+      .filter((index) => !taken.has(index))
+      .map((index) => this.start(spec, process.type, index));
+  }
+
+  start(spec: WorkloadSpec, type: string, index: number): SupervisedInstance {
+    if (this.#leaving.signal.aborted) throw new AppError('internal', 'The platform is stopping.');
+    const instance = this.#add(spec, {
+      key: newInstanceKey(type, index, spec.releaseVersion),
+      type,
+      index,
+      releaseVersion: spec.releaseVersion,
+      state: 'new',
+      port: 0,
+      startedAt: this.ground.clock.now().toISOString(),
+      restarts: 0,
+    }, false);
+    instance.begin();
+    return instance;
+  }
+
+  /** Undefined when all came up; rejects with the signal's reason. */
+  async waitUntilUp(instances: readonly SupervisedInstance[], signal: AbortSignal): Promise<BootFailure | undefined> {
+    const failure = Promise.withResolvers<BootFailure>();
+    const all = instances.map(async (instance) => {
+      const boot = await instance.firstBoot;
+      if (!boot.up) failure.resolve({ instance, cause: boot.cause });
+    });
+    return Promise.race([failure.promise, Promise.all(all).then(() => undefined), rejectedOn(signal)]);
+  }
+
+  async setWeights(weights: readonly (readonly [version: number, weight: number])[]): Promise<void> {
+    this.weights = new Map(weights);
+    await this.syncRoute();
+  }
+
+  /** Brings the gateway to follow what runs now. */
+  syncRoute(): Promise<void> {
+    const next = this.#routing.then(() => this.#applyRoute());
+    this.#routing = next.catch(() => undefined);
+    return next;
+  }
+
+  /**
+   * Takes instances out of traffic, waits until they have answered what they had begun, and ends them. The instances are
+   * out of traffic when the first promise resolves and gone when the second does; the second never rejects.
+   */
+  retire(...instances: SupervisedInstance[]): { outOfTraffic: Promise<void>; gone: Promise<void> } {
+    const outOfTraffic = Promise.all(instances.map((instance) => instance.markStopping())).then(() => this.syncRoute());
+    const gone = outOfTraffic
+      .catch((error: unknown) => this.ground.log.warn('the gateway did not take a route', { appId: this.appId, error }))
+      .then(async () => {
+        await Promise.all(instances.map((instance) => this.#drainAndStop(instance)));
+      });
+    this.#retiring.add(gone);
+    void gone.then(() => this.#retiring.delete(gone));
+    return { outOfTraffic: outOfTraffic.catch(() => undefined), gone };
+  }
+
+  /** Ends instances now: those without traffic, or all of an app that goes. */
+  async stop(...instances: SupervisedInstance[]): Promise<void> {
+    await Promise.all(
+      instances.map(async (instance) => {
+        await instance.stop();
+        this.instances.delete(instance);
+      }),
+    );
+  }
+
+  /** Ends everything, draining nothing. The gateway forgets the ports first: they may soon be somebody else's. */
+  async stopAll(): Promise<void> {
+    this.#leaving.abort();
+    const all = [...this.instances];
+    await Promise.all(all.map((instance) => instance.markStopping()));
+    await this.syncRoute().catch((error: unknown) => this.ground.log.warn('the gateway did not take a route', { appId: this.appId, error }));
+    await Promise.all([this.stop(...all), ...this.#retiring]);
+  }
+
+  /** Leaves all processes running; the next control plane drains what was draining. */
+  async detach(): Promise<void> {
+    this.#detached = true;
+    this.#leaving.abort();
+    await Promise.all([...this.instances].map((instance) => instance.detach()));
+    await Promise.all(this.#retiring);
+  }
+
+  async forget(): Promise<void> {
+    this.#releases = {};
+    this.weights.clear();
+    await rm(this.#releasesPath, { force: true });
+    await rm(join(this.ground.directory, 'instances'), { recursive: true, force: true });
+  }
+
+  get #releasesPath(): string {
+    return join(this.ground.directory, 'releases.sealed');
+  }
+
+  get #purpose(): string {
+    return `workload:${this.appId}`;
+  }
+
+  #specOf(releaseVersion: number): WorkloadSpec | undefined {
+    const { live, candidate } = this.#releases;
+    return [live, candidate].find((spec) => spec?.releaseVersion === releaseVersion);
+  }
+
+  #add(spec: WorkloadSpec | undefined, record: InstanceRecord, found: boolean): SupervisedInstance {
+    const instance = new SupervisedInstance(this.ground, spec, record, found, () => this.#syncSoon());
+    this.instances.add(instance);
+    return instance;
+  }
+
+  /** An instance came up or went down: the gateway must learn it, now or as soon as it listens again. */
+  #syncSoon(): void {
+    if (this.#leaving.signal.aborted) return;
+    this.syncRoute().catch((error: unknown) => {
+      this.ground.log.warn('the gateway did not take a route; trying again', { appId: this.appId, error });
+      this.ground.clock.sleep(1000, this.#leaving.signal).then(
+        () => this.#syncSoon(),
+        () => undefined,
+      );
+    });
+  }
+
+  async #applyRoute(): Promise<void> {
+    const { appName, hosts } = this.candidate ?? this.live ?? this.#lastRoute ?? {};
+    if (appName === undefined || hosts === undefined || hosts.length === 0) return;
+    const instances = [...this.instances].map(({ record }) => record);
+    const route = planRoute({ appId: this.appId, appName, hosts, weights: this.weights, instances });
+    if (JSON.stringify(route) === JSON.stringify(this.#lastRoute)) return;
+    await this.ground.router.applyRoute(route);
+    this.#lastRoute = route;
+  }
+
+  async #drainAndStop(instance: SupervisedInstance): Promise<void> {
+    try {
+      if (instance.record.type === 'web') await this.#drain(instance.record.key);
+      if (!this.#detached) await this.stop(instance);
+    } catch (error) {
+      this.ground.log.error('an instance could not be stopped', { instance: instance.record.key, error });
+    }
+  }
+
+  async #drain(key: string): Promise<void> {
+    const { router, clock, drainSeconds, drainPollMilliseconds } = this.ground;
+    const deadline = AbortSignal.any([AbortSignal.timeout(drainSeconds * 1000), this.#leaving.signal]);
+    // A gateway that does not answer has nothing in flight that could be waited for.
+    while (!deadline.aborted && (await router.readInFlight(key).catch(() => 0)) > 0) {
+      await clock.sleep(drainPollMilliseconds, deadline).catch(() => undefined);
+    }
+  }
+}
+
+function rejectedOn(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    else signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}

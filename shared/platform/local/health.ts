@@ -1,0 +1,58 @@
+/** Whether an instance is fit for traffic: it accepts a connection on its port, or answers a path below 500. */
+import { request } from 'node:http';
+import { connect } from 'node:net';
+
+export interface HealthCheck {
+  port: number;
+  /** Undefined: a TCP connect is enough. */
+  path: string | undefined;
+  /** Sent as Host with a path, since many frameworks refuse hosts they do not know. */
+  host: string;
+}
+
+export type HealthResult = { healthy: true } | { healthy: false; problem: string };
+
+const attemptMilliseconds = 5000;
+
+/** One attempt; bounded, never throws. */
+export function checkHealth(check: HealthCheck, signal: AbortSignal): Promise<HealthResult> {
+  return check.path === undefined ? connectOnce(check.port, signal) : requestOnce(check, check.path, signal);
+}
+
+function connectOnce(port: number, signal: AbortSignal): Promise<HealthResult> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1', signal, timeout: attemptMilliseconds });
+    const end = (result: HealthResult): void => {
+      socket.destroy();
+      resolve(result);
+    };
+    socket.once('connect', () => end({ healthy: true }));
+    socket.once('timeout', () => end({ healthy: false, problem: 'did not accept a connection' }));
+    socket.once('error', () => end({ healthy: false, problem: 'did not listen' }));
+  });
+}
+
+function requestOnce(check: HealthCheck, path: string, signal: AbortSignal): Promise<HealthResult> {
+  return new Promise((resolve) => {
+    const attempt = request({
+      host: '127.0.0.1',
+      port: check.port,
+      path,
+      agent: false,
+      timeout: attemptMilliseconds,
+      signal,
+      headers: { host: check.host, 'user-agent': 'paas-health' },
+    });
+    attempt.once('response', (response) => {
+      const status = response.statusCode ?? 0;
+      attempt.destroy();
+      resolve(status < 500 ? { healthy: true } : { healthy: false, problem: `answered ${status} to GET ${path}` });
+    });
+    attempt.once('timeout', () => {
+      attempt.destroy();
+      resolve({ healthy: false, problem: `did not answer GET ${path} within ${attemptMilliseconds / 1000} s` });
+    });
+    attempt.on('error', () => resolve({ healthy: false, problem: 'did not listen' }));
+    attempt.end();
+  });
+}

@@ -1,0 +1,71 @@
+/** What is written down about each instance, so that a control plane started later finds it again. */
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { AppId } from '#shared/ids.ts';
+import { replaceFile } from '#shared/platform/replace-file.ts';
+import type { SandboxRecord } from './sandbox-process.ts';
+
+export interface InstanceRecord {
+  /** `<type>.<index>.v<version>.<random>`: unique among all instances that ever were. */
+  key: string;
+  type: string;
+  /** From 1. */
+  index: number;
+  releaseVersion: number;
+  /** 'new': about to be started. 'stopping': must not get traffic any more, and ends. */
+  state: 'new' | 'starting' | 'up' | 'crashed' | 'stopping';
+  /** Undefined between "about to be started" and "started", and after a crash. */
+  program?: SandboxRecord | undefined;
+  /** 0: no port, not a web process. */
+  port: number;
+  /** ISO 8601; of the present process. */
+  startedAt: string;
+  restarts: number;
+}
+
+export function instanceName(record: Pick<InstanceRecord, 'type' | 'index'>): string {
+  return `${record.type}.${record.index}`;
+}
+
+export function newInstanceKey(type: string, index: number, releaseVersion: number): string {
+  const random = crypto.getRandomValues(new Uint8Array(6)).toHex();
+  return `${type}.${index}.v${releaseVersion}.${random}`;
+}
+
+const keyPattern = /^([A-Za-z0-9_-]+)\.(\d+)\.v(\d+)\.[0-9a-f]{12}$/;
+
+/** Undefined for anything that is not a key. */
+export function parseInstanceKey(key: string): Pick<InstanceRecord, 'type' | 'index' | 'releaseVersion'> | undefined {
+  const [, type, index, version] = keyPattern.exec(key) ?? [];
+  if (type === undefined) return undefined;
+  return { type, index: Number(index), releaseVersion: Number(version) };
+}
+
+export interface InstanceStore {
+  /** One at a time for an instance. */
+  save(record: InstanceRecord): Promise<void>;
+  remove(key: string): Promise<void>;
+  list(): Promise<InstanceRecord[]>;
+}
+
+/** One file an instance in `workloads/<app_id>/instances/`. */
+export function createInstanceStore(workloadsDir: string, appId: AppId): InstanceStore {
+  const directory = join(workloadsDir, appId, 'instances');
+  const pathOf = (key: string) => join(directory, `${key}.json`);
+  return {
+    async save(record) {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await replaceFile(pathOf(record.key), JSON.stringify(record), 0o600);
+    },
+    remove: (key) => rm(pathOf(key), { force: true }),
+    async list() {
+      const names = await readdir(directory).catch(() => []);
+      const keys = names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
+      return Promise.all(
+        keys
+          .filter((key) => parseInstanceKey(key) !== undefined)
+          .map(async (key) => JSON.parse(await readFile(pathOf(key), 'utf8')) as InstanceRecord),
+      );
+    },
+  };
+}

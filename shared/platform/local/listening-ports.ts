@@ -1,0 +1,41 @@
+/** Where processes listen, so that an app on the wrong port or address can be told so. */
+import { readdir, readFile, readlink } from 'node:fs/promises';
+
+export interface Listener {
+  /** As in `127.0.0.1`; 'any' for all addresses. */
+  address: string;
+  port: number;
+}
+
+/** Empty where the kernel does not let us look. */
+export async function readListeners(pids: readonly number[]): Promise<Listener[]> {
+  const sockets = new Set((await Promise.all(pids.map(readSockets))).flat());
+  const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'latin1').catch(() => '')));
+  return tables.flatMap((table) => parseSocketTable(table, sockets));
+}
+
+/** proc(5): `sl local_address rem_address st … inode`, addresses in hexadecimal; state 0A is LISTEN. */
+export function parseSocketTable(table: string, inodes: ReadonlySet<string>): Listener[] {
+  return table
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim().split(/\s+/))
+    .filter((fields) => fields[3] === '0A' && inodes.has(fields[9] ?? ''))
+    .map((fields) => {
+      const [address = '', port = ''] = (fields[1] ?? '').split(':');
+      return { address: addressName(address), port: Number.parseInt(port, 16) };
+    });
+}
+
+function addressName(hex: string): string {
+  if (/^0+$/.test(hex)) return 'any';
+  if (hex.length !== 8) return 'an IPv6 address';
+  // Little-endian, as the machines that Node runs on are.
+  return [6, 4, 2, 0].map((at) => Number.parseInt(hex.slice(at, at + 2), 16)).join('.');
+}
+
+async function readSockets(pid: number): Promise<string[]> {
+  const descriptors = await readdir(`/proc/${pid}/fd`).catch(() => []);
+  const targets = await Promise.all(descriptors.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')));
+  return targets.flatMap((target) => /^socket:\[(\d+)\]$/.exec(target)?.[1] ?? []);
+}

@@ -1,0 +1,27 @@
+/** From what runs to what the gateway shall do. */
+import type { AppId } from '#shared/ids.ts';
+import type { AppRoute } from '#shared/platform/routing.ts';
+import type { InstanceRecord } from './instances.ts';
+
+export interface RouteFacts {
+  appId: AppId;
+  appName: string;
+  hosts: readonly string[];
+  /** Release version → percent. Adds up to 100, or is empty. */
+  weights: ReadonlyMap<number, number>;
+  instances: readonly Pick<InstanceRecord, 'key' | 'type' | 'state' | 'port' | 'releaseVersion'>[];
+}
+
+/** Only web instances that are up, of releases that have traffic. */
+export function planRoute({ appId, appName, hosts, weights, instances }: RouteFacts): AppRoute {
+  const backends = [...weights]
+    .filter(([, weight]) => weight > 0)
+    .map(([releaseVersion, weight]) => ({
+      releaseVersion,
+      weight,
+      instances: instances
+        .filter((instance) => instance.type === 'web' && instance.state === 'up' && instance.releaseVersion === releaseVersion)
+        .map(({ key, port }) => ({ key, host: '127.0.0.1', port })),
+    }));
+  return { appId, appName, hosts, backends };
+}

@@ -1,0 +1,62 @@
+import type { Clock } from '#shared/clock.ts';
+import { limits } from '#shared/limits.ts';
+import type { LineSink, WorkloadSpec } from '#shared/platform/platform.ts';
+import { createLineSplitter } from './line-splitter.ts';
+import { describeEnd, type Programs } from './programs.ts';
+
+export interface RunGround {
+  programs: Programs;
+  clock: Clock;
+  stopSeconds: number;
+}
+
+/** Runs a command beside the app to its end. Rejects with the signal's reason when that aborts, after all its processes ended. */
+export async function runProgramOnce(
+  { programs, clock, stopSeconds }: RunGround,
+  spec: WorkloadSpec,
+  command: string,
+  line: LineSink,
+  signal: AbortSignal,
+): Promise<number> {
+  signal.throwIfAborted();
+  const id = `run.v${spec.releaseVersion}.${crypto.randomUUID().slice(0, 8)}`;
+  const program = await programs.start({
+    id,
+    appId: spec.appId,
+    tenantId: spec.tenantId,
+    imageUrl: spec.imageUrl,
+    command,
+    env: { ...spec.env, DYNO: 'run', PAAS_APP: spec.appName, PAAS_RELEASE: `v${spec.releaseVersion}`, PAAS_PROCESS: 'run' },
+    output: 'pipe',
+    outlivesUs: false,
+  });
+  const end = async (): Promise<void> => {
+    await programs.terminate(program.record);
+    const patience = AbortSignal.timeout(stopSeconds * 1000);
+    while (!patience.aborted && (await programs.isAlive(program.record))) await clock.sleep(20);
+    await programs.end(program.record);
+  };
+  let ending: Promise<void> | undefined;
+  const onAbort = (): void => {
+    ending = end();
+  };
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    const [{ code }] = await Promise.all([program.exited, readLines(program.stdout, line), readLines(program.stderr, line)]);
+    await ending;
+    signal.throwIfAborted();
+    const outOfMemory = await programs.ranOutOfMemory(program.record);
+    if (outOfMemory) line(`The command ${describeEnd({ code, outOfMemory }, limits.app.memoryBytes)}.`);
+    return code;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    await programs.end(program.record);
+  }
+}
+
+async function readLines(stream: AsyncIterable<Uint8Array> | undefined, line: LineSink): Promise<void> {
+  if (stream === undefined) return;
+  const splitter = createLineSplitter(line);
+  for await (const chunk of stream) splitter.push(chunk);
+  splitter.end();
+}

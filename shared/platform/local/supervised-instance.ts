@@ -1,0 +1,341 @@
+import type { Clock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors.ts';
+import type { Log } from '#shared/log.ts';
+import type { WorkloadSpec } from '#shared/platform/platform.ts';
+import type { AppLogCollector } from './app-log-collector.ts';
+import { checkHealth } from './health.ts';
+import { type InstanceRecord, type InstanceStore, instanceName } from './instances.ts';
+import { readListeners } from './listening-ports.ts';
+import type { PortPool } from './ports.ts';
+import { endUnrecorded } from './end-unrecorded.ts';
+import { readDescendants } from './process-identity.ts';
+import { describeEnd, type ProgramEnd, type Programs } from './programs.ts';
+import type { SandboxRecord } from './sandbox-process.ts';
+import { describeMissedBoot, planEnvironment, planRestartDelay } from './supervision.ts';
+
+/** What all instances of an app stand on. */
+export interface InstanceGround {
+  programs: Programs;
+  ports: PortPool;
+  store: InstanceStore;
+  output: AppLogCollector;
+  clock: Clock;
+  log: Log;
+  /** Of the machine's present run. */
+  bootId: string;
+  timings: InstanceTimings;
+}
+
+export interface InstanceTimings {
+  bootSeconds: number;
+  stopSeconds: number;
+  /** A process type without port counts as up after this. */
+  settleMilliseconds: number;
+  healthPollMilliseconds: number;
+  /** How often a process that is not our child is looked at. */
+  alivePollMilliseconds: number;
+  /** A run this long makes earlier crashes forgotten. */
+  stableSeconds: number;
+  memoryBytes: number;
+}
+
+export type BootResult = { up: true } | { up: false; cause: string };
+
+/**
+ * One instance, from its first start until it is stopped: it starts the process, or finds it again, waits until it is fit
+ * for traffic, and starts it again with growing delay when it crashes.
+ */
+export class SupervisedInstance {
+  readonly #ground: InstanceGround;
+  readonly #spec: WorkloadSpec | undefined;
+  readonly #changed: (instance: SupervisedInstance) => void;
+  #record: InstanceRecord;
+  /** True: it was there before this control plane. */
+  readonly #found: boolean;
+  /** Aborted when nothing shall be started any more. */
+  readonly #ending = new AbortController();
+  #launching: Promise<void> = Promise.resolve();
+  #life: Promise<void> | undefined;
+  #ended: Promise<ProgramEnd> | undefined;
+  #saving: Promise<void> = Promise.resolve();
+  #detached = false;
+  #crashesInARow = 0;
+  #lastCause = '';
+  readonly #firstBoot = Promise.withResolvers<BootResult>();
+
+  /** @param spec undefined for an instance of a release that is known no more: all that can be done is to stop it */
+  constructor(
+    ground: InstanceGround,
+    spec: WorkloadSpec | undefined,
+    record: InstanceRecord,
+    found: boolean,
+    changed: (instance: SupervisedInstance) => void,
+  ) {
+    this.#ground = ground;
+    this.#spec = spec;
+    this.#record = record;
+    this.#changed = changed;
+    this.#found = found;
+  }
+
+  get record(): Readonly<InstanceRecord> {
+    return this.#record;
+  }
+
+  get name(): string {
+    return instanceName(this.#record);
+  }
+
+  /** Why it crashed last; '' when it never did. */
+  get lastCause(): string {
+    return this.#lastCause;
+  }
+
+  /** How the first start, or the first after it was found again, went. */
+  get firstBoot(): Promise<BootResult> {
+    return this.#firstBoot.promise;
+  }
+
+  /** Begins a new instance, or goes on with one that an earlier control plane left. */
+  begin(): void {
+    this.#life ??= this.#live().catch((error: unknown) => {
+      this.#ground.log.error('an instance is no longer supervised', { instance: this.#record.key, error });
+      this.#firstBoot.resolve({ up: false, cause: 'could not be supervised' });
+    });
+  }
+
+  /** From now on it gets no restart, and counts as stopping. */
+  async markStopping(): Promise<void> {
+    this.#ending.abort();
+    await this.#launching;
+    if (this.#record.state === 'stopping') return;
+    await this.#update({ state: 'stopping' });
+  }
+
+  /** Ends all its processes, politely first, and forgets it. */
+  async stop(): Promise<void> {
+    await this.markStopping();
+    this.#ground.output.adoptOutput(this.#record.key);
+    const { program } = this.#record;
+    const wasAlive = program !== undefined && (await this.#ground.programs.isAlive(program));
+    if (program !== undefined) await this.#endProgram(program);
+    await this.#life;
+    if (wasAlive) await this.#say(`Stopped ${this.name}`);
+    await this.#ground.output.closeOutput(this.#record.key);
+    await this.#saving;
+    await this.#ground.store.remove(this.#record.key);
+    this.#ground.ports.release(this.#record.port);
+  }
+
+  /** Leaves the process running, and lets go of it. */
+  async detach(): Promise<void> {
+    this.#detached = true;
+    this.#ending.abort();
+    await this.#life;
+  }
+
+  async #live(): Promise<void> {
+    let adopted = await this.#findAgain();
+    while (!this.#ending.signal.aborted) {
+      const begun = this.#ground.clock.now().getTime();
+      const cause = await this.#oneRun(adopted);
+      adopted = false;
+      if (this.#ending.signal.aborted || cause === undefined) return;
+      const stable = this.#ground.clock.now().getTime() - begun >= this.#ground.timings.stableSeconds * 1000;
+      await this.#waitToRestart(cause, stable);
+    }
+  }
+
+  /** Whether the program that an earlier control plane started still runs. */
+  async #findAgain(): Promise<boolean> {
+    const { programs, output, bootId } = this.#ground;
+    const { program, state, key } = this.#record;
+    if (program === undefined) {
+      if (state === 'new' && this.#found) await endUnrecorded('PAAS_INSTANCE', key);
+      return false;
+    }
+    output.adoptOutput(key);
+    if (await programs.isAlive(program)) return true;
+    await programs.end(program);
+    // After a start of the machine nobody is to blame; within one run of it, it crashed while we were away.
+    const crashed = program.init.bootId === bootId;
+    await this.#update({ program: undefined, restarts: this.#record.restarts + (crashed ? 1 : 0) });
+    if (crashed) await this.#say(`${this.name} ended while the platform was away, restarting`);
+    return false;
+  }
+
+  /** Resolves with why it ended, after it ended; undefined when it was detached from. */
+  async #oneRun(adopted: boolean): Promise<string | undefined> {
+    try {
+      if (adopted) this.#watchAdopted();
+      else await this.#launch();
+    } catch (error) {
+      if (!(error instanceof AppError)) this.#ground.log.error('an instance could not be started', { instance: this.#record.key, error });
+      return `could not be started: ${error instanceof AppError ? error.message : 'the platform failed'}`;
+    }
+    const ended = this.#ended;
+    const { program } = this.#record;
+    if (ended === undefined || program === undefined) return undefined;
+    const missedBoot = await this.#awaitBoot(ended, program, adopted);
+    if (missedBoot !== undefined) {
+      if (this.#ending.signal.aborted) return undefined;
+      await this.#say(`${this.name} ${missedBoot}`);
+      await this.#endProgram(program);
+    }
+    const end = await this.#unlessDetached(ended);
+    if (end === undefined) return undefined;
+    await this.#ground.programs.end(program);
+    if (missedBoot !== undefined) return missedBoot;
+    const before = this.#record.state === 'up' || this.#record.port === 0 ? '' : ' before it listened on PORT';
+    return `${describeEnd(end, this.#ground.timings.memoryBytes)}${before}`;
+  }
+
+  async #launch(): Promise<void> {
+    const launched = Promise.withResolvers<void>();
+    this.#launching = launched.promise;
+    try {
+      const { ports, programs, output, clock } = this.#ground;
+      const spec = this.#spec;
+      const process = spec?.processes.find(({ type }) => type === this.#record.type);
+      if (spec === undefined || process === undefined) throw new AppError('internal', `The release has no process type "${this.#record.type}".`);
+      if (this.#record.type === 'web') {
+        const before = this.#record.port;
+        if (before !== 0) ports.release(before);
+        this.#record = { ...this.#record, port: await ports.reserve(before === 0 ? undefined : before) };
+      }
+      // Before the process exists: should we die in between, it is found by the key in its environment.
+      await this.#update({ state: 'new', program: undefined, startedAt: clock.now().toISOString() });
+      await this.#say(`Starting ${this.name} with \`${process.command}\``);
+      const files = await output.openOutput(this.#record.key);
+      try {
+        const program = await programs.start({
+          id: this.#record.key,
+          appId: spec.appId,
+          tenantId: spec.tenantId,
+          imageUrl: spec.imageUrl,
+          command: process.command,
+          env: planEnvironment(spec, this.#record),
+          output: { stdout: files.stdout, stderr: files.stderr },
+          outlivesUs: true,
+        });
+        program.unref();
+        this.#ended = program.exited.then(async ({ code }) => ({ code, outOfMemory: await programs.ranOutOfMemory(program.record) }));
+        await this.#update({ state: 'starting', program: program.record });
+      } finally {
+        await files.close();
+      }
+    } finally {
+      launched.resolve();
+    }
+  }
+
+  /** Not our child: nobody tells us of its end, so we look. */
+  #watchAdopted(): void {
+    const { program } = this.#record;
+    if (program === undefined) return;
+    const { clock, timings, programs } = this.#ground;
+    const look = async (): Promise<ProgramEnd> => {
+      while (!this.#detached && (await programs.isAlive(program))) await clock.sleep(timings.alivePollMilliseconds);
+      return { code: undefined, outOfMemory: await programs.ranOutOfMemory(program) };
+    };
+    this.#ended = look();
+  }
+
+  /** Resolves undefined when it is up, has ended by itself, or nobody waits any more; else with why it never came up. */
+  async #awaitBoot(ended: Promise<ProgramEnd>, program: SandboxRecord, adopted: boolean): Promise<string | undefined> {
+    if (this.#record.state === 'up') {
+      this.#firstBoot.resolve({ up: true });
+      this.#changed(this);
+      return undefined;
+    }
+    const over = AbortSignal.any([this.#ending.signal, abortedAfter(ended)]);
+    const { bootSeconds } = this.#ground.timings;
+    const spent = adopted ? this.#ground.clock.now().getTime() - Date.parse(this.#record.startedAt) : 0;
+    const deadline = AbortSignal.timeout(Math.max(0, bootSeconds * 1000 - spent));
+    const problem = await this.#becomeHealthy(AbortSignal.any([over, deadline]));
+    if (over.aborted) return undefined;
+    if (problem !== undefined) {
+      const listeners = await readListeners(await readDescendants(program.init.pid));
+      return describeMissedBoot(problem, this.#record.port, bootSeconds, listeners);
+    }
+    await this.#update({ state: 'up' });
+    await this.#say(`${this.name} is up`);
+    this.#firstBoot.resolve({ up: true });
+    this.#changed(this);
+    return undefined;
+  }
+
+  /** Undefined as soon as it is fit for traffic; the last problem when the signal ends the wait. */
+  async #becomeHealthy(signal: AbortSignal): Promise<string | undefined> {
+    const { clock, timings } = this.#ground;
+    let problem = 'did not listen';
+    try {
+      if (this.#record.port === 0) {
+        await clock.sleep(timings.settleMilliseconds, signal);
+        return undefined;
+      }
+      for (;;) {
+        const host = this.#spec?.hosts[0] ?? 'localhost';
+        const result = await checkHealth({ port: this.#record.port, path: this.#spec?.healthPath, host }, signal);
+        if (result.healthy) return undefined;
+        if (!signal.aborted) problem = result.problem;
+        await clock.sleep(timings.healthPollMilliseconds, signal);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      return problem;
+    }
+  }
+
+  async #waitToRestart(cause: string, stable: boolean): Promise<void> {
+    this.#crashesInARow = stable ? 1 : this.#crashesInARow + 1;
+    this.#lastCause = cause;
+    const delaySeconds = planRestartDelay(this.#crashesInARow);
+    await this.#update({ state: 'crashed', program: undefined, restarts: this.#record.restarts + 1 });
+    await this.#ground.output.flush(this.#record.key);
+    await this.#say(`${this.name} ${cause}, restarting in ${delaySeconds} s`);
+    this.#firstBoot.resolve({ up: false, cause });
+    this.#changed(this);
+    await this.#ground.clock.sleep(delaySeconds * 1000, this.#ending.signal).catch(() => undefined);
+  }
+
+  async #endProgram(program: SandboxRecord): Promise<void> {
+    const { programs, timings, clock } = this.#ground;
+    await programs.terminate(program);
+    const patience = AbortSignal.timeout(timings.stopSeconds * 1000);
+    while (!patience.aborted && (await programs.isAlive(program))) await clock.sleep(20);
+    await programs.end(program);
+  }
+
+  /** What `ended` says, or undefined as soon as we detach. */
+  #unlessDetached(ended: Promise<ProgramEnd>): Promise<ProgramEnd | undefined> {
+    return new Promise((resolve, reject) => {
+      ended.then(resolve, reject);
+      const leave = (): void => {
+        if (this.#detached) resolve(undefined);
+      };
+      if (this.#ending.signal.aborted) leave();
+      else this.#ending.signal.addEventListener('abort', leave, { once: true });
+    });
+  }
+
+  async #update(change: Partial<InstanceRecord>): Promise<void> {
+    // A process that is being stopped stays so, whatever else is learned of it meanwhile.
+    const state = this.#record.state === 'stopping' ? 'stopping' : (change.state ?? this.#record.state);
+    this.#record = { ...this.#record, ...change, state };
+    // One after the other, each the newest: an older state must not be written last.
+    this.#saving = this.#saving.then(() => this.#ground.store.save(this.#record));
+    await this.#saving;
+  }
+
+  #say(message: string): Promise<void> {
+    return this.#ground.output.say(message, this.#record.releaseVersion);
+  }
+}
+
+function abortedAfter(promise: Promise<unknown>): AbortSignal {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort();
+  promise.then(abort, abort);
+  return controller.signal;
+}

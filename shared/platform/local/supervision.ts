@@ -1,0 +1,43 @@
+/** The pure half of supervising an instance: what it is given, when it is started again, what is said when it fails. */
+import type { WorkloadSpec } from '#shared/platform/platform.ts';
+import { type InstanceRecord, instanceName } from './instances.ts';
+import type { Listener } from './listening-ports.ts';
+
+const firstDelaySeconds = 1;
+const longestDelaySeconds = 60;
+
+/** Seconds: 1, 2, 4 … 60. */
+export function planRestartDelay(crashesInARow: number): number {
+  return Math.min(longestDelaySeconds, firstDelaySeconds * 2 ** Math.min(10, crashesInARow - 1));
+}
+
+/** The app's variables and what only the platform knows, which wins. */
+export function planEnvironment(
+  spec: WorkloadSpec,
+  record: Pick<InstanceRecord, 'key' | 'type' | 'index' | 'port'>,
+): Record<string, string> {
+  const name = instanceName(record);
+  return {
+    ...spec.env,
+    ...(record.port === 0 ? {} : { PORT: String(record.port) }),
+    DYNO: name,
+    PAAS_APP: spec.appName,
+    PAAS_RELEASE: `v${spec.releaseVersion}`,
+    PAAS_PROCESS: name,
+    PAAS_INSTANCE: record.key,
+  };
+}
+
+/** Why an instance that runs was not up in time, with what to change where that can be told. */
+export function describeMissedBoot(problem: string, port: number, bootSeconds: number, listeners: readonly Listener[]): string {
+  const elsewhere = listeners.find((listener) => listener.port !== port);
+  const here = listeners.find((listener) => listener.port === port);
+  if (here !== undefined && problem === 'did not listen') {
+    return `listens on ${here.address} only, where no traffic arrives; it must bind to 0.0.0.0`;
+  }
+  if (problem !== 'did not listen') return `${problem} within ${bootSeconds} s`;
+  if (elsewhere !== undefined) {
+    return `listens on port ${elsewhere.port}, not on PORT (${port}); it must bind to the port in the variable PORT`;
+  }
+  return `did not listen on PORT (${port}) within ${bootSeconds} s; it must bind to the port in the variable PORT`;
+}

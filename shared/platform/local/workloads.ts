@@ -1,0 +1,202 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors.ts';
+import { type AppId, isUuid } from '#shared/ids.ts';
+import { limits } from '#shared/limits.ts';
+import type { Log } from '#shared/log.ts';
+import type { AppLogs, Workloads } from '#shared/platform/platform.ts';
+import type { Router } from '#shared/platform/routing.ts';
+import type { SecretBox } from '#shared/secret-box.ts';
+import { createLocalAppLogs } from './app-logs.ts';
+import { AppWorkload } from './app-workload.ts';
+import { createInstanceStore } from './instances.ts';
+import { createPortPool, readPortRange } from './ports.ts';
+import { readProcessIdentity } from './process-identity.ts';
+import type { Programs } from './programs.ts';
+import { rollOut } from './rollout.ts';
+import { runProgramOnce } from './run-once.ts';
+import type { InstanceTimings, SupervisedInstance } from './supervised-instance.ts';
+import { createTurns } from './turns.ts';
+import { ensureRelease, restartInstances } from './workload-moves.ts';
+
+export interface LocalWorkloadsOptions {
+  /** Holds `workloads/`. */
+  dataDir: string;
+  router: Router;
+  programs: Programs;
+  /** Seals the specs of what runs: they hold the apps' variables. */
+  secretBox: SecretBox;
+  clock: Clock;
+  log: Log;
+  timings?: Partial<WorkloadTimings>;
+}
+
+export interface WorkloadTimings extends InstanceTimings {
+  drainSeconds: number;
+  drainPollMilliseconds: number;
+  stepPollMilliseconds: number;
+}
+
+export interface LocalWorkloads {
+  readonly workloads: Workloads;
+  readonly logs: AppLogs;
+  /**
+   * Finds again what an earlier control plane left running, takes out of the routes what is gone, and supervises all of
+   * it from now on. Once, before anything else is asked.
+   */
+  adopt(): Promise<void>;
+  /** Ends every instance of every app, politely, all at once. */
+  stopAll(): Promise<void>;
+  /** Lets go of everything and leaves it running. */
+  detach(): Promise<void>;
+}
+
+const defaultTimings: WorkloadTimings = {
+  bootSeconds: limits.app.bootSeconds,
+  stopSeconds: limits.app.stopSeconds,
+  drainSeconds: limits.app.drainSeconds,
+  memoryBytes: limits.app.memoryBytes,
+  settleMilliseconds: 1000,
+  stableSeconds: 60,
+  healthPollMilliseconds: 50,
+  alivePollMilliseconds: 500,
+  drainPollMilliseconds: 50,
+  stepPollMilliseconds: 100,
+};
+
+/** Lines of output that go with a failed rollout. */
+const outputLines = 30;
+
+export async function createLocalWorkloads(options: LocalWorkloadsOptions): Promise<LocalWorkloads> {
+  const { dataDir, router, programs, secretBox, clock, log } = options;
+  const timings = { ...defaultTimings, ...options.timings };
+  const workloadsDir = join(dataDir, 'workloads');
+  const logs = createLocalAppLogs({ workloadsDir, clock, log });
+  const ports = createPortPool(await readPortRange());
+  const bootId = (await readProcessIdentity(process.pid))?.bootId ?? '';
+  const apps = new Map<AppId, Promise<AppWorkload>>();
+  const turns = createTurns<AppId>();
+  /** Aborted when the app is deleted: what is under way for it is given up. */
+  const deletions = new Map<AppId, AbortController>();
+  const left = new AbortController();
+
+  function appOf(appId: AppId): Promise<AppWorkload> {
+    const known = apps.get(appId);
+    if (known !== undefined) return known;
+    const opening = openApp(appId);
+    apps.set(appId, opening);
+    opening.catch(() => apps.delete(appId));
+    return opening;
+  }
+
+  async function openApp(appId: AppId): Promise<AppWorkload> {
+    const app = new AppWorkload(appId, {
+      programs, ports, clock, log, bootId, timings, router, secretBox,
+      store: createInstanceStore(workloadsDir, appId),
+      output: await logs.collectorOf(appId),
+      directory: join(workloadsDir, appId),
+      drainSeconds: timings.drainSeconds,
+      drainPollMilliseconds: timings.drainPollMilliseconds,
+    }); // biome-ignore format: what is handed on, then what is made
+    await app.load();
+    return app;
+  }
+
+  /** One operation an app at a time; those of others go on. */
+  function inTurn<T>(appId: AppId, work: (app: AppWorkload, deleted: AbortSignal) => Promise<T>): Promise<T> {
+    return turns.run(appId, async () => {
+      refuseWhenLeft();
+      return work(await appOf(appId), deletionOf(appId));
+    });
+  }
+
+  function deletionOf(appId: AppId): AbortSignal {
+    const controller = deletions.get(appId) ?? new AbortController();
+    deletions.set(appId, controller);
+    return controller.signal;
+  }
+
+  function refuseWhenLeft(): void {
+    if (left.signal.aborted) throw new AppError('internal', 'The platform is stopping.');
+  }
+
+  const workloads: Workloads = {
+    async *rollOut(spec, plan, signal) {
+      const release = await turns.take(spec.appId);
+      try {
+        refuseWhenLeft();
+        const app = await appOf(spec.appId);
+        const canceled = AbortSignal.any([signal, deletionOf(spec.appId)]);
+        if (app.live?.releaseVersion === spec.releaseVersion) {
+          await ensureRelease(app, spec, left.signal);
+          yield { phase: 'live', weight: 100 };
+          return;
+        }
+        const readLastLines = (instance: SupervisedInstance) => logs.readLastLines(spec.appId, instance.record.key, outputLines);
+        const ground = { readLastLines, stepPollMilliseconds: timings.stepPollMilliseconds };
+        yield* rollOut(app, spec, plan, ground, canceled, left.signal);
+      } finally {
+        release();
+      }
+    },
+    ensureWorkload: (spec) =>
+      inTurn(spec.appId, (app, deleted) => ensureRelease(app, spec, AbortSignal.any([left.signal, deleted]))),
+    restartWorkload: (appId) =>
+      inTurn(appId, (app, deleted) => restartInstances(app, AbortSignal.any([left.signal, deleted]))),
+    async deleteWorkload(appId) {
+      if (!apps.has(appId)) return router.deleteRoute(appId);
+      deletions.get(appId)?.abort();
+      deletions.delete(appId);
+      return inTurn(appId, async (app) => {
+        const routed = await router.deleteRoute(appId);
+        const ran = app.instances.size > 0 || app.live !== undefined;
+        await app.stopAll();
+        await app.forget();
+        apps.delete(appId);
+        return routed || ran;
+      });
+    },
+    async readInstances(appId) {
+      const app = await apps.get(appId);
+      return [...(app?.instances ?? [])]
+        .map((instance) => ({
+          name: instance.name,
+          type: instance.record.type,
+          state: instance.record.state === 'new' ? 'starting' : instance.record.state,
+          releaseVersion: instance.record.releaseVersion,
+          startedAt: new Date(instance.record.startedAt),
+          restarts: instance.record.restarts,
+        }) as const)
+        .sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }) || a.releaseVersion - b.releaseVersion);
+    },
+    runOnce: (spec, command, line, signal) =>
+      runProgramOnce({ programs, clock, stopSeconds: timings.stopSeconds }, spec, command, line, AbortSignal.any([signal, left.signal])),
+  };
+
+  return {
+    workloads,
+    logs,
+    async adopt() {
+      const names = await readdir(workloadsDir).catch(() => []);
+      const found = await Promise.all(names.filter(isUuid).map((name) => appOf(name as AppId)));
+      // Ports of other apps' dead instances must be out of every route before anything new may listen on them.
+      for (const route of await router.listRoutes()) {
+        if (apps.has(route.appId)) continue;
+        await router.applyRoute({ ...route, backends: route.backends.map((backend) => ({ ...backend, instances: [] })) });
+      }
+      await Promise.all(found.map((app) => app.syncRoute()));
+      for (const app of found) app.begin();
+    },
+    async stopAll() {
+      left.abort();
+      await Promise.all([...apps.values()].map(async (app) => (await app).stopAll()));
+      await logs.close();
+    },
+    async detach() {
+      left.abort();
+      await Promise.all([...apps.values()].map(async (app) => (await app).detach()));
+      await logs.close();
+    },
+  };
+}
