@@ -22,7 +22,8 @@ export function idempotency(keys: IdempotencyKeys): MiddlewareHandler<ApiEnv> {
       });
     }
 
-    const claim = await keys.claim(principal.userId, key, await hashRequest(c));
+    const request = { subject: principal.userId, key, requestHash: await hashRequest(c) };
+    const claim = await keys.claim(request);
     if (claim.state === 'mismatch') throw new AppError('conflict', 'This Idempotency-Key was used for another request. Use a new one.');
     if (claim.state === 'running') throw new AppError('conflict', 'The first request with this Idempotency-Key is still running. Try again soon.');
     if (claim.state === 'answered') {
@@ -32,8 +33,8 @@ export function idempotency(keys: IdempotencyKeys): MiddlewareHandler<ApiEnv> {
 
     await next();
     // Hono has turned whatever was thrown into a response by now.
-    if (c.res.ok) await keys.complete(principal.userId, key, { status: c.res.status, body: await c.res.clone().text() });
-    else await keys.release(principal.userId, key);
+    if (c.res.ok) await keys.complete(request, { status: c.res.status, body: await c.res.clone().text() });
+    else await keys.release(request);
   };
 }
 

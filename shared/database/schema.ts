@@ -107,7 +107,7 @@ export interface Database {
   /** A sliding log of hits: one row a limited key, newest hits in milliseconds since the epoch. */
   rate_limits: { key: string; hits: number[]; updated_at: ColumnType<Date, Date | undefined, Date> };
   /** First answers of POSTs with an Idempotency-Key. `response` is sealed. */
-  idempotency_keys: { subject: string; key: string; request_hash: string; status: number | null; response: string | null; created_at: CreatedAt };
+  idempotency_keys: { subject: string; key: string; request_hash: string; status: number | null; response: string | null; created_at: ColumnType<Date, Date | undefined, Date> };
 }
 
 export type Role = 'owner' | 'admin' | 'developer' | 'viewer';

@@ -16,15 +16,19 @@ export type IdempotencyClaim =
   /** The key belongs to another request. */
   | { state: 'mismatch' };
 
+export interface KeyedRequest {
+  /** Whose key it is; keys of different subjects do not meet. */
+  subject: string;
+  key: string;
+  /** Of everything that makes two requests the same. */
+  requestHash: string;
+}
+
 export interface IdempotencyKeys {
-  /**
-   * @param subject whose key it is; keys of different subjects do not meet
-   * @param requestHash of everything that makes two requests the same
-   */
-  claim(subject: string, key: string, requestHash: string): Promise<IdempotencyClaim>;
-  complete(subject: string, key: string, answer: KeptAnswer): Promise<void>;
+  claim(request: KeyedRequest): Promise<IdempotencyClaim>;
+  complete(request: KeyedRequest, answer: KeptAnswer): Promise<void>;
   /** Gives the key back after a refusal, so that the mended request can use it. */
-  release(subject: string, key: string): Promise<void>;
+  release(request: KeyedRequest): Promise<void>;
   /** Forgets keys older than a day. Returns how many. */
   sweep(): Promise<number>;
 }

@@ -1,0 +1,39 @@
+import { abandonedSeconds, type IdempotencyKeys, type KeptAnswer, keptSeconds } from '#shared/idempotency/idempotency.ts';
+
+interface Entry {
+  requestHash: string;
+  claimedAt: number;
+  answer?: KeptAnswer;
+}
+
+/** Keys of a single process. @param now milliseconds since the epoch */
+export function createMemoryIdempotencyKeys(now: () => number = Date.now): IdempotencyKeys {
+  const entries = new Map<string, Entry>();
+  const nameOf = (subject: string, key: string): string => JSON.stringify([subject, key]);
+  const over = (entry: Entry): boolean => now() - entry.claimedAt >= (entry.answer === undefined ? abandonedSeconds : keptSeconds) * 1000;
+  return {
+    async claim({ subject, key, requestHash }) {
+      const name = nameOf(subject, key);
+      const entry = entries.get(name);
+      if (entry === undefined || over(entry)) {
+        entries.set(name, { requestHash, claimedAt: now() });
+        return { state: 'claimed' };
+      }
+      if (entry.requestHash !== requestHash) return { state: 'mismatch' };
+      return entry.answer === undefined ? { state: 'running' } : { state: 'answered', answer: entry.answer };
+    },
+    async complete({ subject, key, requestHash }, answer) {
+      const entry = entries.get(nameOf(subject, key));
+      if (entry?.requestHash === requestHash) entry.answer ??= answer;
+    },
+    async release({ subject, key, requestHash }) {
+      const entry = entries.get(nameOf(subject, key));
+      if (entry?.requestHash === requestHash && entry.answer === undefined) entries.delete(nameOf(subject, key));
+    },
+    async sweep() {
+      const old = [...entries].filter(([, entry]) => over(entry));
+      for (const [name] of old) entries.delete(name);
+      return old.length;
+    },
+  };
+}

@@ -1,0 +1,76 @@
+import { sql } from 'kysely';
+import type { Clock } from '#shared/clock.ts';
+import type { Db } from '#shared/database/schema.ts';
+import { abandonedSeconds, type IdempotencyKeys, keptSeconds } from '#shared/idempotency/idempotency.ts';
+import type { SecretBox } from '#shared/secret-box.ts';
+
+export interface PostgresIdempotencyOptions {
+  db: Db;
+  /** Answers are sealed: they hold what the API says to one person. */
+  secrets: SecretBox;
+  clock: Clock;
+}
+
+export function createPostgresIdempotencyKeys({ db, secrets, clock }: PostgresIdempotencyOptions): IdempotencyKeys {
+  const secondsAgo = (seconds: number): Date => new Date(clock.now().getTime() - seconds * 1000);
+  return {
+    async claim({ subject, key, requestHash }) {
+      const fresh = { request_hash: requestHash, created_at: clock.now() };
+      const claimed = await db
+        .insertInto('idempotency_keys')
+        .values({ subject, key, ...fresh })
+        .onConflict((conflict) =>
+          conflict
+            .columns(['subject', 'key'])
+            .doUpdateSet({ request_hash: requestHash, created_at: fresh.created_at, status: null, response: null })
+            .where(sql<boolean>`idempotency_keys.created_at <= case when idempotency_keys.status is null
+              then ${secondsAgo(abandonedSeconds)}::timestamptz else ${secondsAgo(keptSeconds)}::timestamptz end`),
+        )
+        .returning('key')
+        .executeTakeFirst();
+      if (claimed !== undefined) return { state: 'claimed' };
+
+      const entry = await db
+        .selectFrom('idempotency_keys')
+        .select(['request_hash', 'status', 'response'])
+        .where('subject', '=', subject)
+        .where('key', '=', key)
+        .executeTakeFirst();
+      // Given back between the two statements: to the caller that is still "somebody else was at it".
+      if (entry === undefined) return { state: 'running' };
+      if (entry.request_hash !== requestHash) return { state: 'mismatch' };
+      if (entry.status === null || entry.response === null) return { state: 'running' };
+      return { state: 'answered', answer: { status: entry.status, body: await secrets.open(entry.response, purpose(subject, key)) } };
+    },
+
+    async complete({ subject, key, requestHash }, { status, body }) {
+      await db
+        .updateTable('idempotency_keys')
+        .set({ status, response: await secrets.seal(body, purpose(subject, key)) })
+        .where('subject', '=', subject)
+        .where('key', '=', key)
+        .where('request_hash', '=', requestHash)
+        .where('status', 'is', null)
+        .execute();
+    },
+
+    async release({ subject, key, requestHash }) {
+      await db
+        .deleteFrom('idempotency_keys')
+        .where('subject', '=', subject)
+        .where('key', '=', key)
+        .where('request_hash', '=', requestHash)
+        .where('status', 'is', null)
+        .execute();
+    },
+
+    async sweep() {
+      const result = await db.deleteFrom('idempotency_keys').where('created_at', '<', secondsAgo(keptSeconds)).executeTakeFirst();
+      return Number(result.numDeletedRows);
+    },
+  };
+}
+
+function purpose(subject: string, key: string): string {
+  return `idempotency:${JSON.stringify([subject, key])}`;
+}

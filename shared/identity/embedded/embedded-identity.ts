@@ -1,0 +1,35 @@
+import type { Clock } from '#shared/clock.ts';
+import type { Db } from '#shared/database/schema.ts';
+import { createArgon2Hasher } from '#shared/identity/embedded/argon2-hasher.ts';
+import { createPostgresRefreshTokens } from '#shared/identity/embedded/postgres-refresh-tokens.ts';
+import { createPostgresSigningKeys } from '#shared/identity/embedded/postgres-signing-keys.ts';
+import { createPostgresUsers } from '#shared/identity/embedded/postgres-users.ts';
+import { createPasswordIdentity, type PasswordIdentity } from '#shared/identity/password-identity.ts';
+import type { SecretBox } from '#shared/secret-box.ts';
+
+export interface EmbeddedIdentityOptions {
+  db: Db;
+  secrets: SecretBox;
+  clock: Clock;
+  /** See issuer.ts. Tokens of another issuer are refused, so a changed base URL means logging in again. */
+  issuer: string;
+}
+
+/** Our own issuer on PostgreSQL; any number of processes may share the database. */
+export function createEmbeddedIdentity({ db, secrets, clock, issuer }: EmbeddedIdentityOptions): PasswordIdentity {
+  return createPasswordIdentity({
+    users: createPostgresUsers(db),
+    refreshTokens: createPostgresRefreshTokens(db),
+    signingKeys: createPostgresSigningKeys(db, secrets),
+    hasher: createArgon2Hasher(),
+    clock,
+    issuer,
+  });
+}
+
+/** Forgets refresh tokens that expired a day ago. Returns how many. */
+export async function sweepRefreshTokens(db: Db, clock: Clock): Promise<number> {
+  const dayAgo = new Date(clock.now().getTime() - 86_400_000);
+  const result = await db.deleteFrom('refresh_tokens').where('expires_at', '<', dayAgo).executeTakeFirst();
+  return Number(result.numDeletedRows);
+}

@@ -1,0 +1,17 @@
+import type { Db } from '#shared/database/schema.ts';
+import type { UserStore } from '#shared/identity/password-identity.ts';
+
+export function createPostgresUsers(db: Db): UserStore {
+  return {
+    async insert({ id, email, emailKey, passwordHash }) {
+      const result = await db
+        .insertInto('users')
+        .values({ id, email, email_key: emailKey, password_hash: passwordHash })
+        .onConflict((conflict) => conflict.column('email_key').doNothing())
+        .executeTakeFirst();
+      return result.numInsertedOrUpdatedRows === 1n;
+    },
+    find: (key) =>
+      db.selectFrom('users').select(['id', 'email', 'password_hash as passwordHash']).where('email_key', '=', key).executeTakeFirst(),
+  };
+}

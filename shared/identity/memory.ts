@@ -1,0 +1,86 @@
+import type { Clock } from '#shared/clock.ts';
+import type { IdentityUser } from '#shared/identity/identity.ts';
+import {
+  createPasswordIdentity,
+  type PasswordHasher,
+  type PasswordIdentity,
+  type RefreshTokenRow,
+  type RefreshTokenStore,
+  type UserStore,
+} from '#shared/identity/password-identity.ts';
+import type { SigningKeyStore, StoredKey } from '#shared/identity/signing-keys.ts';
+
+/** The issuer with everything in memory, for tests: same rules, same tokens, and passwords hashed in no time. */
+export function createMemoryIdentity({ clock, issuer }: { clock: Clock; issuer: string }): PasswordIdentity {
+  const users = new Map<string, IdentityUser & { passwordHash: string }>();
+  return createPasswordIdentity({
+    users: memoryUsers(users),
+    refreshTokens: memoryRefreshTokens((id) => [...users.values()].find((user) => user.id === id)),
+    signingKeys: memorySigningKeys(),
+    hasher: sha256Hasher,
+    clock,
+    issuer,
+  });
+}
+
+function memoryUsers(users: Map<string, IdentityUser & { passwordHash: string }>): UserStore {
+  return {
+    async insert({ emailKey, ...user }) {
+      if (users.has(emailKey)) return false;
+      users.set(emailKey, user);
+      return true;
+    },
+    find: async (key) => users.get(key),
+  };
+}
+
+interface Token extends RefreshTokenRow {
+  used: boolean;
+  family: { ended: boolean };
+}
+
+function memoryRefreshTokens(findUser: (id: string) => IdentityUser | undefined): RefreshTokenStore {
+  const tokens = new Map<string, Token>();
+  return {
+    async addFamily(row) {
+      tokens.set(row.hash, { ...row, used: false, family: { ended: false } });
+    },
+    async rotate(spent, next, now) {
+      const token = tokens.get(spent);
+      if (token === undefined) return undefined;
+      if (token.used) token.family.ended = true;
+      if (token.family.ended || token.expiresAt <= now) return undefined;
+      token.used = true;
+      tokens.set(next.hash, { ...token, ...next, used: false });
+      const user = findUser(token.userId);
+      return user === undefined ? undefined : { id: user.id, email: user.email };
+    },
+    async endFamily(hash) {
+      const token = tokens.get(hash);
+      if (token !== undefined) token.family.ended = true;
+    },
+  };
+}
+
+function memorySigningKeys(): SigningKeyStore {
+  const keys: StoredKey[] = [];
+  return {
+    list: async (notRetiredBefore) => keys.filter((key) => key.retiredAt === null || key.retiredAt >= notRetiredBefore),
+    async addFirst(key) {
+      if (!keys.some((each) => each.retiredAt === null)) keys.unshift(key);
+    },
+    async replace(key, at) {
+      for (const each of keys) each.retiredAt ??= at;
+      keys.unshift(key);
+    },
+  };
+}
+
+const sha256Hasher: PasswordHasher = {
+  async hash(password) {
+    return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(password))).toHex();
+  },
+  async verify(password, hash) {
+    return (await this.hash(password)) === hash;
+  },
+};

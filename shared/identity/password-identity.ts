@@ -1,0 +1,121 @@
+import type { Clock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors.ts';
+import { accessTokenSeconds, issueAccessToken, verifyAccessToken } from '#shared/identity/access-tokens.ts';
+import { checkEmail, checkPassword, emailKey } from '#shared/identity/credentials.ts';
+import type { Identity, IdentityUser, TokenSet } from '#shared/identity/identity.ts';
+import { createSigningKeys, type SigningKeyStore } from '#shared/identity/signing-keys.ts';
+import { newUuid, type UserId } from '#shared/ids.ts';
+
+export interface UserStore {
+  /** False when the key is taken. */
+  insert(user: IdentityUser & { emailKey: string; passwordHash: string }): Promise<boolean>;
+  find(key: string): Promise<(IdentityUser & { passwordHash: string }) | undefined>;
+}
+
+/** Only hashes of refresh tokens are kept. A family is all tokens that came of one login. */
+export interface RefreshTokenStore {
+  addFamily(token: RefreshTokenRow): Promise<void>;
+  /**
+   * Spends `spent` and adds `next` to its family, at once; undefined when it is unknown, expired or ended. Spending one
+   * twice ends its family.
+   */
+  rotate(spent: string, next: { hash: string; expiresAt: Date }, now: Date): Promise<IdentityUser | undefined>;
+  endFamily(hash: string, now: Date): Promise<void>;
+}
+
+export interface RefreshTokenRow {
+  hash: string;
+  userId: UserId;
+  expiresAt: Date;
+}
+
+export interface PasswordHasher {
+  hash(password: string): Promise<string>;
+  /** Takes the same time whatever the answer. */
+  verify(password: string, hash: string): Promise<boolean>;
+}
+
+export interface PasswordIdentityParts {
+  users: UserStore;
+  refreshTokens: RefreshTokenStore;
+  signingKeys: SigningKeyStore;
+  hasher: PasswordHasher;
+  clock: Clock;
+  /** `iss`; see issuer.ts. */
+  issuer: string;
+}
+
+export interface PasswordIdentity extends Identity {
+  /** From now on a new key signs; tokens of the old one stay valid until they expire. */
+  rotateKeys(): Promise<void>;
+}
+
+const refreshTokenSeconds = 30 * 86_400;
+
+/** An issuer of our own: users with passwords, access tokens signed by stored keys, refresh tokens that rotate. */
+export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordIdentity {
+  const { users, refreshTokens, hasher, clock, issuer } = parts;
+  const keys = createSigningKeys(parts.signingKeys, clock);
+  // What an unknown email's password is compared with, so that it costs what a known one's does.
+  let decoy: Promise<string> | undefined;
+
+  const tokensFor = async (user: IdentityUser, refreshToken: string): Promise<TokenSet> => ({
+    accessToken: await issueAccessToken(user, issuer, keys, clock),
+    refreshToken,
+    expiresIn: accessTokenSeconds,
+  });
+  const expiry = (): Date => new Date(clock.now().getTime() + refreshTokenSeconds * 1000);
+  const openFamily = async (user: IdentityUser): Promise<TokenSet> => {
+    const token = newRefreshToken();
+    await refreshTokens.addFamily({ hash: await hashToken(token), userId: user.id, expiresAt: expiry() });
+    return tokensFor(user, token);
+  };
+
+  return {
+    capabilities: { passwords: true },
+
+    async createUser(typedEmail, password) {
+      const email = checkEmail(typedEmail);
+      checkPassword(password);
+      const user = { id: newUuid<UserId>(), email };
+      const added = await users.insert({ ...user, emailKey: emailKey(email), passwordHash: await hasher.hash(password) });
+      if (!added) throw new AppError('conflict', 'There is already a user with this email. Log in instead.');
+      return user;
+    },
+
+    async logIn(email, password) {
+      decoy ??= hasher.hash(newUuid());
+      const user = await users.find(emailKey(email));
+      const right = await hasher.verify(password, user?.passwordHash ?? (await decoy));
+      if (user === undefined || !right) throw new AppError('unauthorized', 'Email or password is wrong.');
+      return openFamily({ id: user.id, email: user.email });
+    },
+
+    issueTokens: openFamily,
+
+    async refresh(refreshToken) {
+      const next = newRefreshToken();
+      const rotated = { hash: await hashToken(next), expiresAt: expiry() };
+      const user = await refreshTokens.rotate(await hashToken(refreshToken), rotated, clock.now());
+      if (user === undefined) throw new AppError('unauthorized', 'The refresh token is not valid any more. Log in again.');
+      return tokensFor(user, next);
+    },
+
+    async revoke(refreshToken) {
+      await refreshTokens.endFamily(await hashToken(refreshToken), clock.now());
+    },
+
+    verifyAccessToken: (token) => verifyAccessToken(token, issuer, keys, clock),
+    readKeys: async () => ({ keys: (await keys.publish()).map((jwk) => ({ ...jwk })) }),
+    rotateKeys: () => keys.rotate(),
+  };
+}
+
+/** 256 bits nobody can guess, so a fast hash of them is enough. The prefix lets scanners for leaked secrets find them. */
+function newRefreshToken(): string {
+  return `paas_rt_${crypto.getRandomValues(new Uint8Array(32)).toBase64({ alphabet: 'base64url', omitPadding: true })}`;
+}
+
+async function hashToken(token: string): Promise<string> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token))).toHex();
+}

@@ -1,0 +1,28 @@
+import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
+import { createSlidingLogLimits, type SlidingLog } from '#shared/rate-limits/sliding-log-limits.ts';
+
+/** Limits of a single process. @param now milliseconds since the epoch */
+export function createMemoryRateLimits(now: () => number = Date.now): RateLimits {
+  return createSlidingLogLimits(createMemoryLog(now));
+}
+
+const idleMilliseconds = 3_600_000;
+
+function createMemoryLog(now: () => number): SlidingLog {
+  const calls = new Map<string, number[]>();
+  return {
+    async hit(key, limit, windowMilliseconds) {
+      const at = now();
+      const kept = (calls.get(key) ?? []).filter((call) => call > at - windowMilliseconds);
+      const granted = kept.length < limit;
+      if (granted) kept.push(at);
+      calls.set(key, kept);
+      return { granted, count: kept.length, resetMilliseconds: (kept[0] ?? at) + windowMilliseconds - at };
+    },
+    async sweep() {
+      const idle = [...calls].filter(([, kept]) => (kept.at(-1) ?? 0) < now() - idleMilliseconds);
+      for (const [key] of idle) calls.delete(key);
+      return idle.length;
+    },
+  };
+}
