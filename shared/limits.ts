@@ -21,6 +21,9 @@ export const limits = {
     sessionsPerConnection: 10,
     /** Nothing sent though it was the client's turn, or an authenticated connection without a command. */
     idleSeconds: 10 * 60,
+    /** Of a source that fails to log in; they fade by one a second. A failed login counts 5. */
+    slowFromPoints: 15,
+    refuseFromPoints: 60,
   },
   push: {
     packBytes: 256 * mebibyte,

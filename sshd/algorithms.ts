@@ -1,12 +1,23 @@
-import type { Algorithms } from 'ssh2';
+import { encapsulate } from 'node:crypto';
+import type { Algorithms, KexAlgorithm } from 'ssh2';
+
+/** Ours, by the patch of docs/decisions/0004-post-quantum-ssh.md; not on runtimes without ML-KEM. */
+const postQuantum = typeof encapsulate === 'function' ? ['mlkem768x25519-sha256' as KexAlgorithm] : [];
 
 /**
- * What is negotiated, strongest first: no SHA-1, no CBC, no compression before or after login (a bomb's best friend).
+ * What is negotiated, strongest first: no SHA-1, no CBC, no compression (a bomb's best friend).
  * The finite-field exchanges are left out: each costs tens of milliseconds of this process before anybody has logged in,
  * and every client of the last ten years has an elliptic curve.
  */
 export const algorithms: Algorithms = {
-  kex: ['curve25519-sha256', 'curve25519-sha256@libssh.org', 'ecdh-sha2-nistp256', 'ecdh-sha2-nistp384', 'ecdh-sha2-nistp521'],
+  kex: [
+    ...postQuantum,
+    'curve25519-sha256',
+    'curve25519-sha256@libssh.org',
+    'ecdh-sha2-nistp256',
+    'ecdh-sha2-nistp384',
+    'ecdh-sha2-nistp521',
+  ],
   serverHostKey: ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'rsa-sha2-512', 'rsa-sha2-256'],
   cipher: ['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com', 'aes128-ctr', 'aes192-ctr', 'aes256-ctr'],
   hmac: ['hmac-sha2-256-etm@openssh.com', 'hmac-sha2-512-etm@openssh.com', 'hmac-sha2-256', 'hmac-sha2-512'],

@@ -5,6 +5,8 @@ import type { SshIdentity } from './authentication.ts';
 export interface Command {
   readonly requestId: string;
   readonly identity: SshIdentity;
+  /** The raw public key of the login. */
+  readonly key: Uint8Array;
   /** As in the exec request; undefined when a shell was asked for. */
   readonly text: string | undefined;
   readonly stream: GitStream;

@@ -3,12 +3,12 @@ import ssh2, { type Connection, type ServerChannel, type ServerConfig } from 'ss
 import type { Clock } from '#shared/clock.ts';
 import type { SshKeys } from '#shared/core/services.ts';
 import type { Log } from '#shared/log.ts';
-import { authenticate, type Authentication, type SshIdentity } from './authentication.ts';
-import type { Command, CommandHandler } from './command-handler.ts';
+import { authenticate, type Authentication, type Login } from './authentication.ts';
+import type { CommandHandler } from './command-handler.ts';
 import { guardFlow } from './flow-guard.ts';
 import type { SshLimits } from './limits.ts';
 import type { Offence, Penalties } from './penalties.ts';
-import { serveSession } from './session.ts';
+import { serveSession, type SessionCommand } from './session.ts';
 import type { WaitingRoom } from './waiting-room.ts';
 
 /** What every connection of one server shares. */
@@ -62,9 +62,9 @@ export function serveConnection(socket: Socket, source: string, house: House): L
     if (finishing) return hangUp();
     idleTimer = setTimeout(hangUp, limits.idleSeconds * 1000).unref();
   };
-  const run = async (command: Omit<Command, 'identity' | 'requestId'>, login: SshIdentity): Promise<number> => {
+  const run = (command: SessionCommand, login: Login): Promise<number> => {
     const requestId = `req_${crypto.randomUUID().replaceAll('-', '')}`;
-    return house.handle({ ...command, requestId, identity: login });
+    return house.handle({ ...command, ...login, requestId });
   };
 
   const welcome = (arrived: Connection): void => {
@@ -99,7 +99,7 @@ export function serveConnection(socket: Socket, source: string, house: House): L
         socket,
         idleSeconds: limits.idleSeconds,
         connectionGone: gone.signal,
-        run: (command) => run(command, login.identity),
+        run: (command) => run(command, login),
         onChannel: (channel) => {
           channels.add(channel);
           session.on('close', () => channels.delete(channel));

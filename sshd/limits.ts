@@ -14,4 +14,7 @@ export interface SshLimits {
   readonly connections: number;
   readonly sessionsPerConnection: number;
   readonly idleSeconds: number;
+  /** Penalty points of a source at which its failed logins are answered late, and its connections refused. */
+  readonly slowFromPoints: number;
+  readonly refuseFromPoints: number;
 }

@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import { limits } from '#shared/limits.ts';
 import { Penalties } from './penalties.ts';
 
 let now = 0;
@@ -8,7 +9,7 @@ beforeEach(() => {
 });
 
 test('one failed login costs nothing, repeated ones first slow the answer and then close the door', () => {
-  const penalties = new Penalties(clock);
+  const penalties = new Penalties(limits.ssh, clock);
   penalties.add('a', 'login-failed');
   expect(penalties.delayMilliseconds('a')).toBe(0);
   for (let i = 0; i < 5; i += 1) penalties.add('a', 'login-failed');
@@ -20,14 +21,14 @@ test('one failed login costs nothing, repeated ones first slow the answer and th
 });
 
 test('another source is not touched', () => {
-  const penalties = new Penalties(clock);
+  const penalties = new Penalties(limits.ssh, clock);
   for (let i = 0; i < 50; i += 1) penalties.add('a', 'broke-protocol');
   expect(penalties.refusedForSeconds('b')).toBe(0);
   expect(penalties.delayMilliseconds('b')).toBe(0);
 });
 
 test('points fade, and never add up to more than nine minutes of refusal', () => {
-  const penalties = new Penalties(clock);
+  const penalties = new Penalties(limits.ssh, clock);
   for (let i = 0; i < 1000; i += 1) penalties.add('a', 'broke-protocol');
   expect(penalties.refusedForSeconds('a')).toBe(540);
   now += 541_000;
@@ -37,7 +38,7 @@ test('points fade, and never add up to more than nine minutes of refusal', () =>
 });
 
 test('an attack from a hundred thousand sources does not fill the memory, and the newest stay known', () => {
-  const penalties = new Penalties(clock);
+  const penalties = new Penalties(limits.ssh, clock);
   for (let i = 0; i < 100_000; i += 1) penalties.add(`source ${i % 50_000}`, 'broke-protocol');
   for (let i = 0; i < 6; i += 1) penalties.add('last', 'broke-protocol');
   expect(penalties.size).toBeLessThanOrEqual(10_000);

@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock.ts';
+import type { SshLimits } from './limits.ts';
 
 /** What a connection did that an honest one does not. */
 export type Offence = 'left-without-login' | 'login-failed' | 'grace-exceeded' | 'broke-protocol';
@@ -10,10 +11,7 @@ const points: Readonly<Record<Offence, number>> = {
   'broke-protocol': 10,
 };
 
-/** Points at which a source's failed logins begin to be answered late. */
-const slowFrom = 15;
 const slowestMilliseconds = 3000;
-const refuseFrom = 60;
 const mostPoints = 600;
 /** Sources remembered; beyond it the one whose last offence is longest ago is forgotten. */
 const sourcesKept = 10_000;
@@ -23,10 +21,12 @@ const sourcesKept = 10_000;
  * Kept by source, so that one address costs another nothing.
  */
 export class Penalties {
+  readonly #limits: Pick<SshLimits, 'slowFromPoints' | 'refuseFromPoints'>;
   readonly #clock: Clock;
   readonly #scores = new Map<string, { score: number; at: number }>();
 
-  constructor(clock: Clock) {
+  constructor(limits: Pick<SshLimits, 'slowFromPoints' | 'refuseFromPoints'>, clock: Clock) {
+    this.#limits = limits;
     this.#clock = clock;
   }
 
@@ -47,13 +47,13 @@ export class Penalties {
 
   /** Seconds until the source may connect again; 0 when it may now. */
   refusedForSeconds(source: string): number {
-    const over = this.#score(source) - refuseFrom;
+    const over = this.#score(source) - this.#limits.refuseFromPoints;
     return over < 0 ? 0 : Math.max(1, Math.ceil(over));
   }
 
   /** How late a failed login is answered. */
   delayMilliseconds(source: string): number {
-    const over = this.#score(source) - slowFrom;
+    const over = this.#score(source) - this.#limits.slowFromPoints;
     return over <= 0 ? 0 : Math.min(slowestMilliseconds, over * 100);
   }
 

@@ -11,6 +11,7 @@ import { gitServed } from './git-served.ts';
 import type { HostKey } from './host-keys.ts';
 import type { SshLimits } from './limits.ts';
 import { faultsTold } from './middleware/faults-told.ts';
+import { keyStillRegistered } from './middleware/key-still-registered.ts';
 import { logged } from './middleware/logged.ts';
 import { shellGreeted } from './middleware/shell-greeted.ts';
 import { Penalties } from './penalties.ts';
@@ -38,7 +39,7 @@ export interface SshServer {
 export function createSshServer(options: SshServerOptions): SshServer {
   const { limits, clock, log } = options;
   const connections = new Set<LiveConnection>();
-  const penalties = new Penalties(clock);
+  const penalties = new Penalties(limits, clock);
   const house: House = {
     ssh: {
       hostKeys: options.hostKeys.map(({ privateKey }) => ({ key: parsePrivateKey(privateKey) })),
@@ -48,7 +49,7 @@ export function createSshServer(options: SshServerOptions): SshServer {
       keepaliveCountMax: limits.keepaliveMisses,
     },
     sshKeys: options.sshKeys,
-    handle: chain([logged(log, clock), faultsTold(log), shellGreeted], gitServed(options.pushes, options.git)),
+    handle: chain([logged(log, clock), faultsTold(log), keyStillRegistered(options.sshKeys), shellGreeted], gitServed(options.pushes, options.git)),
     waitingRoom: new WaitingRoom(limits, clock),
     penalties,
     limits,

@@ -7,6 +7,9 @@ import type { Command } from './command-handler.ts';
 /** A client that takes fewer bytes a packet would have us spin on empty or tiny packets. */
 const smallestPacketBytes = 1024;
 
+/** What the session knows of a command; who gives it is the connection's to add. */
+export type SessionCommand = Pick<Command, 'text' | 'stream' | 'say'>;
+
 export interface SessionOptions {
   readonly client: Connection;
   readonly socket: Socket;
@@ -14,7 +17,7 @@ export interface SessionOptions {
   /** Aborted when the connection is gone. */
   readonly connectionGone: AbortSignal;
   /** Runs the command; resolves with the exit status, and never rejects. */
-  run(command: Omit<Command, 'identity' | 'requestId'>): Promise<number>;
+  run(command: SessionCommand): Promise<number>;
   onChannel(channel: ServerChannel): void;
   hangUp(): void;
 }
