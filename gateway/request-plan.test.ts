@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { answerHeaders, type InboundRequest, planRequest } from './request-plan.ts';
+
+const inbound: InboundRequest = {
+  method: 'GET',
+  target: '/path?query',
+  httpVersion: '1.1',
+  rawHeaders: ['Host', 'app.example.com:8080'],
+  remoteAddress: '192.0.2.7',
+  localPort: 8080,
+  encrypted: false,
+  requestId: 'req_1',
+};
+
+function plan(change: Partial<InboundRequest>) {
+  const result = planRequest({ ...inbound, ...change });
+  if (!('host' in result)) throw new Error(result.message);
+  const values = (name: string) => result.headers.filter((_, index) => index % 2 === 1 && result.headers[index - 1]?.toLowerCase() === name);
+  return { ...result, values };
+}
+
+const withHeaders = (...headers: string[]): string[] => ['Host', 'app.example.com', ...headers];
+
+describe('the plan of a request', () => {
+  it('keeps the Host as sent and says who asked, how and where', () => {
+    const { host, path, values } = plan({ encrypted: true });
+    expect({ host, path }).toEqual({ host: 'app.example.com', path: '/path?query' });
+    expect(values('host')).toEqual(['app.example.com:8080']);
+    expect(values('x-forwarded-for')).toEqual(['192.0.2.7']);
+    expect(values('x-forwarded-proto')).toEqual(['https']);
+    expect(values('x-forwarded-host')).toEqual(['app.example.com:8080']);
+    expect(values('x-forwarded-port')).toEqual(['8080']);
+    expect(values('x-request-id')).toEqual(['req_1']);
+  });
+
+  it.each(['X-Forwarded-For', 'x-forwarded-proto', 'X_Forwarded_For', 'Forwarded', 'X-Real-IP', 'X-Request-Id'])('replaces a stranger’s %s', (name) => {
+    const { headers } = plan({ rawHeaders: withHeaders(name, 'forged') });
+    expect(headers).not.toContain('forged');
+  });
+
+  it('drops headers about the connection, and those the Connection header names', () => {
+    const rawHeaders = withHeaders('Connection', 'keep-alive, X-Hop', 'X-Hop', 'a', 'Keep-Alive', 'b', 'Proxy-Authorization', 'c', 'Upgrade', 'h2c', 'X-Kept', 'd');
+    expect(plan({ rawHeaders }).headers).toEqual(expect.not.arrayContaining(['a', 'b', 'c', 'h2c']));
+    expect(plan({ rawHeaders }).values('x-kept')).toEqual(['d']);
+  });
+
+  it('cannot be talked into dropping what the gateway adds', () => {
+    const { values } = plan({ rawHeaders: withHeaders('Connection', 'host, x-forwarded-for') });
+    expect(values('host')).toEqual(['app.example.com']);
+    expect(values('x-forwarded-for')).toEqual(['192.0.2.7']);
+  });
+
+  it('keeps a header that comes several times, in order', () => {
+    expect(plan({ rawHeaders: withHeaders('Cookie', 'a=1', 'Cookie', 'b=2') }).values('cookie')).toEqual(['a=1', 'b=2']);
+  });
+
+  it('may be replayed only when idempotent and without body', () => {
+    expect(plan({}).replayable).toBe(true);
+    expect(plan({ method: 'DELETE' }).replayable).toBe(true);
+    expect(plan({ method: 'POST' }).replayable).toBe(false);
+    expect(plan({ method: 'PUT', rawHeaders: withHeaders('Content-Length', '3') }).replayable).toBe(false);
+    expect(plan({ rawHeaders: withHeaders('Transfer-Encoding', 'chunked') }).replayable).toBe(false);
+  });
+
+  it.each([
+    ['both lengths', withHeaders('Content-Length', '3', 'Transfer-Encoding', 'chunked'), 400],
+    ['two lengths', withHeaders('Content-Length', '3', 'Content-Length', '3'), 400],
+    ['a list of lengths', withHeaders('Content-Length', '3, 3'), 400],
+    ['a signed length', withHeaders('Content-Length', '+3'), 400],
+    ['another coding before chunked', withHeaders('Transfer-Encoding', 'gzip, chunked'), 501],
+    ['chunked twice', withHeaders('Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked'), 501],
+    ['a disguised chunked', withHeaders('Transfer-Encoding', 'xchunked'), 501],
+    ['no host', [], 400],
+    ['two hosts', withHeaders('Host', 'other.example.com'), 400],
+    ['a host with user info', ['Host', 'a@b.example.com'], 400],
+    ['a host with a path', ['Host', 'a.example.com/x'], 400],
+    ['a list of hosts', ['Host', 'a.example.com, b.example.com'], 400],
+  ])('refuses %s', (_, rawHeaders, status) => {
+    expect(planRequest({ ...inbound, rawHeaders })).toMatchObject({ status });
+  });
+
+  it('refuses chunked in HTTP/1.0, TRACE and CONNECT', () => {
+    expect(planRequest({ ...inbound, httpVersion: '1.0', rawHeaders: withHeaders('Transfer-Encoding', 'chunked') })).toMatchObject({ status: 400 });
+    expect(planRequest({ ...inbound, method: 'TRACE' })).toMatchObject({ status: 405 });
+    expect(planRequest({ ...inbound, method: 'CONNECT' })).toMatchObject({ status: 405 });
+  });
+
+  it.each([
+    ['App.Example.COM', 'app.example.com'],
+    ['app.example.com.', 'app.example.com'],
+    ['app.example.com.:443', 'app.example.com'],
+    ['[::1]:8080', '[::1]'],
+    ['127.0.0.1', '127.0.0.1'],
+  ])('reads the host of %s as %s', (header, host) => {
+    expect(plan({ rawHeaders: ['Host', header] }).host).toBe(host);
+  });
+
+  it('takes a URL as target only when it is of the host in the Host header', () => {
+    expect(plan({ target: 'http://app.example.com:8080/x?y' }).path).toBe('/x?y');
+    expect(plan({ target: 'http://app.example.com:8080' }).path).toBe('/');
+    expect(plan({ method: 'OPTIONS', target: '*' }).path).toBe('*');
+    for (const target of ['http://other.example.com/', 'http://app.example.com:8080@other/', 'other', 'ftp://app.example.com:8080/']) {
+      expect(planRequest({ ...inbound, target })).toMatchObject({ status: 400 });
+    }
+  });
+});
+
+describe('the headers of an answer', () => {
+  it('come through but for those about the upstream’s connection', () => {
+    const raw = ['Set-Cookie', 'a', 'Set-Cookie', 'b', 'Connection', 'close, X-Hop', 'X-Hop', 'c', 'Transfer-Encoding', 'chunked', 'Keep-Alive', 'timeout=5', 'ETag', 'd'];
+    expect(answerHeaders(raw)).toEqual(['Set-Cookie', 'a', 'Set-Cookie', 'b', 'ETag', 'd']);
+  });
+});

@@ -1,0 +1,121 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type RequestListener, request, type RequestOptions, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { newUuid } from '#shared/ids.ts';
+import { createLog } from '#shared/log.ts';
+import { createGatewayRouter } from '#shared/platform/local/gateway-router.ts';
+import type { AppRoute, Router } from '#shared/platform/routing.ts';
+import { listenOnSocket } from '#shared/platform/socket-path.ts';
+import { type Gateway, type GatewayParts, startGateway } from './gateway.ts';
+import { gatewayFiles } from './gateway-options.ts';
+
+/** A gateway on free ports of the loopback and in a directory of its own, with real upstreams: what this room's tests run against. */
+export interface TestGateway {
+  readonly gateway: Gateway;
+  readonly router: Router;
+  readonly dataDir: string;
+  /** An app whose only release has one instance per listener. */
+  startApp(...listeners: readonly RequestListener[]): Promise<TestApp>;
+  startApi(listener: RequestListener): Promise<void>;
+  /** Sends a request with this Host header and reads the whole answer; rejects when it is cut short. */
+  fetch(host: string, options?: RequestOptions & { readonly body?: string | Buffer }): Promise<TestAnswer>;
+  /** Sends bytes as they are and reads until the connection ends. */
+  exchange(bytes: string): Promise<string>;
+  connect(): Promise<Socket>;
+  stop(): Promise<void>;
+}
+
+export interface TestApp {
+  readonly host: string;
+  readonly route: AppRoute;
+  readonly servers: readonly Server[];
+}
+
+export interface TestAnswer {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly trailers: IncomingMessage['trailers'];
+  readonly body: string;
+}
+
+export async function startTestGateway(parts: Partial<GatewayParts> = {}, dataDir?: string): Promise<TestGateway> {
+  const directory = dataDir ?? (await mkdtemp(join(tmpdir(), 'paas-gateway-')));
+  const log = createLog('silent', () => undefined);
+  const options = { dataDir: directory, host: '127.0.0.1', httpPort: 0, httpsPort: 0, apiHosts: ['paas.example.com'], appsDomain: 'apps.localhost' };
+  const gateway = await startGateway(options, { log, version: 'test', ...parts });
+  const router = createGatewayRouter(gatewayFiles(directory).controlSocket);
+  const servers: Server[] = [];
+
+  const openSocket = async (): Promise<Socket> => {
+    const socket = connect(gateway.httpPort, '127.0.0.1');
+    await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+    return socket;
+  };
+
+  return {
+    gateway,
+    router,
+    dataDir: directory,
+    async startApp(...listeners) {
+      const started = await Promise.all(listeners.map(startServer));
+      servers.push(...started);
+      const appId: AppRoute['appId'] = newUuid();
+      const appName = `app-${appId.slice(0, 8)}`;
+      const host = `${appName}.apps.localhost`;
+      const instances = started.map((server) => ({ key: newUuid(), host: '127.0.0.1', port: portOf(server) }));
+      const route: AppRoute = { appId, appName, hosts: [host], backends: [{ releaseVersion: 1, weight: 100, instances }] };
+      await router.applyRoute(route);
+      return { host, route, servers: started };
+    },
+    async startApi(listener) {
+      const server = createServer(listener);
+      servers.push(server);
+      await listenOnSocket(server, gatewayFiles(directory).apiSocket);
+    },
+    fetch: (host, { body, ...options } = {}) =>
+      new Promise((resolve, reject) => {
+        const outgoing = request({ host: '127.0.0.1', port: gateway.httpPort, agent: false, ...options, headers: { host, ...options.headers } });
+        outgoing.once('error', reject);
+        outgoing.once('response', (incoming) => readAnswer(incoming).then(resolve, reject));
+        outgoing.end(body);
+      }),
+    async exchange(bytes) {
+      const socket = await openSocket();
+      let answer = '';
+      socket.on('data', (chunk: Buffer) => {
+        answer += chunk.toString('latin1');
+      });
+      socket.write(bytes, 'latin1');
+      await new Promise<void>((resolve) => socket.once('close', () => resolve()).once('error', () => resolve()));
+      return answer;
+    },
+    connect: openSocket,
+    async stop() {
+      await gateway.stop(0);
+      await gateway.drained;
+      for (const server of servers) {
+        server.closeAllConnections();
+        server.close();
+      }
+      if (dataDir === undefined) await rm(directory, { recursive: true });
+    },
+  };
+}
+
+export async function readAnswer(incoming: IncomingMessage): Promise<TestAnswer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk);
+  return { status: incoming.statusCode ?? 0, headers: incoming.headers, trailers: incoming.trailers, body: Buffer.concat(chunks).toString('utf8') };
+}
+
+export function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}
+
+async function startServer(listener: RequestListener): Promise<Server> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return server;
+}
