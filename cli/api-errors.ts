@@ -78,19 +78,19 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** Nothing answered: says why, and how to start the platform or point elsewhere. */
 export function unreachable(host: string, error: unknown): CliError {
-  const code = causeCode(error);
-  return new CliError(`Cannot reach the platform at ${host}: ${reasons[code ?? ''] ?? `it failed with ${code ?? 'no reason'}`}.`, {
+  const cause = innermost(error);
+  const code = cause !== undefined && 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+  return new CliError(`Cannot reach the platform at ${host}: ${reasons[code] ?? oneLine(cause?.message ?? 'it ended the stream')}.`, {
     exitCode: exitCodes.unreachable,
     hint: 'Start it with `npm start` in its checkout, or name another with --host URL or PAAS_API_URL.',
     cause: error,
   });
 }
 
-/** The code of the innermost cause that has one; an AggregateError (one try per address) counts as its first. */
-function causeCode(error: unknown): string | undefined {
+/** An AggregateError (one try per address) counts as its first. */
+function innermost(error: unknown): Error | undefined {
   if (!(error instanceof Error)) return undefined;
-  const inner = error instanceof AggregateError ? error.errors[0] : error.cause;
-  return causeCode(inner) ?? ('code' in error && typeof error.code === 'string' ? error.code : undefined);
+  return innermost(error instanceof AggregateError ? error.errors[0] : error.cause) ?? error;
 }
 
 /** Something answered that is no platform. */

@@ -1,0 +1,204 @@
+import { serve, type ServerType } from '@hono/node-server';
+import { type Context, Hono } from 'hono';
+import { streamSSE } from 'hono/streaming';
+import type { components } from '#api/openapi-types.ts';
+
+type Schemas = components['schemas'];
+
+/** What a test looks at and turns to bring about what a healthy platform does not do when asked to. */
+export interface SmallPlatform {
+  readonly host: string;
+  /** How often a refresh token was spent, and spent again. */
+  readonly refreshes: { good: number; reused: number };
+  /** Seconds that access tokens given from now on live. */
+  tokenSeconds: number;
+  /** Lines of the one build there is; the log breaks off after each of these, and ends after the last. */
+  buildLog: { readonly lines: readonly string[]; readonly breaksAfter: Set<number>; readonly failed: boolean };
+  /** Entries of every app's log; the stream breaks off after each of these. */
+  appLog: { readonly entries: readonly Schemas['LogEntry'][]; readonly breaksAfter: Set<number> };
+  readonly config: Record<string, string>;
+  /** Access tokens given so far stop being valid. */
+  expireTokens(): void;
+  close(): Promise<void>;
+}
+
+export const smallPlatformPassword = 'correct horse battery';
+const buildId = '4f6f1b7e-5d0c-4a43-9c8e-0d3a1f5b2c77';
+
+/** A real HTTP server with a few routes of the API on its own schemas: an account, apps, keys, config, logs. */
+export async function startSmallPlatform(): Promise<SmallPlatform> {
+  const valid = new Map<string, number>();
+  const refreshTokens = new Map<string, 'fresh' | 'spent'>();
+  const apps: Schemas['App'][] = [];
+  const keys: Schemas['SshKey'][] = [];
+  const hono = new Hono();
+  let counter = 0;
+
+  function giveTokens(): Schemas['Tokens'] {
+    counter += 1;
+    const [access, refresh] = [`access-${counter}`, `refresh-${counter}`];
+    valid.set(access, Date.now() + platform.tokenSeconds * 1000);
+    refreshTokens.set(refresh, 'fresh');
+    return { access_token: access, token_type: 'Bearer', expires_in: platform.tokenSeconds, refresh_token: refresh };
+  }
+  function refuse(c: Context, status: 401 | 404 | 409 | 422 | 500, code: Schemas['Error']['error']['code'], message: string): Response {
+    return c.json({ error: { code, message, request_id: 'req_test', ts: new Date().toISOString() } } satisfies Schemas['Error'], status);
+  }
+
+  hono.get('/v1/healthz', (c) => c.json({ data: { status: 'ok' } }));
+  hono.post('/v1/signup', async (c) => {
+    const { email } = await c.req.json<{ email: string }>();
+    return c.json({ data: { user: { id: 'u', email }, tenant: { id: 'k3v9x2ab', name: 'ada' }, ...giveTokens() } }, 201);
+  });
+  hono.post('/v1/auth/login', async (c) => {
+    const { password } = await c.req.json<{ password: string }>();
+    if (password !== smallPlatformPassword) return refuse(c, 401, 'unauthorized', 'The email or the password is wrong.');
+    return c.json({ data: giveTokens() });
+  });
+  hono.post('/v1/auth/refresh', async (c) => {
+    const { refresh_token: token } = await c.req.json<{ refresh_token: string }>();
+    if (refreshTokens.get(token) !== 'fresh') {
+      platform.refreshes.reused += 1;
+      return refuse(c, 401, 'unauthorized', 'The refresh token is not valid.');
+    }
+    refreshTokens.set(token, 'spent');
+    platform.refreshes.good += 1;
+    return c.json({ data: giveTokens() });
+  });
+  hono.post('/v1/auth/logout', (c) => c.body(null, 204));
+  hono.get('/broken', (c) => refuse(c, 500, 'internal', 'Something went wrong.'));
+
+  hono.use(async (c, next) => {
+    const token = c.req.header('authorization')?.replace('Bearer ', '') ?? '';
+    if ((valid.get(token) ?? 0) <= Date.now()) return refuse(c, 401, 'unauthorized', 'The access token is not valid.');
+    return next();
+  });
+  hono.get('/v1/user', (c) => c.json({ data: { id: 'u', email: 'ada@example.com', role: 'owner', tenant: { id: 'k3v9x2ab', name: 'ada' } } satisfies Schemas['User'] }));
+  hono.get('/v1/auth/ssh-keys', (c) => c.json({ data: keys, next_cursor: null }));
+  hono.post('/v1/auth/ssh-keys', async (c) => {
+    const { name, public_key: text } = await c.req.json<{ name: string; public_key: string }>();
+    const blob = Buffer.from(text.split(' ')[1] ?? '', 'base64');
+    const fingerprint = `SHA256:${Buffer.from(await crypto.subtle.digest('SHA-256', blob)).toString('base64').replace(/=+$/, '')}`;
+    if (keys.some((key) => key.fingerprint === fingerprint)) return refuse(c, 409, 'conflict', 'This key is registered already.');
+    const key = { id: crypto.randomUUID(), name, public_key: text, fingerprint, created_at: new Date().toISOString(), last_used_at: null };
+    keys.push(key);
+    return c.json({ data: key satisfies Schemas['SshKey'] }, 201);
+  });
+  hono.get('/v1/apps', (c) => {
+    // One a page, so that whoever forgets the cursor shows one app.
+    const from = Number(c.req.query('cursor') ?? 0);
+    return c.json({ data: apps.slice(from, from + 1), next_cursor: from + 1 < apps.length ? String(from + 1) : null });
+  });
+  hono.post('/v1/apps', async (c) => {
+    const { name = 'quiet-river-12', branch = 'main' } = await c.req.json<{ name?: string; branch?: string }>();
+    if (apps.some((app) => app.name === name)) return refuse(c, 409, 'conflict', `The name ${name} is taken. Choose another.`);
+    const app = newApp(name, branch);
+    apps.push(app);
+    return c.json({ data: app }, 201);
+  });
+  hono.use('/v1/apps/:id/*', async (c, next) => (apps.some((app) => app.name === c.req.param('id')) ? next() : refuse(c, 404, 'not_found', 'No such app.')));
+  hono.get('/v1/apps/:id', (c) => c.json({ data: apps.find((app) => app.name === c.req.param('id')) }));
+  hono.delete('/v1/apps/:id', (c) => {
+    const [app] = apps.splice(apps.findIndex(({ name }) => name === c.req.param('id')), 1);
+    return c.json({ data: { ...app, status: 'deleted', restorable_until: '2026-04-01T00:00:00.000Z' } });
+  });
+  hono.get('/v1/apps/:id/config', (c) => c.json({ data: platform.config }));
+  hono.patch('/v1/apps/:id/config', async (c) => {
+    for (const [name, value] of Object.entries(await c.req.json<Record<string, string | null>>())) {
+      if (value === null) delete platform.config[name];
+      else platform.config[name] = value;
+    }
+    return c.json({ data: platform.config });
+  });
+  hono.get('/v1/apps/:id/deploys', (c) => c.json({ data: [], next_cursor: null }));
+  const isWatched = { over: false };
+  hono.get('/v1/apps/:id/builds/:bid', (c) => c.json({ data: theBuild(platform, isWatched.over) }));
+  hono.get('/v1/apps/:id/builds/:bid/logs', (c) =>
+    streamSSE(c, async (stream) => {
+      const { lines, breaksAfter } = platform.buildLog;
+      for (let seq = Number(c.req.header('last-event-id') ?? 0) + 1; seq <= lines.length; seq += 1) {
+        const data = JSON.stringify({ seq, ts: new Date().toISOString(), line: lines[seq - 1] ?? '' } satisfies Schemas['BuildLogLine']);
+        await stream.writeSSE({ id: String(seq), data });
+        if (breaksAfter.delete(seq)) return;
+      }
+      isWatched.over = true;
+      await stream.writeSSE({ event: 'end', data: JSON.stringify(theBuild(platform, true)) });
+    }),
+  );
+  hono.get('/v1/apps/:id/logs', (c) => {
+    const since = c.req.query('since') ?? '';
+    const lines = Number(c.req.query('lines'));
+    if (c.req.header('accept') !== 'text/event-stream') return c.json({ data: platform.appLog.entries.slice(-lines) });
+    return streamSSE(c, async (stream) => {
+      for (const [index, entry] of platform.appLog.entries.entries()) {
+        if (entry.ts < since) continue;
+        await stream.writeSSE({ id: String(index), data: JSON.stringify(entry) });
+        if (platform.appLog.breaksAfter.delete(index)) return;
+      }
+      await new Promise<void>((resolve) => stream.onAbort(resolve));
+    });
+  });
+
+  const server = await new Promise<ServerType>((resolve) => {
+    const listening = serve({ fetch: hono.fetch, hostname: '127.0.0.1', port: 0 }, () => resolve(listening));
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The server has no port.');
+  const platform: SmallPlatform = {
+    host: `http://127.0.0.1:${address.port}`,
+    refreshes: { good: 0, reused: 0 },
+    tokenSeconds: 3600,
+    buildLog: { lines: [], breaksAfter: new Set(), failed: false },
+    appLog: { entries: [], breaksAfter: new Set() },
+    config: {},
+    expireTokens: () => valid.clear(),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        if ('closeAllConnections' in server) server.closeAllConnections();
+      }),
+  };
+  return platform;
+}
+
+function newApp(name: string, branch: string): Schemas['App'] {
+  const now = new Date().toISOString();
+  const pushUrl = `ssh://git@127.0.0.1:2222/${name}.git`;
+  return {
+    id: crypto.randomUUID(),
+    name,
+    tenant_id: 'k3v9x2ab',
+    git_url: pushUrl,
+    push_url: pushUrl,
+    branch,
+    subdomain: `https://${name}.apps.localhost:8443`,
+    web_url: `http://${name}.apps.localhost:8080`,
+    status: 'active',
+    current_release: null,
+    preview: null,
+    created_at: now,
+    updated_at: now,
+    deleted_at: null,
+    restorable_until: null,
+  };
+}
+
+function theBuild(platform: SmallPlatform, over: boolean): Schemas['Build'] {
+  const { failed } = platform.buildLog;
+  const now = new Date().toISOString();
+  return {
+    id: buildId,
+    app_id: buildId,
+    status: over ? (failed ? 'failed' : 'succeeded') : 'running',
+    cache_state: 'Cold',
+    pipeline: 'local',
+    commit: '5478677c3a5a1f2c8f1c1fbb6b9d7c7a6e1d2f30',
+    branch: 'main',
+    image_url: null,
+    error: over && failed ? 'npm ci failed with exit code 1.' : null,
+    release_id: null,
+    created_at: now,
+    started_at: now,
+    finished_at: over ? now : null,
+  };
+}
