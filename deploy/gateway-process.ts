@@ -19,6 +19,8 @@ export interface GatewayProcess {
   readonly router: Router;
   /** Ends the gateway process and resolves when it is gone. Without this call it serves on after its starter's end. */
   stop(): Promise<void>;
+  /** Looks after it no more, and lets it serve on. */
+  leave(): Promise<void>;
 }
 
 /** Hosts other than the base URL's, under which this machine is known, lead to the API as well. */
@@ -50,15 +52,15 @@ export async function ensureGateway(options: GatewayOptions, log: Log): Promise<
   };
   await findOrStart();
 
-  let stopping = false;
-  let watching = watchGateway(controlSocket);
+  let leaving = false;
+  let watch = watchGateway(controlSocket);
   const keep = async (): Promise<void> => {
     for (let failures = 0; ; ) {
-      await watching;
-      if (stopping) return;
+      await watch.gone;
+      if (leaving) return;
       log.warn('the gateway has ended; starting it again');
       await sleep(Math.min(100 * 2 ** failures, 5000));
-      if (stopping) return;
+      if (leaving) return;
       try {
         await findOrStart();
         failures = 0;
@@ -66,7 +68,7 @@ export async function ensureGateway(options: GatewayOptions, log: Log): Promise<
         failures += 1;
         log.error('the gateway did not start', { error });
       }
-      watching = watchGateway(controlSocket);
+      watch = watchGateway(controlSocket);
     }
   };
   const kept = keep();
@@ -74,9 +76,14 @@ export async function ensureGateway(options: GatewayOptions, log: Log): Promise<
   return {
     router: createGatewayRouter(controlSocket),
     async stop() {
-      stopping = true;
+      leaving = true;
       // A refusal means that it is gone already.
       await callGateway(controlSocket, undefined, 'POST', '/stop', { drainSeconds: 5 }).catch(() => undefined);
+      await kept;
+    },
+    async leave() {
+      leaving = true;
+      watch.end();
       await kept;
     },
   };
@@ -119,15 +126,16 @@ async function readIdentity(controlSocket: string): Promise<GatewayIdentity | un
   }
 }
 
-/** Resolves when the gateway process is gone, or was not there. */
-async function watchGateway(controlSocket: string): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const watch = httpRequest({ socketPath: reachableSocketPath(controlSocket), path: '/watch', agent: false });
-    watch.once('response', (response) => response.resume());
+/** `gone` resolves when the gateway process is gone, or was not there; or when the watch is ended. */
+function watchGateway(controlSocket: string): { readonly gone: Promise<void>; end(): void } {
+  const watch = httpRequest({ socketPath: reachableSocketPath(controlSocket), path: '/watch', agent: false });
+  const gone = new Promise<void>((resolve) => {
+    watch.once('response', (response) => response.on('error', () => undefined).resume());
     watch.once('error', () => resolve());
     watch.once('close', () => resolve());
-    watch.end();
   });
+  watch.end();
+  return { gone, end: () => watch.destroy() };
 }
 
 /** Changes with every change of the code that a gateway process runs. */

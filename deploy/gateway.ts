@@ -10,7 +10,7 @@ import { callGateway } from '#shared/platform/local/gateway-router.ts';
 const log = createGatewayLog();
 const options = gatewayOptionsSchema.parse(JSON.parse(process.argv[2] ?? ''));
 const version = process.argv[3] ?? 'unknown';
-process.title = 'paas-gateway';
+process.title = `paas-gateway ${options.dataDir}`;
 
 try {
   const gateway = await startGateway(options, { log, version, takeOver: () => stopEarlierGateway(options) });

@@ -2,7 +2,7 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 
 export interface PortOwner {
   readonly pid: number;
-  /** As in `ps`. */
+  /** The program's name. */
   readonly command: string;
 }
 
@@ -17,7 +17,7 @@ export async function findPortOwner(port: number): Promise<PortOwner | undefined
       const target = await readlink(`/proc/${pid}/fd/${handle}`).catch(() => '');
       const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1];
       if (inode === undefined || !inodes.has(inode)) continue;
-      return { pid: Number(pid), command: (await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '?')).trim() };
+      return { pid: Number(pid), command: (await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '?')).trim().split(' ')[0] ?? '?' };
     }
   }
   return undefined;

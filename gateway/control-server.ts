@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { AppError } from '#shared/errors.ts';
@@ -22,6 +23,12 @@ export interface ControlServerParts {
   readonly log: Log;
 }
 
+export interface ControlServer {
+  readonly server: Server;
+  /** Resolves when every call that is under way has its answer. */
+  answered(): Promise<void>;
+}
+
 const longestBody = 4 * 1024 * 1024;
 
 const stopSchema = z.object({ drainSeconds: z.number().min(0).optional() });
@@ -35,9 +42,10 @@ interface Answer {
  * The gateway's own door, for the control plane on the same machine: JSON over HTTP on a unix socket that only its user
  * may open. `GET /watch` is answered never: it ends with the gateway, and that is what it is for.
  */
-export function createControlServer(parts: ControlServerParts): Server {
+export function createControlServer(parts: ControlServerParts): ControlServer {
   let stopped = false;
-  return createServer((request, response) => {
+  const open = new Set<Promise<unknown>>();
+  const server = createServer((request, response) => {
     // The next gateway has taken over: the caller is to ask that one.
     if (stopped) return void request.socket.destroy();
     if (request.url === '/stop') stopped = true;
@@ -46,6 +54,9 @@ export function createControlServer(parts: ControlServerParts): Server {
       response.flushHeaders();
       return;
     }
+    const closed = once(response, 'close');
+    open.add(closed);
+    closed.finally(() => open.delete(closed));
     answer(parts, request)
       .catch((error: unknown): Answer => {
         if (!(error instanceof AppError)) parts.log.error('a control request failed', { error, url: request.url });
@@ -54,6 +65,12 @@ export function createControlServer(parts: ControlServerParts): Server {
       })
       .then(({ status, body }) => send(response, status, body));
   });
+  return {
+    server,
+    async answered() {
+      await Promise.all(open);
+    },
+  };
 }
 
 async function answer({ table, file, identity, stop }: ControlServerParts, request: IncomingMessage): Promise<Answer> {

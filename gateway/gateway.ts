@@ -114,16 +114,19 @@ export async function startGateway(options: GatewayOptions, parts: GatewayParts)
   const stop = (drainSeconds = usualDrainSeconds): Promise<void> => {
     stopping ??= (async () => {
       const doors = [http, https].map((server) => drain(server, drainSeconds));
-      control.close();
+      control.server.close();
       await file.write();
-      void Promise.all(doors).then(() => {
-        control.closeAllConnections();
-        drained.resolve();
-      });
+      void Promise.all(doors)
+        .then(() => control.answered())
+        .then(() => {
+          // Whoever watches is told by the end of the process.
+          control.server.closeIdleConnections();
+          drained.resolve();
+        });
     })();
     return stopping;
   };
-  await listenOnSocket(control, files.controlSocket);
+  await listenOnSocket(control.server, files.controlSocket);
   const ports = { httpPort: portOf(http), httpsPort: portOf(https) };
   log.info('gateway is serving', { pid: process.pid, ...ports, routes: table.list().length });
   return { ...ports, stop, drained: drained.promise };

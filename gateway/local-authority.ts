@@ -29,23 +29,30 @@ export async function createLocalAuthority(directory: string, now: () => Date): 
   const leaves = join(directory, 'certificates');
   await mkdir(leaves, { recursive: true, mode: 0o700 });
   const authority = await ensureAuthority(directory, now());
-  const made = new Map<string, Promise<{ certificate: Certificate; renewAt: number }>>();
+  const made = new Map<string, { readonly certificate: Promise<Certificate>; renewAt: number }>();
 
-  const make = async (hosts: Hosts) => {
+  const make = async (hosts: Hosts): Promise<[Certificate, renewAt: number]> => {
     const file = join(leaves, `${hosts[0]}.pem`);
     const leaf = (await readLeaf(file, hosts, authority, now())) ?? (await issueAndKeep(file, hosts, authority, now()));
     const [chain, key] = [`${leaf.certificate}\n${authority.certificate}\n`, leaf.key];
-    return { certificate: { chain, key, context: createSecureContext({ key, cert: chain, minVersion: 'TLSv1.2' }) }, renewAt: renewalOf(leaf) };
+    return [{ chain, key, context: createSecureContext({ key, cert: chain, minVersion: 'TLSv1.2' }) }, renewalOf(leaf)];
   };
 
   return {
-    async certificateFor(hosts) {
-      const known = await made.get(hosts[0]);
+    certificateFor(hosts) {
+      const known = made.get(hosts[0]);
       if (known !== undefined && known.renewAt > now().getTime()) return known.certificate;
       const making = make(hosts);
-      made.set(hosts[0], making);
-      making.catch(() => made.delete(hosts[0]));
-      return (await making).certificate;
+      // Whoever asks meanwhile waits for this one.
+      const entry = { certificate: making.then(([certificate]) => certificate), renewAt: Number.POSITIVE_INFINITY };
+      made.set(hosts[0], entry);
+      making.then(
+        ([, renewAt]) => {
+          entry.renewAt = renewAt;
+        },
+        () => made.delete(hosts[0]),
+      );
+      return entry.certificate;
     },
   };
 }
@@ -53,7 +60,7 @@ export async function createLocalAuthority(directory: string, now: () => Date): 
 async function ensureAuthority(directory: string, now: Date): Promise<KeyPair> {
   const [certificateFile, keyFile] = [join(directory, 'ca.pem'), join(directory, 'ca-key.pem')];
   const [certificate, key] = [await readIfThere(certificateFile), await readIfThere(keyFile)];
-  if (certificate !== undefined && key !== undefined) return { certificate, key };
+  if (certificate !== undefined && key !== undefined) return { certificate: certificate.trimEnd(), key: key.trimEnd() };
   const { issueAuthority } = await import('./issue-certificate.ts');
   const authority = await issueAuthority(authorityDays, now);
   // The key first: a certificate without its key would be handed out, trusted, and then replaced.
@@ -70,7 +77,7 @@ async function issueAndKeep(file: string, hosts: Hosts, authority: KeyPair, now:
   return leaf;
 }
 
-const leafPattern = /^(-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----)\s+(-----BEGIN CERTIFICATE-----.*)$/s;
+const leafPattern = /^(-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----)\s+(-----BEGIN CERTIFICATE-----.*-----END CERTIFICATE-----)\s*$/s;
 
 /** Undefined when there is none, it is due for renewal, is not for all of `hosts`, or another authority made it. */
 async function readLeaf(file: string, hosts: Hosts, authority: KeyPair, now: Date): Promise<KeyPair | undefined> {
