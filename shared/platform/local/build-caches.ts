@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import type { AppId } from '#shared/ids.ts';
+import type { BuildCaches } from '#shared/platform/platform.ts';
+import type { CachedTree } from './builders/builder.ts';
+import type { SandboxMount } from './sandbox.ts';
+import { copyTree, measureTree, moveTree, removeTree } from './trees.ts';
+
+/**
+ * An app's cache volume: `tools/<name>` is written by package managers in the sandbox, which keep it whole by themselves;
+ * `trees/<path>` holds finished directories (node_modules), which only the platform writes, by renaming them into place.
+ */
+export interface CacheVolume {
+  /** Directories for tools, made the code's own; to be mounted at /cache. */
+  mountTools(names: readonly string[], owner: ToolOwner): Promise<readonly SandboxMount[]>;
+  /** True when `to` was filled with the tree saved under this key. */
+  restoreTree(tree: CachedTree, to: string): Promise<boolean>;
+  /** Takes the place of what was saved before, whole or not at all. */
+  saveTree(tree: CachedTree, from: string): Promise<void>;
+  /** Drops the largest parts until no more than `longestBytes` are used; their names. */
+  trim(longestBytes: number): Promise<readonly string[]>;
+  /** To be called when the build is over: a volume that was flushed meanwhile goes now. */
+  release(): Promise<void>;
+}
+
+export type ToolOwner = (directory: string) => Promise<void>;
+
+export interface LocalBuildCaches extends BuildCaches {
+  /** Makes it if missing. A flush while it is open leaves the build undisturbed and the next one Cold. */
+  openVolume(appId: AppId): Promise<CacheVolume>;
+}
+
+interface OpenVolume {
+  directory: string;
+  readonly appId: AppId;
+  flushed: boolean;
+}
+
+export function createLocalBuildCaches(dataDir: string): LocalBuildCaches {
+  const base = `${dataDir}/caches`;
+  const open = new Set<OpenVolume>();
+  const ensureCache = async (appId: AppId): Promise<{ existed: boolean }> => {
+    await mkdir(base, { recursive: true, mode: 0o700 });
+    try {
+      await mkdir(`${base}/${appId}`);
+      return { existed: false };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return { existed: true };
+      throw error;
+    }
+  };
+  return {
+    ensureCache,
+    async deleteCache(appId) {
+      const rubbish = `${base}/.deleted-${randomUUID()}`;
+      if (!(await moveTree(`${base}/${appId}`, rubbish))) return false;
+      const users = [...open].filter((volume) => volume.appId === appId && !volume.flushed);
+      for (const volume of users) Object.assign(volume, { directory: rubbish, flushed: true });
+      if (users.length === 0) await removeTree(rubbish);
+      return true;
+    },
+    async readCache(appId) {
+      const names = await readdir(`${base}/${appId}`).catch(() => undefined);
+      return names === undefined ? undefined : { usedBytes: await measureTree(`${base}/${appId}`) };
+    },
+    async openVolume(appId) {
+      await ensureCache(appId);
+      const volume: OpenVolume = { directory: `${base}/${appId}`, appId, flushed: false };
+      open.add(volume);
+      return {
+        ...accessVolume(volume),
+        async release() {
+          open.delete(volume);
+          const shared = [...open].some((other) => other.directory === volume.directory);
+          if (volume.flushed && !shared) await removeTree(volume.directory);
+        },
+      };
+    },
+  };
+}
+
+/** What a crash left of flushed caches and of trees that were being saved; to be called before any build. */
+export async function removeCacheRubbish(dataDir: string): Promise<void> {
+  const base = `${dataDir}/caches`;
+  for (const name of await readdir(base).catch(() => [])) {
+    if (name.startsWith('.')) await removeTree(`${base}/${name}`);
+    else {
+      const trees = await readdir(`${base}/${name}/trees`).catch(() => []);
+      for (const tree of trees.filter((tree) => tree.startsWith('.'))) await removeTree(`${base}/${name}/trees/${tree}`);
+    }
+  }
+}
+
+function accessVolume(volume: OpenVolume): Omit<CacheVolume, 'release'> {
+  const treeDirectory = (tree: CachedTree): string => `${volume.directory}/trees/${tree.path.replaceAll(/[^A-Za-z0-9]/g, '_')}`;
+  return {
+    async mountTools(names, owner) {
+      const mounts: SandboxMount[] = [];
+      for (const name of names) {
+        const source = `${volume.directory}/tools/${name}`;
+        if ((await mkdir(source, { recursive: true })) !== undefined) await owner(source);
+        mounts.push({ source, target: `/cache/${name}`, writable: true });
+      }
+      return mounts;
+    },
+    async restoreTree(tree, to) {
+      const saved = treeDirectory(tree);
+      const key = await readFile(`${saved}/key`, 'utf8').catch(() => undefined);
+      if (key !== tree.key) return false;
+      await copyTree(`${saved}/tree`, to);
+      return true;
+    },
+    async saveTree(tree, from) {
+      const saved = treeDirectory(tree);
+      const parent = `${volume.directory}/trees`;
+      const [staged, old] = [`${parent}/.new-${randomUUID()}`, `${parent}/.old-${randomUUID()}`];
+      try {
+        await mkdir(staged, { recursive: true });
+        await copyTree(from, `${staged}/tree`);
+        await writeFile(`${staged}/key`, tree.key);
+        await moveTree(saved, old);
+        await moveTree(staged, saved);
+      } finally {
+        await Promise.all([removeTree(staged), removeTree(old)]);
+      }
+    },
+    async trim(longestBytes) {
+      const parts = (await Promise.all(['tools', 'trees'].map((kind) => listParts(`${volume.directory}/${kind}`)))).flat();
+      let used = parts.reduce((sum, part) => sum + part.bytes, 0);
+      const dropped: string[] = [];
+      for (const part of parts.sort((one, other) => other.bytes - one.bytes)) {
+        if (used <= longestBytes) break;
+        await removeTree(part.path);
+        used -= part.bytes;
+        dropped.push(part.name);
+      }
+      return dropped;
+    },
+  };
+}
+
+interface CachePart {
+  readonly name: string;
+  readonly path: string;
+  readonly bytes: number;
+}
+
+async function listParts(directory: string): Promise<readonly CachePart[]> {
+  const names = await readdir(directory).catch(() => []);
+  return Promise.all(names.map(async (name) => ({ name, path: `${directory}/${name}`, bytes: await measureTree(`${directory}/${name}`) })));
+}

@@ -1,0 +1,34 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { z } from 'zod';
+import type { Sandbox } from './open-sandbox.ts';
+import type { SandboxRecord } from './sandbox-process.ts';
+import { removeTree } from './trees.ts';
+
+const identity = z.object({ pid: z.number(), startTicks: z.number(), bootId: z.string() });
+const recordSchema = z.object({ id: z.string(), outer: identity, init: identity });
+
+const recordFile = (base: string): string => `${base}/sandbox.json`;
+
+/** Written as soon as a step runs, so that the platform after a crash can end it. */
+export async function rememberSandbox(base: string, record: SandboxRecord): Promise<void> {
+  await writeFile(recordFile(base), JSON.stringify(record));
+}
+
+/** Ends whatever still runs of an earlier attempt at a build and removes its directory. Harmless when there was none. */
+export async function endLeftBuild(base: string, sandbox: Sandbox): Promise<void> {
+  const text = await readFile(recordFile(base), 'utf8').catch(() => undefined);
+  if (text !== undefined) {
+    const record = parseRecord(text);
+    if (record !== undefined) await sandbox.end(record);
+  }
+  await removeTree(base);
+}
+
+/** Undefined for a file that was cut short: its sandbox died with the platform that wrote it. */
+function parseRecord(text: string): SandboxRecord | undefined {
+  try {
+    return recordSchema.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,253 @@
+import { chown, mkdir, readdir, writeFile } from 'node:fs/promises';
+import type { Log } from '#shared/log.ts';
+import { limits } from '#shared/limits.ts';
+import type { BuildOutcome, BuildRunner, BuildSpec } from '#shared/platform/platform.ts';
+import { endLeftBuild } from './build-leftovers.ts';
+import type { LocalBuildCaches, CacheVolume } from './build-caches.ts';
+import { describeTimeout } from './build-causes.ts';
+import { createBuildOutput, type BuildOutput } from './build-output.ts';
+import { createStepRunner } from './build-steps.ts';
+import { BuildFailure, resolveToolchain, type Builder, type BuildPlan, type Detection, type PlatformPart } from './builders/builder.ts';
+import { builders } from './builders/builders.ts';
+import type { RegistrySettings } from './builders/registry-settings.ts';
+import type { Toolchains } from './builders/toolchains.ts';
+import { systemPath, type LocalImages, type StoredImage } from './images.ts';
+import type { Sandbox } from './open-sandbox.ts';
+import { parseProcfile, ProcfileError, type Procfile } from './procfile.ts';
+import { openSourceTree, type SourceTree } from './source-tree.ts';
+import { writeSource } from './source-writing.ts';
+import { removeTree } from './trees.ts';
+
+export interface BuildRunnerParts {
+  readonly dataDir: string;
+  readonly log: Log;
+  readonly sandbox: Sandbox;
+  readonly caches: LocalBuildCaches;
+  readonly images: LocalImages;
+  readonly toolchains: Toolchains;
+  readonly registries: () => Promise<RegistrySettings>;
+  readonly parts: Readonly<Record<PlatformPart, string>>;
+  readonly root: boolean;
+  readonly limits: BuildLimits;
+}
+
+export type BuildLimits = { readonly [Name in keyof typeof limits.build]: number };
+
+/** Directories of a build on the host, below `builds/<build_id>`. */
+export interface BuildDirectories {
+  readonly base: string;
+  readonly app: string;
+  readonly home: string;
+  readonly tmp: string;
+}
+
+export function createLocalBuildRunner(parts: BuildRunnerParts): BuildRunner {
+  return {
+    async runBuild(spec, line, signal) {
+      signal.throwIfAborted();
+      const output = createBuildOutput(line, parts.limits);
+      const base = `${parts.dataDir}/builds/${spec.buildId}`;
+      await endLeftBuild(base, parts.sandbox);
+      const deadline = AbortSignal.timeout(spec.timeoutSeconds * 1000);
+      const volume = await parts.caches.openVolume(spec.appId);
+      try {
+        return await build(parts, spec, { base, output, volume, signal: AbortSignal.any([signal, deadline]) });
+      } catch (error) {
+        signal.throwIfAborted();
+        const cause = deadline.aborted ? describeTimeout(spec.timeoutSeconds) : explainThrown(error);
+        if (cause === undefined) throw error;
+        return { status: 'failed', cause };
+      } finally {
+        await volume.release();
+        await removeTree(base);
+      }
+    },
+  };
+}
+
+interface Attempt {
+  readonly base: string;
+  readonly output: BuildOutput;
+  readonly volume: CacheVolume;
+  readonly signal: AbortSignal;
+}
+
+async function build(parts: BuildRunnerParts, spec: BuildSpec, { base, output, volume, signal }: Attempt): Promise<BuildOutcome> {
+  if (parts.sandbox.problem !== undefined) throw new BuildFailure(`Builds need the sandbox, and this platform has none. ${parts.sandbox.problem}`);
+  const uid = await parts.sandbox.ensureUid(spec.appId);
+  const owner = parts.root ? uid : undefined;
+  const directories = await makeDirectories(base, owner);
+  const written = await writeSource(directories.app, spec.openSource(), { owner, longestBytes: parts.limits.slugBytes, signal });
+  for (const path of written.leftOut) output.detail(`Left out ${path}: this symlink leads out of the source`);
+
+  const source = openSourceTree(directories.app);
+  const { builder, detection } = await detect(source);
+  output.step(`${detection.what} detected (${detection.why})`);
+  const procfile = await readProcfile(source);
+  const cache = spec.cacheState === 'Warm' ? 'warm' : 'cold';
+  const plan = await builder.plan(source, { toolchains: parts.toolchains, env: spec.env, cache });
+  for (const note of plan.notes) output.detail(note);
+
+  const registries = await parts.registries();
+  await writeFile(`${directories.home}/.npmrc`, registries.npmrc);
+  const giveTo = async (path: string): Promise<void> => (owner === undefined ? undefined : chown(path, owner, owner));
+  const runner = createStepRunner({
+    sandbox: parts.sandbox,
+    directories,
+    recordId: `build-${spec.buildId}`,
+    uid,
+    limits: parts.limits,
+    output,
+    signal,
+    env: {
+      LANG: 'C.UTF-8',
+      ...registries.env,
+      ...plan.env,
+      ...spec.env,
+      ...(spec.commit === undefined ? {} : { SOURCE_VERSION: spec.commit }),
+      HOME: '/home/app',
+      TMPDIR: '/tmp',
+      PATH: [...plan.path, ...systemPath].join(':'),
+    },
+    mounts: [
+      { source: directories.app, target: '/app', writable: true },
+      { source: directories.home, target: '/home/app', writable: true },
+      ...resolveToolchain(plan.toolchain, parts.parts),
+      ...registries.mounts,
+      ...(await volume.mountTools(plan.cacheDirectories, giveTo)),
+    ],
+  });
+  await runSteps(plan, { volume, directories, output, runner, source, signal });
+  await trimCache(volume, parts.limits.cacheBytes, output);
+
+  const processes = await discoverProcesses(plan, procfile, builder, source, output);
+  const stored = await store(parts, spec, directories, { plan, builder, procfile, processes, output, signal });
+  return {
+    status: 'succeeded',
+    imageUrl: stored.imageUrl,
+    digest: stored.digest,
+    processes,
+    ...(procfile?.releaseCommand === undefined ? {} : { releaseCommand: procfile.releaseCommand }),
+    builder: builder.name,
+  };
+}
+
+async function makeDirectories(base: string, owner: number | undefined): Promise<BuildDirectories> {
+  const directories = { base, app: `${base}/app`, home: `${base}/home`, tmp: `${base}/tmp` };
+  for (const path of [directories.app, directories.home, directories.tmp]) {
+    await mkdir(path, { recursive: true });
+    if (owner !== undefined) await chown(path, owner, owner);
+  }
+  return directories;
+}
+
+async function detect(source: SourceTree): Promise<{ builder: Builder; detection: Detection }> {
+  for (const builder of builders) {
+    const detection = await builder.detect(source);
+    if (detection !== undefined) return { builder, detection };
+  }
+  const names = builders.map((builder) => builder.looksFor).join(', ');
+  throw new BuildFailure(`No language detected at the top of the source. Looked for: ${names}. Add one of them.`);
+}
+
+async function readProcfile(source: SourceTree): Promise<Procfile | undefined> {
+  const text = await source.readText('Procfile');
+  return text === undefined ? undefined : parseProcfile(text);
+}
+
+interface StepsContext {
+  readonly volume: CacheVolume;
+  readonly directories: BuildDirectories;
+  readonly output: BuildOutput;
+  readonly runner: ReturnType<typeof createStepRunner>;
+  readonly source: SourceTree;
+  readonly signal: AbortSignal;
+}
+
+async function runSteps(plan: BuildPlan, { volume, directories, output, runner, source, signal }: StepsContext): Promise<void> {
+  const tree = plan.tree;
+  const committed = tree !== undefined && (await source.list(tree.path)).length > 0;
+  if (committed) output.detail(`${tree.path} is part of the source, so the cached one is not used. Better leave it out of git.`);
+  const restored = tree !== undefined && !committed && (await volume.restoreTree(tree, `${directories.app}/${tree.path}`));
+  for (const step of plan.steps) {
+    signal.throwIfAborted();
+    if ((step.when === 'if-restored' && !restored) || (step.when === 'unless-restored' && restored)) continue;
+    output.detail(step.title);
+    await runner.runStep(step);
+    if (step.savesTree === true && tree !== undefined && !committed) await volume.saveTree(tree, `${directories.app}/${tree.path}`);
+  }
+}
+
+async function trimCache(volume: CacheVolume, longestBytes: number, output: BuildOutput): Promise<void> {
+  const dropped = await volume.trim(longestBytes);
+  if (dropped.length === 0) return;
+  output.detail(`The build cache was over ${Math.round(longestBytes / 1024 ** 3)} GiB: dropped ${dropped.join(', ')}. The next build fetches them anew.`);
+}
+
+async function discoverProcesses(
+  plan: BuildPlan,
+  procfile: Procfile | undefined,
+  builder: Builder,
+  source: SourceTree,
+  output: BuildOutput,
+): Promise<Readonly<Record<string, string>>> {
+  output.step('Discovering process types');
+  const declared = procfile?.processes ?? {};
+  const types = Object.keys(declared).join(', ');
+  if (types !== '') {
+    output.detail(`Procfile declares types -> ${types}`);
+    return declared;
+  }
+  const processes = await plan.defaultProcesses(source);
+  if (Object.keys(processes).length > 0) output.detail(`Default types for ${builder.name} -> ${Object.keys(processes).join(', ')}`);
+  if (Object.keys(processes).length === 0) throw new BuildFailure(plan.processHint);
+  return processes;
+}
+
+interface Built {
+  readonly plan: BuildPlan;
+  readonly builder: Builder;
+  readonly procfile: Procfile | undefined;
+  readonly processes: Readonly<Record<string, string>>;
+  readonly output: BuildOutput;
+  readonly signal: AbortSignal;
+}
+
+async function store(
+  parts: BuildRunnerParts,
+  spec: BuildSpec,
+  directories: BuildDirectories,
+  { plan, builder, procfile, processes, output, signal }: Built,
+): Promise<StoredImage> {
+  output.step('Storing the image');
+  const description = {
+    builder: builder.name,
+    processes: { ...processes },
+    ...(procfile?.releaseCommand === undefined ? {} : { releaseCommand: procfile.releaseCommand }),
+    env: { ...plan.runtimeEnv },
+    path: [...plan.path],
+    toolchain: [...plan.toolchain],
+  };
+  signal.throwIfAborted();
+  const stored = await parts.images.storeImage(spec.appId, directories.app, description, parts.limits.slugBytes);
+  const mebibytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
+  if (stored === undefined) {
+    throw new BuildFailure(`The built app is larger than ${mebibytes(parts.limits.slugBytes)} MiB, the most an image may be. Leave out what it does not need to run.`);
+  }
+  output.detail(`${mebibytes(stored.bytes)} MiB, sha256:${stored.digest.slice(0, 12)}`);
+  return stored;
+}
+
+/** Undefined for faults that are not the build's own. */
+function explainThrown(error: unknown): string | undefined {
+  if (error instanceof BuildFailure || error instanceof ProcfileError) return error.message;
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  if (code === 'ENOSPC') return "The platform's disk is full. Nothing is wrong with the app: its operator has to make room, then push again.";
+  return undefined;
+}
+
+/** Ends what a crash left of builds, and removes their directories. To be called before any build. */
+export async function removeLeftBuilds(dataDir: string, sandbox: Sandbox): Promise<void> {
+  for (const name of await readdir(`${dataDir}/builds`).catch(() => [])) await endLeftBuild(`${dataDir}/builds/${name}`, sandbox);
+}
+

@@ -1,0 +1,92 @@
+/**
+ * What a language needs to be built here: one file each in this directory, listed in builders.ts. A builder only reads
+ * the source and says what is to be run; running it, in the sandbox and within limits, is build-runner.ts.
+ */
+import type { SandboxMount } from '../sandbox.ts';
+import type { SourceTree } from '../source-tree.ts';
+import type { Toolchains } from './toolchains.ts';
+
+export interface Builder {
+  /** Name in `BuildOutcome.builder`. */
+  readonly name: string;
+  /** What detection goes by, for the person whose source nothing was found in: 'package.json (Node.js)'. */
+  readonly looksFor: string;
+  detect(source: SourceTree): Promise<Detection | undefined>;
+  /** @throws BuildFailure when it can be told before running anything that this cannot work */
+  plan(source: SourceTree, context: BuildContext): Promise<BuildPlan>;
+}
+
+export interface Detection {
+  /** 'Node.js app' */
+  readonly what: string;
+  /** The file it was told by: 'package.json' */
+  readonly why: string;
+}
+
+export interface BuildContext {
+  readonly toolchains: Toolchains;
+  /** The app's variables. Secret. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cache: 'cold' | 'warm';
+}
+
+export interface BuildPlan {
+  /** Said right after detection: 'Using Node.js 22.1.0 (package.json asks for 22.x)'. */
+  readonly notes: readonly string[];
+  readonly steps: readonly BuildStep[];
+  /** For all steps, below the app's own variables. PATH entries go to `path`. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Directories before the system's on PATH, in builds and at run time. */
+  readonly path: readonly string[];
+  readonly toolchain: readonly ToolchainMount[];
+  /** Names of directories of the cache volume, writable at `/cache/<name>` for tools that keep their own caches. */
+  readonly cacheDirectories: readonly string[];
+  /** A directory of the app that is put back when its key is the one it was saved under. */
+  readonly tree?: CachedTree;
+  /** At run time, below the app's own variables. */
+  readonly runtimeEnv: Readonly<Record<string, string>>;
+  /** What runs when the Procfile declares no such type. Called after the steps; may be empty. */
+  defaultProcesses(built: SourceTree): Promise<Readonly<Record<string, string>>>;
+  /** What to do when there are no process types at all. */
+  readonly processHint: string;
+}
+
+export interface BuildStep {
+  /** Detail line before it runs: 'npm ci, cache warm'. */
+  readonly title: string;
+  readonly argv: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** 'if-restored' and 'unless-restored' look at the plan's `tree`. */
+  readonly when?: 'if-restored' | 'unless-restored';
+  /** The plan's tree is complete after this step and goes into the cache. */
+  readonly savesTree?: boolean;
+}
+
+export interface CachedTree {
+  /** Relative to the app: 'node_modules'. */
+  readonly path: string;
+  /** Everything its content follows from. */
+  readonly key: string;
+}
+
+/** A part of the platform or of the host that is shown inside, named by what it is so that images survive its moving. */
+export type ToolchainMount = { readonly kind: 'host'; readonly path: string } | { readonly kind: 'platform'; readonly name: PlatformPart };
+
+export const platformParts = ['node', 'npm', 'static-server'] as const;
+export type PlatformPart = (typeof platformParts)[number];
+
+/** Where the platform's own parts are seen inside. */
+export const partTargets: Readonly<Record<PlatformPart, string>> = {
+  node: '/opt/paas/node/bin/node',
+  npm: '/opt/paas/npm',
+  'static-server': '/opt/paas/static-server.ts',
+};
+
+export function resolveToolchain(mounts: readonly ToolchainMount[], parts: Readonly<Record<PlatformPart, string>>): readonly SandboxMount[] {
+  return mounts.map((mount) =>
+    mount.kind === 'host' ? { source: mount.path, target: mount.path } : { source: parts[mount.name], target: partTargets[mount.name] },
+  );
+}
+
+/** Ends a build with a cause for the person who pushed: one line, what failed and what mends it. */
+export class BuildFailure extends Error {}

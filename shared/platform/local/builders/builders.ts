@@ -1,0 +1,9 @@
+import type { Builder } from './builder.ts';
+import { goBuilder } from './go.ts';
+import { nodeBuilder } from './node.ts';
+import { procfileBuilder } from './procfile.ts';
+import { pythonBuilder } from './python.ts';
+import { staticBuilder } from './static.ts';
+
+/** In the order they are asked; the first that detects its language builds. */
+export const builders: readonly Builder[] = [nodeBuilder, pythonBuilder, goBuilder, staticBuilder, procfileBuilder];

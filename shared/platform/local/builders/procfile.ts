@@ -1,0 +1,23 @@
+import type { Builder } from './builder.ts';
+
+/** Whatever the host's own programs can run: scripts, committed binaries. */
+export const procfileBuilder: Builder = {
+  name: 'procfile',
+  looksFor: 'Procfile (anything else)',
+  async detect(source) {
+    return (await source.hasFile('Procfile')) ? { what: 'Plain app', why: 'Procfile' } : undefined;
+  },
+  async plan() {
+    return {
+      notes: ['Nothing to build'],
+      steps: [],
+      env: {},
+      path: [],
+      toolchain: [],
+      cacheDirectories: [],
+      runtimeEnv: {},
+      defaultProcesses: async () => ({}),
+      processHint: 'The Procfile declares no process type. Add a line as: web: ./server',
+    };
+  },
+};

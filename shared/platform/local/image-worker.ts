@@ -1,0 +1,74 @@
+/** Runs on a worker thread: makes a built tree immutable and takes its digest. Nothing of the tenant's may run meanwhile. */
+import { createHash, type Hash } from 'node:crypto';
+import { chmodSync, closeSync, constants, fstatSync, lchownSync, lstatSync, openSync, readdirSync, readlinkSync, readSync, rmSync } from 'node:fs';
+import { parentPort, workerData } from 'node:worker_threads';
+
+export interface SealRequest {
+  readonly directory: string;
+  /** Whom the files are given to; undefined: they stay whose they are. */
+  readonly owner: number | undefined;
+  readonly longestBytes: number;
+}
+
+export type SealAnswer = { readonly manifestDigest: string; readonly bytes: number; readonly files: number } | { readonly tooLarge: true };
+
+const slash = Buffer.from('/');
+const buffer = Buffer.allocUnsafe(1024 * 1024);
+
+/**
+ * sha256 over kind, mode, content hash and path of everything in path order (bytes, not strings: names may be anything).
+ * Files become 0444 or 0555, directories 0755; sockets and pipes are dropped.
+ */
+function seal({ directory, owner, longestBytes }: SealRequest): SealAnswer {
+  const manifest = createHash('sha256');
+  let bytes = 0;
+  let files = 0;
+  const visit = (path: Buffer, name: Buffer): boolean => {
+    const facts = lstatSync(path);
+    if (facts.isSymbolicLink()) {
+      const target = readlinkSync(path, 'buffer');
+      record(manifest, 'symlink', createHash('sha256').update(target).digest('hex'), name);
+    } else if (facts.isDirectory()) {
+      chmodSync(path, 0o755);
+      record(manifest, 'directory', '', name);
+      for (const entry of readdirSync(path, { encoding: 'buffer' }).sort(Buffer.compare)) {
+        if (!visit(Buffer.concat([path, slash, entry]), Buffer.concat([name, slash, entry]))) return false;
+      }
+    } else if (facts.isFile()) {
+      bytes += facts.size;
+      files += 1;
+      if (bytes > longestBytes) return false;
+      const executable = (facts.mode & 0o111) !== 0;
+      chmodSync(path, executable ? 0o555 : 0o444);
+      record(manifest, executable ? 'executable' : 'file', hashFile(path), name);
+    } else {
+      rmSync(path);
+      return true;
+    }
+    if (owner !== undefined) lchownSync(path, owner, owner);
+    return true;
+  };
+  return visit(Buffer.from(directory), Buffer.alloc(0)) ? { manifestDigest: manifest.digest('hex'), bytes, files } : { tooLarge: true };
+}
+
+function record(manifest: Hash, kind: string, content: string, name: Buffer): void {
+  manifest.update(`${kind} ${content} ${name.length} `).update(name);
+}
+
+function hashFile(path: Buffer): string {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    const hash = createHash('sha256');
+    for (let left = fstatSync(file).size; left > 0; ) {
+      const read = readSync(file, buffer, 0, buffer.length, null);
+      if (read === 0) break;
+      hash.update(buffer.subarray(0, read));
+      left -= read;
+    }
+    return hash.digest('hex');
+  } finally {
+    closeSync(file);
+  }
+}
+
+parentPort?.postMessage(seal(workerData as SealRequest));

@@ -1,0 +1,158 @@
+import { access, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { Worker } from 'node:worker_threads';
+import { z } from 'zod';
+import { AppError } from '#shared/errors.ts';
+import { isUuid, type AppId } from '#shared/ids.ts';
+import type { Images } from '#shared/platform/platform.ts';
+import { platformParts, resolveToolchain, type PlatformPart } from './builders/builder.ts';
+import type { SealAnswer, SealRequest } from './image-worker.ts';
+import type { SandboxMount } from './sandbox.ts';
+import { moveTree, removeTree, syncTree } from './trees.ts';
+
+const strings = z.record(z.string(), z.string());
+const descriptionSchema = z.object({
+  builder: z.string(),
+  processes: strings,
+  releaseCommand: z.string().optional(),
+  env: strings,
+  path: z.array(z.string()),
+  toolchain: z.array(
+    z.union([z.object({ kind: z.literal('host'), path: z.string() }), z.object({ kind: z.literal('platform'), name: z.enum(platformParts) })]),
+  ),
+});
+
+/** What is kept beside an image's files, in image.json. */
+export type ImageDescription = z.infer<typeof descriptionSchema>;
+
+/** An image as something to run. */
+export interface LocalImage {
+  readonly imageUrl: string;
+  /** Absolute path of the files, never to be written; seen at /app inside. */
+  readonly root: string;
+  /** The root and the toolchains it needs, for `SandboxSpec.mounts`. */
+  readonly mounts: readonly SandboxMount[];
+  /** For below the app's own variables; PATH among them. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly builder: string;
+  readonly processes: Readonly<Record<string, string>>;
+  readonly releaseCommand?: string;
+}
+
+export interface LocalImages extends Images {
+  /** @throws AppError 'not_found' for an image that is not here */
+  readImage(imageUrl: string): Promise<LocalImage>;
+  /**
+   * Moves a built tree in, immutable from then on. `directory` is gone afterwards; it must lie in the data directory.
+   * Undefined when it is larger than `longestBytes`.
+   */
+  storeImage(appId: AppId, directory: string, description: ImageDescription, longestBytes: number): Promise<StoredImage | undefined>;
+}
+
+export interface StoredImage {
+  readonly imageUrl: string;
+  /** 64 hex digits. */
+  readonly digest: string;
+  readonly bytes: number;
+}
+
+export interface LocalImagesOptions {
+  readonly dataDir: string;
+  /** Host paths of the platform's own parts. */
+  readonly parts: Readonly<Record<PlatformPart, string>>;
+  /** False: files cannot be given to root. */
+  readonly root: boolean;
+}
+
+export const systemPath = ['/usr/local/bin', '/usr/bin', '/bin'] as const;
+const appNode = '/app/node_modules/.bin';
+
+export function createLocalImages({ dataDir, parts, root }: LocalImagesOptions): LocalImages {
+  const base = `${dataDir}/images`;
+  const locate = (imageUrl: string): string | undefined => {
+    const address = parseImageUrl(imageUrl);
+    return address === undefined ? undefined : `${base}/${address.appId}/${address.digest}`;
+  };
+  const discard = async (path: string): Promise<boolean> => {
+    // Renamed first, so that a crash half way through leaves rubbish, never half an image.
+    const rubbish = `${base}/.deleted-${crypto.randomUUID()}`;
+    if (!(await moveTree(path, rubbish))) return false;
+    await removeTree(rubbish);
+    return true;
+  };
+  return {
+    async imageExists(imageUrl) {
+      const path = locate(imageUrl);
+      return path !== undefined && (await exists(`${path}/image.json`));
+    },
+    async deleteImage(imageUrl) {
+      const path = locate(imageUrl);
+      return path !== undefined && (await discard(path));
+    },
+    async deleteImages(appId) {
+      return isUuid(appId) && (await discard(`${base}/${appId}`));
+    },
+    async readImage(imageUrl) {
+      const path = locate(imageUrl);
+      const text = path === undefined ? undefined : await readFile(`${path}/image.json`, 'utf8').catch(() => undefined);
+      if (path === undefined || text === undefined) throw new AppError('not_found', `The image ${imageUrl} is not here any more. Push again to build it anew.`);
+      const { builder, processes, releaseCommand, env, path: directories, toolchain } = descriptionSchema.parse(JSON.parse(text));
+      return {
+        imageUrl,
+        root: `${path}/app`,
+        mounts: [{ source: `${path}/app`, target: '/app' }, ...resolveToolchain(toolchain, parts)],
+        env: { LANG: 'C.UTF-8', HOME: '/tmp', ...env, PATH: [...directories, appNode, ...systemPath].join(':') },
+        builder,
+        processes,
+        ...(releaseCommand === undefined ? {} : { releaseCommand }),
+      };
+    },
+    async storeImage(appId, directory, description, longestBytes) {
+      const staged = `${base}/.staged-${crypto.randomUUID()}`;
+      await mkdir(staged, { recursive: true, mode: 0o755 });
+      try {
+        await rename(directory, `${staged}/app`);
+        const sealed = await seal({ directory: `${staged}/app`, owner: root ? 0 : undefined, longestBytes });
+        if ('tooLarge' in sealed) return undefined;
+        const text = JSON.stringify(description);
+        const digest = createHash('sha256').update(sealed.manifestDigest).update(text).digest('hex');
+        await writeFile(`${staged}/image.json`, text);
+        await syncTree(staged);
+        await mkdir(`${base}/${appId}`, { recursive: true });
+        await rename(staged, `${base}/${appId}/${digest}`).catch((error: NodeJS.ErrnoException) => {
+          if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error; // else it is there already, the same to the byte
+        });
+        return { imageUrl: `slug://${appId}@sha256:${digest}`, digest, bytes: sealed.bytes };
+      } finally {
+        await removeTree(staged);
+      }
+    },
+  };
+}
+
+/** What a crash left half done; to be called before anything is stored. */
+export async function removeImageRubbish(dataDir: string): Promise<void> {
+  const names = await readdir(`${dataDir}/images`).catch(() => []);
+  for (const name of names.filter((name) => name.startsWith('.'))) await removeTree(`${dataDir}/images/${name}`);
+}
+
+export function parseImageUrl(imageUrl: string): { appId: AppId; digest: string } | undefined {
+  const [, appId, digest] = /^slug:\/\/([0-9a-f-]{36})@sha256:([0-9a-f]{64})$/.exec(imageUrl) ?? [];
+  return appId === undefined || digest === undefined || !isUuid(appId) ? undefined : { appId: appId as AppId, digest };
+}
+
+function seal(request: SealRequest): Promise<SealAnswer> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./image-worker.ts', import.meta.url), { workerData: request });
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.once('exit', () => reject(new Error('The worker that seals images ended without an answer.')));
+  });
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

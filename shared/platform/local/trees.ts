@@ -1,0 +1,47 @@
+/** Directories that tenants' code wrote: of any depth and with any names, so the system's own tools handle them. */
+import { execFile } from 'node:child_process';
+import { rename } from 'node:fs/promises';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C' };
+
+/** Removes a directory and everything in it; harmless when there is none. */
+export async function removeTree(path: string): Promise<void> {
+  try {
+    await run('rm', ['-rf', '--one-file-system', '--', path], { env });
+  } catch {
+    // Without root, directories that their maker closed to themselves (0000, or read-only as Go's modules) have to be opened first.
+    await run('chmod', ['-R', 'u+rwX', '--', path], { env }).catch(() => undefined);
+    await run('rm', ['-rf', '--one-file-system', '--', path], { env });
+  }
+}
+
+/** With modes, owners and times; shares the bytes where the file system can. */
+export async function copyTree(from: string, to: string): Promise<void> {
+  await run('cp', ['-a', '--reflink=auto', '--', from, to], { env });
+}
+
+/** Bytes on disk. */
+export async function measureTree(path: string): Promise<number> {
+  const { stdout } = await run('du', ['--summarize', '--block-size=1', '--', path], { env }).catch((error: { stdout?: string }) => ({
+    stdout: error.stdout ?? '', // a file that vanished meanwhile: the sum of the rest is printed all the same
+  }));
+  return Number.parseInt(stdout, 10) || 0;
+}
+
+/** Everything written below it is on stable storage afterwards. */
+export async function syncTree(path: string): Promise<void> {
+  await run('sync', ['--file-system', '--', path], { env });
+}
+
+/** False when there was nothing at `from`. */
+export async function moveTree(from: string, to: string): Promise<boolean> {
+  try {
+    await rename(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
