@@ -6,10 +6,10 @@ const rooms = ['api', 'cli', 'dashboard', 'deploy', 'gateway', 'shared', 'sshd']
 const everywhere = {
   setupFiles: ['test/support/each-file.ts'],
   environment: 'node',
-  pool: 'forks',
+  pool: 'forks' as const,
   // Whatever a test starts must have a chance to stop.
   teardownTimeout: 60_000,
-} as const;
+};
 
 export default defineConfig({
   test: {

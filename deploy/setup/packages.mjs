@@ -18,7 +18,9 @@ export async function ensurePackages() {
     .digest('hex');
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === wanted && existsSync(nodeBinary)) return;
   await step('Installing the locked packages (650 MB, at the first start and when they change)', async () => {
-    const { code, output } = await run('npx', ['--yes', bun, 'install', '--frozen-lockfile'], { cwd: root });
+    // Without a network npm would retry for more than a minute before it says so.
+    const env = { npm_config_fetch_retries: '1', npm_config_fetch_retry_mintimeout: '1000', npm_config_update_notifier: 'false' };
+    const { code, output } = await run('npx', ['--yes', bun, 'install', '--frozen-lockfile'], { cwd: root, env });
     if (code !== 0) throw new SetupError(explainInstall(code, output));
     await checkInstallScripts();
     writeFileSync(stampFile, wanted);
@@ -48,9 +50,12 @@ function explainInstall(code, output) {
   if (/EACCES|EPERM|AccessDenied|permission denied/i.test(output)) {
     return `${root}node_modules cannot be written: it belongs to another user. Remove it as that user and start again.`;
   }
-  if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|ConnectionRefused|ConnectionClosed|FailedToOpenSocket|getaddrinfo|DNS/i.test(output)) {
-    return `The package registry cannot be reached (${lastLine(output)}). Check the network, or npm's proxy and registry settings, and start again.`;
+  const network = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|ConnectionRefused|ConnectionClosed|FailedToOpenSocket/;
+  const unreachable = network.exec(output)?.[0];
+  if (unreachable !== undefined) {
+    return `The package registry cannot be reached (${unreachable}). Check the network, or npm's proxy and registry settings, and start again.`;
   }
+  if (/lockfile is frozen/.test(output)) return 'bun.lockb does not fit package.json: run npx --yes bun@1.4.5 install, and commit both.';
   return `The packages could not be installed: ${lastLine(output)}`;
 }
 

