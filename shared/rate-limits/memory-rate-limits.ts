@@ -3,7 +3,7 @@ import { createSlidingLogLimits, type SlidingLog } from '#shared/rate-limits/sli
 
 /** Limits of a single process. @param now milliseconds since the epoch */
 export function createMemoryRateLimits(now: () => number = Date.now): RateLimits {
-  return createSlidingLogLimits(createMemoryLog(now));
+  return createSlidingLogLimits(createMemoryLog(now), now);
 }
 
 const idleMilliseconds = 3_600_000;

@@ -8,7 +8,7 @@ import { createSlidingLogLimits, type SlidingLog } from '#shared/rate-limits/sli
  * @param now milliseconds since the epoch, for tests; by default the database's clock, which all processes share
  */
 export function createPostgresRateLimits(db: Db, now?: () => number): RateLimits {
-  return createSlidingLogLimits(createPostgresLog(db, now));
+  return createSlidingLogLimits(createPostgresLog(db, now), now ?? Date.now);
 }
 
 /** Read after the row's lock was got, so that times in a row never run backwards by waiting. */

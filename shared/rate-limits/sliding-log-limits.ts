@@ -1,10 +1,10 @@
-import { RateLimiterRes, RateLimiterStoreAbstract } from 'rate-limiter-flexible';
-import type { RateLimitPolicy, RateLimits } from '#shared/rate-limits/rate-limits.ts';
+import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 
 /** Times of calls per key. */
 export interface SlidingLog {
   /** Adds a call now if fewer than `limit` were within the last `windowMilliseconds`; atomic per key. */
   hit(key: string, limit: number, windowMilliseconds: number): Promise<SlidingLogFacts>;
+  /** See RateLimits.sweep. */
   sweep(): Promise<number>;
 }
 
@@ -16,56 +16,46 @@ export interface SlidingLogFacts {
   resetMilliseconds: number;
 }
 
-/** Limits that slide, over any log of calls. A key that was refused is refused from memory until one more call can fit. */
-export function createSlidingLogLimits(log: SlidingLog): RateLimits {
-  const limiters = new Map<RateLimitPolicy, SlidingLogLimiter>();
-  const limiterOf = (policy: RateLimitPolicy): SlidingLogLimiter => {
-    const limiter = limiters.get(policy) ?? new SlidingLogLimiter(policy, log);
-    limiters.set(policy, limiter);
-    return limiter;
-  };
+/**
+ * Limits over any log of calls. A key that was refused stays refused until the oldest call leaves its window, whatever
+ * happens elsewhere; so that is remembered here, and a flood costs the log one look per key and window.
+ * @param now milliseconds since the epoch
+ */
+export function createSlidingLogLimits(log: SlidingLog, now: () => number): RateLimits {
+  const refusals = createRefusals(now);
   return {
     async take(policy, key) {
-      const { granted, facts } = await consume(limiterOf(policy), key);
-      return { granted, remaining: Math.max(0, facts.remainingPoints), resetMilliseconds: facts.msBeforeNext };
+      const name = `${policy.name}:${key}`;
+      const remembered = refusals.remaining(name);
+      if (remembered > 0) return { granted: false, remaining: 0, resetMilliseconds: remembered };
+      const { granted, count, resetMilliseconds } = await log.hit(name, policy.limit, policy.windowSeconds * 1000);
+      if (!granted) refusals.remember(name, resetMilliseconds);
+      return { granted, remaining: policy.limit - count, resetMilliseconds };
     },
     sweep: () => log.sweep(),
   };
 }
 
-/**
- * The package's own stores count in fixed windows: around the turn of one, nearly twice the limit passes. It leaves open
- * what a store does, so this one slides; what is refused is remembered by the package and never reaches the log.
- */
-class SlidingLogLimiter extends RateLimiterStoreAbstract {
-  readonly #log: SlidingLog;
+const mostRefusals = 10_000;
 
-  constructor(policy: RateLimitPolicy, log: SlidingLog) {
-    super({
-      storeClient: log,
-      keyPrefix: policy.name,
-      points: policy.limit,
-      duration: policy.windowSeconds,
-      inMemoryBlockOnConsumed: policy.limit + 1,
-    });
-    this.#log = log;
-  }
-
-  _upsert(key: string, _points: number, windowMilliseconds: number): Promise<SlidingLogFacts> {
-    return this.#log.hit(key, this.points, windowMilliseconds);
-  }
-
-  _getRateLimiterRes(_key: string, _points: number, { granted, count, resetMilliseconds }: SlidingLogFacts): RateLimiterRes {
-    return new RateLimiterRes(this.points - count, resetMilliseconds, granted ? count : this.points + 1);
-  }
-}
-
-/** The package rejects with the facts when the limit is reached, and with an Error when the store fails. */
-async function consume(limiter: SlidingLogLimiter, key: string): Promise<{ granted: boolean; facts: RateLimiterRes }> {
-  try {
-    return { granted: true, facts: await limiter.consume(key) };
-  } catch (refusal) {
-    if (refusal instanceof RateLimiterRes) return { granted: false, facts: refusal };
-    throw refusal;
-  }
+function createRefusals(now: () => number) {
+  const refusals = new Map<string, { from: number; until: number }>();
+  const forgetPast = (): void => {
+    for (const [name, { until }] of refusals) if (until <= now()) refusals.delete(name);
+    // Too many at once: what is forgotten here, the log still knows.
+    if (refusals.size > mostRefusals) refusals.clear();
+  };
+  return {
+    /** Milliseconds; 0 when not refused. A clock set back ends a refusal rather than prolongs it. */
+    remaining(name: string): number {
+      const refusal = refusals.get(name);
+      const at = now();
+      return refusal === undefined || at < refusal.from ? 0 : Math.max(0, refusal.until - at);
+    },
+    remember(name: string, milliseconds: number): void {
+      const from = now();
+      refusals.set(name, { from, until: from + milliseconds });
+      if (refusals.size > mostRefusals) forgetPast();
+    },
+  };
 }

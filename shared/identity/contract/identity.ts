@@ -1,0 +1,154 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Clock } from '#shared/clock.ts';
+import type { PasswordIdentity } from '#shared/identity/password-identity.ts';
+
+/** A clock that tests move. Whoever sleeps on it does so for real. */
+export interface HeldClock extends Clock {
+  advance(seconds: number): void;
+}
+
+export function createHeldClock(): HeldClock {
+  let ahead = 0;
+  return {
+    now: () => new Date(Date.now() + ahead),
+    sleep: (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds)),
+    advance: (seconds) => {
+      ahead += seconds * 1000;
+    },
+  };
+}
+
+/**
+ * What every identity with passwords does.
+ * @param create one more process on the same users and keys: called twice, both must agree
+ */
+export function describeIdentity(name: string, create: (clock: Clock) => PasswordIdentity): void {
+  describe(`identity contract: ${name}`, () => {
+    const password = 'correct horse';
+    let clock: HeldClock;
+    let identity: PasswordIdentity;
+    let email: string;
+    beforeEach(() => {
+      clock = createHeldClock();
+      identity = create(clock);
+      email = `Ada.${crypto.randomUUID()}@Example.com`;
+    });
+
+    it('makes a user who can log in, whatever the case of the email', async () => {
+      const user = await identity.createUser(` ${email} `, password);
+      expect(user.email).toBe(email);
+      const tokens = await identity.logIn(email.toUpperCase(), password);
+      expect(await identity.verifyAccessToken(tokens.accessToken)).toMatchObject({ id: user.id, email });
+      expect(tokens.expiresIn).toBe(3600);
+    });
+
+    it('refuses a second user of the same email', async () => {
+      await identity.createUser(email, password);
+      await expect(identity.createUser(email.toLowerCase(), password)).rejects.toMatchObject({ code: 'conflict' });
+    });
+
+    it.each(['', 'ada', 'ada@', '@example.com', 'a b@example.com', 'ada@-example.com', 'ada@example', `${'a'.repeat(65)}@example.com`])(
+      'refuses %j as an email, and names the field',
+      async (bad) => {
+        await expect(identity.createUser(bad, password)).rejects.toMatchObject({ code: 'validation_failed', details: [{ path: 'email' }] });
+      },
+    );
+
+    it.each(['', '1234567', 'x'.repeat(201)])('refuses %j as a password, and names the field', async (bad) => {
+      await expect(identity.createUser(email, bad)).rejects.toMatchObject({ code: 'validation_failed', details: [{ path: 'password' }] });
+    });
+
+    it.each(['12345678', ' spaces kept ', 'ünïcödé 🐎 \u0000', 'x'.repeat(200)])('takes %j as a password, exactly', async (good) => {
+      await identity.createUser(email, good);
+      await expect(identity.logIn(email, good)).resolves.toMatchObject({ expiresIn: 3600 });
+      await expect(identity.logIn(email, `${good.slice(0, -1)}?`)).rejects.toMatchObject({ code: 'unauthorized' });
+    });
+
+    it('refuses an unknown email and a wrong password with the same words', async () => {
+      await identity.createUser(email, password);
+      const refusals = await Promise.all([
+        identity.logIn(email, 'wrong horse').catch((error: unknown) => error),
+        identity.logIn(`x${email}`, password).catch((error: unknown) => error),
+      ]);
+      expect(refusals[0]).toMatchObject({ code: 'unauthorized' });
+      expect(String(refusals[0])).toBe(String(refusals[1]));
+    });
+
+    it('names each token', async () => {
+      const user = await identity.createUser(email, password);
+      const [one, two] = await Promise.all([identity.issueTokens(user), identity.issueTokens(user)]);
+      const subjects = await Promise.all([identity.verifyAccessToken(one.accessToken), identity.verifyAccessToken(two.accessToken)]);
+      expect(subjects[0].tokenId).not.toBe(subjects[1].tokenId);
+    });
+
+    it('honours an access token for an hour, and no longer', async () => {
+      const { accessToken } = await identity.issueTokens(await identity.createUser(email, password));
+      clock.advance(3590);
+      await expect(identity.verifyAccessToken(accessToken)).resolves.toBeDefined();
+      clock.advance(20);
+      await expect(identity.verifyAccessToken(accessToken)).rejects.toMatchObject({ code: 'unauthorized' });
+    });
+
+    it('trades a refresh token for new ones, of the same user', async () => {
+      const user = await identity.createUser(email, password);
+      const first = await identity.issueTokens(user);
+      const second = await identity.refresh(first.refreshToken);
+      expect(second.refreshToken).not.toBe(first.refreshToken);
+      expect(await identity.verifyAccessToken(second.accessToken)).toMatchObject({ id: user.id, email });
+    });
+
+    it('ends the whole family when a refresh token is used twice, and no other', async () => {
+      const user = await identity.createUser(email, password);
+      const elsewhere = await identity.issueTokens(user);
+      const first = await identity.issueTokens(user);
+      const second = await identity.refresh(first.refreshToken);
+      await expect(identity.refresh(first.refreshToken)).rejects.toMatchObject({ code: 'unauthorized' });
+      await expect(identity.refresh(second.refreshToken)).rejects.toMatchObject({ code: 'unauthorized' });
+      await expect(identity.refresh(elsewhere.refreshToken)).resolves.toBeDefined();
+    });
+
+    it('lets one of many who refresh at once through, and then ends the family', async () => {
+      const first = await identity.issueTokens(await identity.createUser(email, password));
+      const results = await Promise.allSettled(Array.from({ length: 8 }, () => identity.refresh(first.refreshToken)));
+      const winners = results.filter((result) => result.status === 'fulfilled');
+      expect(winners).toHaveLength(1);
+      await expect(identity.refresh(winners[0]?.value.refreshToken ?? '')).rejects.toMatchObject({ code: 'unauthorized' });
+    });
+
+    it('forgets a refresh token after 30 days', async () => {
+      const first = await identity.issueTokens(await identity.createUser(email, password));
+      clock.advance(30 * 86_400 + 1);
+      await expect(identity.refresh(first.refreshToken)).rejects.toMatchObject({ code: 'unauthorized' });
+    });
+
+    it('ends a session by its refresh token, and does not mind an unknown one', async () => {
+      const first = await identity.issueTokens(await identity.createUser(email, password));
+      const second = await identity.refresh(first.refreshToken);
+      await identity.revoke(second.refreshToken);
+      await identity.revoke('unknown');
+      await expect(identity.refresh(second.refreshToken)).rejects.toMatchObject({ code: 'unauthorized' });
+    });
+
+    it('publishes the public key that its tokens name, and nothing private', async () => {
+      const { accessToken } = await identity.issueTokens(await identity.createUser(email, password));
+      const header = JSON.parse(atob(accessToken.split('.')[0] ?? '')) as Record<string, unknown>;
+      const { keys } = await identity.readKeys();
+      expect(header).toMatchObject({ alg: 'ES256', typ: 'at+jwt' });
+      expect(keys.map((key) => key.kid)).toContain(header.kid);
+      for (const key of keys) expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
+    });
+
+    it('signs by a new key after a rotation, and honours tokens of the old one until they expire', async () => {
+      const user = await identity.createUser(email, password);
+      const before = await identity.issueTokens(user);
+      await identity.rotateKeys();
+      const after = await identity.issueTokens(user);
+      expect(after.accessToken.split('.')[0]).not.toBe(before.accessToken.split('.')[0]);
+      await expect(identity.verifyAccessToken(before.accessToken)).resolves.toMatchObject({ id: user.id });
+      await expect(identity.verifyAccessToken(after.accessToken)).resolves.toMatchObject({ id: user.id });
+      const published = (await identity.readKeys()).keys.length;
+      clock.advance(3600 + 600);
+      expect((await identity.readKeys()).keys).toHaveLength(published - 1);
+    });
+  });
+}

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Clock } from '#shared/clock.ts';
+import { systemClock } from '#shared/clock.ts';
+import { createHeldClock, describeIdentity } from '#shared/identity/contract/identity.ts';
+import { createEmbeddedIdentity, sweepRefreshTokens } from '#shared/identity/embedded/embedded-identity.ts';
+import { createSecretBox, type SecretBox } from '#shared/secret-box.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+
+let database: TestDatabase;
+let secrets: SecretBox;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  secrets = await createSecretBox(crypto.getRandomValues(new Uint8Array(32)));
+});
+afterAll(() => database?.close());
+
+const issuer = 'http://localhost/v1/auth';
+const create = (clock: Clock = systemClock) => createEmbeddedIdentity({ db: database.db, secrets, clock, issuer });
+
+describeIdentity('embedded', create);
+
+describe('embedded identity', () => {
+  const password = 'correct horse';
+  const newEmail = () => `${crypto.randomUUID()}@example.com`;
+
+  it('makes one signing key however many processes start at once', async () => {
+    const fresh = await createTestDatabase();
+    const processes = Array.from({ length: 6 }, () => createEmbeddedIdentity({ db: fresh.db, secrets, clock: systemClock, issuer }));
+    const published = await Promise.all(processes.map((identity) => identity.readKeys()));
+    const stored = await fresh.db.selectFrom('signing_keys').select('id').execute();
+    await fresh.close();
+    expect(stored).toHaveLength(1);
+    expect(new Set(published.flatMap(({ keys }) => keys.map((key) => key.kid)))).toEqual(new Set(stored.map((row) => row.id)));
+  });
+
+  it('honours tokens that another process signed, also by a key it has just made', async () => {
+    const [one, two] = [create(), create()];
+    const user = await one.createUser(newEmail(), password);
+    const before = await one.issueTokens(user);
+    await expect(two.verifyAccessToken(before.accessToken)).resolves.toMatchObject({ id: user.id });
+    await one.rotateKeys();
+    const after = await one.issueTokens(user);
+    await expect(two.verifyAccessToken(after.accessToken)).resolves.toMatchObject({ id: user.id });
+  });
+
+  it('keeps neither passwords, refresh tokens nor private keys in the clear', async () => {
+    const identity = create();
+    const email = newEmail();
+    await identity.createUser(email, 'canary-password-93ab');
+    const { refreshToken } = await identity.logIn(email, 'canary-password-93ab');
+    const { db } = database;
+    const dump = JSON.stringify([
+      await db.selectFrom('users').selectAll().execute(),
+      await db.selectFrom('refresh_tokens').selectAll().execute(),
+      await db.selectFrom('signing_keys').selectAll().execute(),
+    ]);
+    expect(dump).toContain('$argon2id$v=19$m=65536,t=2,p=1$');
+    expect(dump).not.toContain('canary-password-93ab');
+    expect(dump).not.toContain(refreshToken);
+    expect(dump).not.toContain('"d"');
+  });
+
+  it('takes as long for an unknown email as for a wrong password', async () => {
+    const identity = create();
+    const email = newEmail();
+    await identity.createUser(email, password);
+    const timeOf = async (address: string): Promise<number> => {
+      const started = performance.now();
+      await identity.logIn(address, 'wrong horse').catch(() => undefined);
+      return performance.now() - started;
+    };
+    await timeOf(newEmail());
+    const known: number[] = [];
+    const unknown: number[] = [];
+    for (let round = 0; round < 9; round += 1) {
+      known.push(await timeOf(email));
+      unknown.push(await timeOf(newEmail()));
+    }
+    const ratio = median(unknown) / median(known);
+    // Without the decoy the ratio is below 0.05.
+    expect(ratio).toBeGreaterThan(0.6);
+    expect(ratio).toBeLessThan(1.7);
+  });
+
+  it('hashes off the event loop', async () => {
+    const identity = create();
+    let longest = 0;
+    let last = performance.now();
+    const ticking = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    }, 1);
+    const started = performance.now();
+    for (let round = 0; round < 4; round += 1) await identity.logIn('nobody@example.com', password).catch(() => undefined);
+    const each = (performance.now() - started) / 5;
+    clearInterval(ticking);
+    // On the loop, nothing would tick for as long as a hash takes.
+    expect(longest).toBeLessThan(each * 0.8);
+  });
+
+  it('forgets refresh tokens that have expired', async () => {
+    const clock = createHeldClock();
+    const identity = create(clock);
+    await identity.issueTokens(await identity.createUser(newEmail(), password));
+    clock.advance(32 * 86_400);
+    expect(await sweepRefreshTokens(database.db, clock)).toBeGreaterThan(0);
+    expect(await sweepRefreshTokens(database.db, clock)).toBe(0);
+  });
+});
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
