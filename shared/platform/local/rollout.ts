@@ -1,7 +1,7 @@
 import { AppError } from '#shared/errors.ts';
 import type { ProcessSpec, RolloutFacts, RolloutPlan, WorkloadSpec } from '#shared/platform/platform.ts';
 import type { AppWorkload, BootFailure } from './app-workload.ts';
-import { decideStep, nextWeight, type TrafficCounts } from './rollout-decision.ts';
+import { decideStep, nextWeight, type TrafficCounts } from '#shared/platform/rollout-decision.ts';
 import type { SupervisedInstance } from './supervised-instance.ts';
 
 export interface RolloutGround {

@@ -5,31 +5,31 @@ import type { Program, Programs } from './programs.ts';
 import { SandboxStartError } from './sandbox-process.ts';
 import type { SandboxMount } from './sandbox.ts';
 
-/** What an image needs besides the app's own variables. */
+/** What of an image is needed to run it. */
 export interface ImageRuntime {
+  /** Its files at /app, and the toolchains it needs. */
   mounts: readonly SandboxMount[];
-  /** PATH among it; the app's own variables win over all but PATH. */
+  /** The app's own variables win over all of it but PATH, without which its programs are not found. */
   env: Readonly<Record<string, string>>;
-  cwd: string;
 }
 
 export interface SandboxedProgramsOptions {
   sandbox: Sandbox;
-  /** Undefined when there is no such image. */
-  readRuntime(imageUrl: string): Promise<ImageRuntime | undefined>;
+  /** @throws AppError when there is no such image */
+  readImage(imageUrl: string): Promise<ImageRuntime>;
 }
 
+const systemPath = '/usr/local/bin:/usr/bin:/bin';
 const mebibyte = 1024 * 1024;
 const temporaryBytes = 256 * mebibyte;
 /** An app may fill its /tmp, not more. */
 const fileBytes = 1024 * mebibyte;
 
-export function createSandboxedPrograms({ sandbox, readRuntime }: SandboxedProgramsOptions): Programs {
+export function createSandboxedPrograms({ sandbox, readImage }: SandboxedProgramsOptions): Programs {
   return {
     async start(spec): Promise<Program> {
-      const runtime = await readRuntime(spec.imageUrl);
-      if (runtime === undefined) throw new AppError('internal', 'its image is gone; deploy again to build it anew.');
-      const { PATH: path = '/usr/local/bin:/usr/bin:/bin' } = runtime.env;
+      const { mounts, env } = await readImage(spec.imageUrl);
+      const path = env['PATH'] ?? systemPath;
       const stdout = spec.output === 'pipe' ? spec.output : { fd: spec.output.stdout };
       const stderr = spec.output === 'pipe' ? spec.output : { fd: spec.output.stderr };
       try {
@@ -38,9 +38,9 @@ export function createSandboxedPrograms({ sandbox, readRuntime }: SandboxedProgr
             id: spec.id,
             uid: await sandbox.ensureUid(spec.appId),
             argv: ['/bin/sh', '-c', spec.command],
-            env: { HOME: '/tmp', LANG: 'C.UTF-8', ...runtime.env, ...spec.env, PATH: path },
-            cwd: runtime.cwd,
-            mounts: runtime.mounts,
+            env: { ...env, ...spec.env, PATH: path },
+            cwd: '/app',
+            mounts,
             tmp: { bytes: temporaryBytes },
             limits: { memoryBytes: limits.app.memoryBytes, processes: limits.app.processes, fileBytes },
             dieWithParent: !spec.outlivesUs,

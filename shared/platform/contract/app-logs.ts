@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AppId, newUuid } from '#shared/ids.ts';
+import type { AppLogEntry, AppLogs } from '#shared/platform/platform.ts';
+
+export interface AppLogsHarness {
+  readonly logs: AppLogs;
+  /** An app's process prints whole lines. */
+  print(appId: AppId, process: string, releaseVersion: number, lines: readonly string[]): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** What every keeper of app logs does. */
+export function describeAppLogs(name: string, startHarness: () => Promise<AppLogsHarness>): void {
+  describe(`app logs contract: ${name}`, () => {
+    let harness: AppLogsHarness;
+    let logs: AppLogs;
+    beforeAll(async () => {
+      harness = await startHarness();
+      logs = harness.logs;
+    });
+    afterAll(() => harness?.stop());
+
+    const messages = (entries: readonly AppLogEntry[]): string[] => entries.map(({ message }) => message);
+    const numbered = (from: number, to: number): string[] => Array.from({ length: to - from + 1 }, (_, at) => `line ${from + at}`);
+
+    it('gives nothing for an app that never said anything', async () => {
+      expect(await logs.readLogs(newUuid(), { lines: 10 })).toEqual([]);
+    });
+
+    it('gives the newest lines, in the order of their times', async () => {
+      const appId = newUuid<AppId>();
+      await harness.print(appId, 'web.1', 1, numbered(1, 50));
+      const entries = await logs.readLogs(appId, { lines: 10 });
+      expect(messages(entries)).toEqual(numbered(41, 50));
+      expect(entries.map(({ ts }) => ts.getTime())).toEqual(entries.map(({ ts }) => ts.getTime()).sort((a, b) => a - b));
+      expect(entries[0]).toMatchObject({ process: 'web.1', stream: 'stdout', releaseVersion: 1 });
+    });
+
+    it('tells a type, an instance, a release and a time from the rest', async () => {
+      const appId = newUuid<AppId>();
+      await harness.print(appId, 'web.1', 1, ['a']);
+      await harness.print(appId, 'web.2', 2, ['b']);
+      await harness.print(appId, 'webhook.1', 2, ['c']);
+      const [first] = await logs.readLogs(appId, { lines: 1 });
+      const after = new Date((first?.ts.getTime() ?? 0) + 1);
+      await expect.poll(() => Date.now()).toBeGreaterThan(after.getTime());
+      await harness.print(appId, 'web.1', 2, ['d']);
+      expect(messages(await logs.readLogs(appId, { lines: 9, process: 'web' }))).toEqual(['a', 'b', 'd']);
+      expect(messages(await logs.readLogs(appId, { lines: 9, process: 'web.1' }))).toEqual(['a', 'd']);
+      expect(messages(await logs.readLogs(appId, { lines: 9, releaseVersion: 2 }))).toEqual(['b', 'c', 'd']);
+      expect(messages(await logs.readLogs(appId, { lines: 9, since: after }))).toEqual(['d']);
+      expect(messages(await logs.readLogs(appId, { lines: 1, process: 'web', releaseVersion: 2 }))).toEqual(['d']);
+    });
+
+    it("keeps what the platform says, in the platform's name", async () => {
+      const appId = newUuid<AppId>();
+      await logs.appendPlatformLog(appId, 'Scaled to web=2');
+      expect(await logs.readLogs(appId, { lines: 5, process: 'paas' })).toMatchObject([
+        { process: 'paas', stream: 'platform', message: 'Scaled to web=2' },
+      ]);
+    });
+
+    it('follows without a gap and without giving a line twice, from the past into what is written meanwhile', async () => {
+      const appId = newUuid<AppId>();
+      await harness.print(appId, 'web.1', 1, numbered(1, 200));
+      const over = new AbortController();
+      const seen: string[] = [];
+      const writing = (async () => {
+        for (let from = 201; from <= 2000; from += 100) await harness.print(appId, 'web.1', 1, numbered(from, from + 99));
+      })();
+      for await (const { message } of logs.followLogs(appId, { lines: 5000 }, over.signal)) {
+        seen.push(message);
+        if (message === 'line 2000') over.abort();
+      }
+      await writing;
+      expect(seen).toEqual(numbered(1, 2000));
+    });
+
+    it('follows only what is asked for', async () => {
+      const appId = newUuid<AppId>();
+      const over = new AbortController();
+      const seen: string[] = [];
+      await harness.print(appId, 'web.1', 1, ['old']);
+      const following = (async () => {
+        for await (const { message } of logs.followLogs(appId, { lines: 0, process: 'web' }, over.signal)) {
+          seen.push(message);
+          if (message === 'last') over.abort();
+        }
+      })();
+      // The follower has begun once it gives something.
+      await expect
+        .poll(async () => {
+          await harness.print(appId, 'web.1', 1, ['new']);
+          return seen.length;
+        })
+        .toBeGreaterThan(0);
+      await harness.print(appId, 'worker.1', 1, ['other']);
+      await harness.print(appId, 'web.1', 1, ['last']);
+      await following;
+      expect(new Set(seen)).toEqual(new Set(['new', 'last']));
+    });
+
+    it('ends a follower at once when its signal aborts', async () => {
+      const over = new AbortController();
+      const following = logs.followLogs(newUuid(), { lines: 10 }, over.signal)[Symbol.asyncIterator]().next();
+      over.abort();
+      expect(await following).toMatchObject({ done: true });
+    });
+
+    it('deletes all of an app, and says whether there was anything', async () => {
+      const appId = newUuid<AppId>();
+      await harness.print(appId, 'web.1', 1, ['gone soon']);
+      expect(await logs.deleteLogs(appId)).toBe(true);
+      expect(await logs.readLogs(appId, { lines: 10 })).toEqual([]);
+      expect(await logs.deleteLogs(appId)).toBe(false);
+    });
+  });
+}

@@ -1,0 +1,14 @@
+import { systemClock } from '#shared/clock.ts';
+import { describeAppLogs } from '#shared/platform/contract/app-logs.ts';
+import { createMemoryAppLogs } from './app-logs.ts';
+
+describeAppLogs('memory', async () => {
+  const logs = createMemoryAppLogs(systemClock);
+  return {
+    logs,
+    print: async (appId, process, releaseVersion, lines) => {
+      for (const message of lines) logs.write(appId, { process, releaseVersion, message });
+    },
+    stop: async () => undefined,
+  };
+});

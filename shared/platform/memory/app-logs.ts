@@ -1,0 +1,75 @@
+import type { Clock } from '#shared/clock.ts';
+import type { AppId } from '#shared/ids.ts';
+import type { AppLogEntry, AppLogQuery, AppLogs } from '#shared/platform/platform.ts';
+
+export interface MemoryAppLogs extends AppLogs {
+  /** What an app's process printed. */
+  write(appId: AppId, line: { process: string; releaseVersion: number; message: string; stream?: 'stdout' | 'stderr' }): void;
+}
+
+interface AppLog {
+  readonly entries: AppLogEntry[];
+  wake: PromiseWithResolvers<void>;
+}
+
+export function createMemoryAppLogs(clock: Clock): MemoryAppLogs {
+  const logs = new Map<AppId, AppLog>();
+
+  function logOf(appId: AppId): AppLog {
+    const log = logs.get(appId) ?? { entries: [], wake: Promise.withResolvers<void>() };
+    logs.set(appId, log);
+    return log;
+  }
+
+  function append(appId: AppId, entry: AppLogEntry): void {
+    const log = logOf(appId);
+    log.entries.push(entry);
+    log.wake.resolve();
+    log.wake = Promise.withResolvers();
+  }
+
+  return {
+    write(appId, { stream = 'stdout', ...line }) {
+      append(appId, { ts: clock.now(), stream, ...line });
+    },
+    async readLogs(appId, query) {
+      return newest(logs.get(appId)?.entries ?? [], query);
+    },
+    async *followLogs(appId, query, signal) {
+      const log = logOf(appId);
+      const over = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      let at = log.entries.length;
+      yield* newest(log.entries, query);
+      while (!signal.aborted && logs.get(appId) === log) {
+        for (; at < log.entries.length && !signal.aborted; at += 1) {
+          const entry = log.entries[at];
+          if (entry !== undefined && matches(entry, query)) yield entry;
+        }
+        if (at === log.entries.length) await Promise.race([log.wake.promise, over]);
+      }
+    },
+    async appendPlatformLog(appId, message) {
+      const releaseVersion = logOf(appId).entries.at(-1)?.releaseVersion ?? 0;
+      append(appId, { ts: clock.now(), process: 'paas', stream: 'platform', releaseVersion, message });
+    },
+    async deleteLogs(appId) {
+      const log = logs.get(appId);
+      logs.delete(appId);
+      log?.wake.resolve();
+      return log !== undefined;
+    },
+  };
+}
+
+function newest(entries: readonly AppLogEntry[], query: AppLogQuery): AppLogEntry[] {
+  const found = entries.filter((entry) => matches(entry, query));
+  return query.lines === 0 ? [] : found.slice(-query.lines);
+}
+
+function matches(entry: AppLogEntry, { since, process, releaseVersion }: AppLogQuery): boolean {
+  return (
+    (since === undefined || entry.ts >= since) &&
+    (process === undefined || entry.process === process || entry.process.startsWith(`${process}.`)) &&
+    (releaseVersion === undefined || entry.releaseVersion === releaseVersion)
+  );
+}
