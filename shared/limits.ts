@@ -28,6 +28,7 @@ export const limits = {
   push: {
     packBytes: 256 * mebibyte,
     objectBytes: 100 * mebibyte,
+    objects: 2_000_000,
     refs: 5000,
     seconds: 15 * 60,
   },

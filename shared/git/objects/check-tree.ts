@@ -1,0 +1,109 @@
+import { GitFault } from '#shared/git/git-fault.ts';
+import { isDotGit, isDotGitmodules } from '#shared/git/objects/hostile-names.ts';
+import { modes } from '#shared/git/objects/tree.ts';
+import { oidBytes } from '#shared/git/packs/oid-table.ts';
+
+/** Told of each entry: its mode and where in the tree its raw id is. Submodules are left out: their commit is elsewhere. */
+export type TreeLinkSink = (mode: number, data: Buffer, oidAt: number) => void;
+
+/** Group-writable files are in many old repositories, and git takes them. */
+const knownModes = new Set<number>([...Object.values(modes), 0o100664]);
+const longestName = 4096;
+
+/**
+ * What `git fsck --strict` checks of a tree.
+ * @throws GitFault naming the fault; whoever calls knows the object
+ */
+export function checkTree(data: Buffer, link: TreeLinkSink): void {
+  const order = new TreeOrder(data);
+  for (let at = 0; at < data.length; ) {
+    if (data[at] === 0x30) throw new GitFault('contains a zero-padded file mode');
+    let mode = 0;
+    let digits = 0;
+    for (; data[at] !== 0x20; at++, digits++) {
+      const byte = data[at] ?? 0;
+      if (byte < 0x30 || byte > 0x37 || digits === 6) throw new GitFault('contains an entry with a malformed mode');
+      mode = mode * 8 + byte - 0x30;
+    }
+    if (!knownModes.has(mode)) throw new GitFault(`contains an entry with the mode ${mode.toString(8)}, which git does not have`);
+    const nameStart = ++at;
+    const nameEnd = data.indexOf(0, nameStart);
+    if (nameEnd < 0 || nameEnd + 1 + oidBytes > data.length) throw new GitFault('is cut short');
+    checkName(data, nameStart, nameEnd, mode);
+    order.add(nameStart, nameEnd, mode === modes.tree);
+    at = nameEnd + 1;
+    if (isNull(data, at)) throw new GitFault('contains an entry that points at the null id');
+    if (mode !== modes.submodule) link(mode, data, at);
+    at += oidBytes;
+  }
+}
+
+function checkName(data: Buffer, start: number, end: number, mode: number): void {
+  if (end === start) throw new GitFault('contains an entry without a name');
+  if (end - start > longestName) throw new GitFault(`contains a name of more than ${longestName} bytes`);
+  let suspicious = data[start] === 0x2e;
+  for (let i = start; i < end; i++) {
+    const byte = data[i] ?? 0;
+    if (byte === 0x2f) throw new GitFault('contains a name with a slash');
+    // Only "." in front, "~", "\" and what is not ASCII can make a name that some file system takes for .git.
+    if (byte === 0x7e || byte === 0x5c || byte >= 0x80) suspicious = true;
+  }
+  if (!suspicious) return;
+  const name = data.toString('utf8', start, end);
+  if (name === '.' || name === '..') throw new GitFault(`contains an entry named "${name}"`);
+  if (isDotGit(name)) throw new GitFault('contains an entry that some file system takes for ".git"');
+  if (mode === modes.symlink && isDotGitmodules(name)) throw new GitFault('contains .gitmodules as a symbolic link');
+}
+
+function isNull(data: Buffer, at: number): boolean {
+  for (let i = 0; i < oidBytes; i++) if (data[at + i] !== 0) return false;
+  return true;
+}
+
+/** Entries are sorted as if the names of directories ended in "/", and no name comes twice, not even as file and directory. */
+class TreeOrder {
+  readonly #data: Buffer;
+  #previousStart = 0;
+  #previousEnd = 0;
+  #previousIsTree = false;
+  /** Files that a directory of the same name could still follow, with other names in between: `a`, `a.b`, `a/`. */
+  readonly #candidates: { start: number; end: number }[] = [];
+
+  constructor(data: Buffer) {
+    this.#data = data;
+  }
+
+  add(start: number, end: number, isTree: boolean): void {
+    const data = this.#data;
+    const previousLength = this.#previousEnd - this.#previousStart;
+    if (this.#previousEnd > 0) {
+      const common = Math.min(previousLength, end - start);
+      let i = 0;
+      while (i < common && data[this.#previousStart + i] === data[start + i]) i++;
+      if (i === previousLength && i === end - start) throw new GitFault('contains two entries of one name');
+      const before = i < previousLength ? (data[this.#previousStart + i] ?? 0) : this.#previousIsTree ? 0x2f : 0;
+      const after = i < end - start ? (data[start + i] ?? 0) : isTree ? 0x2f : 0;
+      if (before > after) throw new GitFault('is not sorted');
+    }
+    this.#checkCandidates(start, end, isTree);
+    this.#previousStart = start;
+    this.#previousEnd = end;
+    this.#previousIsTree = isTree;
+  }
+
+  #checkCandidates(start: number, end: number, isTree: boolean): void {
+    const data = this.#data;
+    for (let top = this.#candidates.at(-1); top !== undefined; top = this.#candidates.at(-1)) {
+      const length = top.end - top.start;
+      if (data.compare(data, top.start, top.end, start, Math.min(end, start + length)) !== 0) {
+        this.#candidates.pop();
+        continue;
+      }
+      if (end - start === length) throw new GitFault('contains two entries of one name');
+      // Beyond `name/` no directory of that name can follow any more.
+      if ((data[start + length] ?? 0) < 0x2f) break;
+      this.#candidates.pop();
+    }
+    if (!isTree) this.#candidates.push({ start, end });
+  }
+}

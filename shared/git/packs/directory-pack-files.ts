@@ -1,0 +1,62 @@
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { PackFiles } from '#shared/git/packs/pack-files.ts';
+import type { RepositoryId } from '#shared/ids.ts';
+
+/** @param directory holds `<repository_id>/packs/<pack_id>.pack` and `.idx` */
+export function createDirectoryPackFiles(directory: string): PackFiles {
+  const packsOf = (repositoryId: RepositoryId): string => join(directory, repositoryId, 'packs');
+  const paths = (repositoryId: RepositoryId, packId: string) => ({
+    pack: join(packsOf(repositoryId), `${packId}.pack`),
+    index: join(packsOf(repositoryId), `${packId}.idx`),
+  });
+  const listPacks = async (repositoryId: RepositoryId): Promise<string[]> => {
+    const names = await readdir(packsOf(repositoryId)).catch(ifMissing([]));
+    return names.filter((name) => name.endsWith('.idx')).map((name) => name.slice(0, -'.idx'.length));
+  };
+  return {
+    locatePack: paths,
+    listPacks,
+    async keepPack(repositoryId, packId, files) {
+      const target = paths(repositoryId, packId);
+      if ((await mkdir(packsOf(repositoryId), { recursive: true })) !== undefined) {
+        await syncDirectory(join(directory, repositoryId));
+        await syncDirectory(directory);
+      }
+      // The index last: where there is an index there is a pack.
+      await rename(files.packPath, target.pack).catch(ifMissing(undefined));
+      await rename(files.indexPath, target.index).catch(ifMissing(undefined));
+      await syncDirectory(packsOf(repositoryId));
+      if (!(await listPacks(repositoryId)).includes(packId)) throw new Error(`pack ${packId} is not where it was put`);
+    },
+    async deletePack(repositoryId, packId) {
+      const existed = (await listPacks(repositoryId)).includes(packId);
+      const { pack, index } = paths(repositoryId, packId);
+      await rm(index, { force: true });
+      await rm(pack, { force: true });
+      return existed;
+    },
+    async deletePacks(repositoryId) {
+      const existed = (await listPacks(repositoryId)).length > 0;
+      await rm(packsOf(repositoryId), { recursive: true, force: true });
+      return existed;
+    },
+  };
+}
+
+/** Makes names durable: without it a rename may be forgotten in a power cut, though the file's content is safe. */
+export async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+export function ifMissing<T>(value: T): (error: unknown) => T {
+  return (error) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return value;
+    throw error;
+  };
+}

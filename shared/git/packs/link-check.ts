@@ -1,0 +1,91 @@
+import { GitFault } from '#shared/git/git-fault.ts';
+import { checkCommit, checkTag, type LinkSink } from '#shared/git/objects/check-commit.ts';
+import { checkTree, type TreeLinkSink } from '#shared/git/objects/check-tree.ts';
+import { objectTypes, typeName } from '#shared/git/objects/object-type.ts';
+import { modes } from '#shared/git/objects/tree.ts';
+import { OidTable } from '#shared/git/packs/oid-table.ts';
+import { describeObject } from '#shared/git/packs/pack-scanner.ts';
+
+/**
+ * Checks each object of a pack, and that whatever they need is in the pack or was there before. As that holds for every
+ * pack that ever came in, everything reachable from any object is then there: no walk over history is needed.
+ */
+export class LinkCheck {
+  readonly #table = new OidTable(1024);
+  /** By number in the table: type of the object in the pack, and type under which others need it; 0 for neither. */
+  #present = new Uint8Array(1024);
+  #needed = new Uint8Array(1024);
+  #current = '';
+
+  readonly #linkByHex: LinkSink = (type, hex) => this.#need(Buffer.from(hex, 'hex'), 0, objectTypes[type]);
+  readonly #linkOfTree: TreeLinkSink = (mode, data, at) => this.#need(data, at, mode === modes.tree ? objectTypes.tree : objectTypes.blob);
+
+  /** @throws GitFault naming the object when it is not sound, or comes twice */
+  addObject(type: number, oid: Buffer, content: Buffer | undefined): void {
+    const number = this.#add(oid, 0);
+    if (this.#present[number] !== 0) throw new GitFault(`${describeObject(type, oid)} is in the pack twice`);
+    this.#present[number] = type;
+    if (content === undefined || type === objectTypes.blob) return;
+    this.#current = describeObject(type, oid);
+    try {
+      if (type === objectTypes.tree) checkTree(content, this.#linkOfTree);
+      else if (type === objectTypes.commit) checkCommit(content, this.#linkByHex);
+      else checkTag(content, this.#linkByHex);
+    } catch (error) {
+      throw error instanceof GitFault ? new GitFault(`${this.#current} ${error.message}`) : error;
+    }
+  }
+
+  /**
+   * @param stored type of an object of the repository, undefined when it has none of that id
+   * @throws GitFault naming what is missing or of the wrong type
+   */
+  async finish(stored: (oid: Buffer) => number | undefined, breathe: () => Promise<void> | undefined): Promise<void> {
+    for (let number = 0; number < this.#table.size; number++) {
+      const needed = this.#needed[number] ?? 0;
+      if (needed === 0) continue;
+      const present = this.#present[number] ?? 0;
+      const found = present !== 0 ? present : stored(this.#table.oid(number));
+      if (found !== needed) throw this.#wrongLink(number, needed, found);
+      const pause = breathe();
+      if (pause !== undefined) await pause;
+    }
+  }
+
+  /** Ids of the objects of the pack that no other one needs. Every other object is reachable from one of them. */
+  roots(): Buffer[] {
+    const roots: Buffer[] = [];
+    for (let number = 0; number < this.#table.size; number++) {
+      if (this.#present[number] !== 0 && this.#needed[number] === 0) roots.push(Buffer.from(this.#table.oid(number)));
+    }
+    return roots;
+  }
+
+  #wrongLink(number: number, needed: number, found: number | undefined): GitFault {
+    const object = describeObject(needed, this.#table.oid(number));
+    if (found === undefined) return new GitFault(`${object} is needed but was not sent, and is not in the repository`);
+    return new GitFault(`${object} is a ${typeName(found)} in truth`);
+  }
+
+  #need(bytes: Buffer, at: number, type: number): void {
+    const number = this.#add(bytes, at);
+    const needed = this.#needed[number] ?? 0;
+    if (needed !== 0 && needed !== type) {
+      const hex = this.#table.oid(number).toString('hex');
+      throw new GitFault(`uses ${hex} as a ${typeName(type)}, others as a ${typeName(needed)}`);
+    }
+    this.#needed[number] = type;
+  }
+
+  #add(bytes: Buffer, at: number): number {
+    const number = this.#table.add(bytes, at);
+    if (number >= this.#present.length) {
+      const [present, needed] = [new Uint8Array(number * 2), new Uint8Array(number * 2)];
+      present.set(this.#present);
+      needed.set(this.#needed);
+      this.#present = present;
+      this.#needed = needed;
+    }
+    return number;
+  }
+}

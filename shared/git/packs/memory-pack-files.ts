@@ -1,0 +1,37 @@
+import { readFile } from 'node:fs/promises';
+import type { PackFiles } from '#shared/git/packs/pack-files.ts';
+
+/** The twin for tests: packs in shared memory, which threads can read without a copy. */
+export function createMemoryPackFiles(): PackFiles {
+  const repositories = new Map<string, Map<string, { pack: SharedArrayBuffer; index: SharedArrayBuffer }>>();
+  return {
+    async keepPack(repositoryId, packId, { packPath, indexPath }) {
+      const packs = repositories.get(repositoryId) ?? new Map();
+      if (packs.has(packId)) return;
+      packs.set(packId, { pack: share(await readFile(packPath)), index: share(await readFile(indexPath)) });
+      repositories.set(repositoryId, packs);
+    },
+    locatePack(repositoryId, packId) {
+      const found = repositories.get(repositoryId)?.get(packId);
+      if (found === undefined) throw new Error(`there is no pack ${packId}`);
+      return found;
+    },
+    async listPacks(repositoryId) {
+      return [...(repositories.get(repositoryId)?.keys() ?? [])];
+    },
+    async deletePack(repositoryId, packId) {
+      return repositories.get(repositoryId)?.delete(packId) ?? false;
+    },
+    async deletePacks(repositoryId) {
+      const existed = (repositories.get(repositoryId)?.size ?? 0) > 0;
+      repositories.delete(repositoryId);
+      return existed;
+    },
+  };
+}
+
+function share(bytes: Buffer): SharedArrayBuffer {
+  const shared = new SharedArrayBuffer(bytes.length);
+  new Uint8Array(shared).set(bytes);
+  return shared;
+}

@@ -1,0 +1,51 @@
+import { emptyEntryHeader, type EntryHeader, longestEntryHeader, packTrailerBytes, readEntryHeader } from '#shared/git/packs/pack-entry.ts';
+import { PackIndex } from '#shared/git/packs/pack-index.ts';
+import { type ByteLocation, openBytes, type RandomAccess } from '#shared/git/packs/random-access.ts';
+
+/** Where the two files of a pack are. `key` names the pack among all packs of all repositories. */
+export interface PackLocation {
+  key: string;
+  pack: ByteLocation;
+  index: ByteLocation;
+}
+
+/** A pack open for reading: index in memory, file opened when first read. */
+export class OpenPack {
+  readonly key: string;
+  readonly index: PackIndex;
+  readonly #location: ByteLocation;
+  #bytes: RandomAccess | undefined;
+  readonly #header = emptyEntryHeader();
+
+  constructor(location: PackLocation) {
+    this.key = location.key;
+    this.#location = location.pack;
+    const bytes = openBytes(location.index);
+    this.index = new PackIndex(Buffer.from(bytes.read(0, bytes.size)));
+    bytes.close();
+  }
+
+  get bytes(): RandomAccess {
+    this.#bytes ??= openBytes(this.#location);
+    return this.#bytes;
+  }
+
+  /** The head of the entry at `offset`, overwritten by the next call. `baseOidAt` counts from `offset`. */
+  headerAt(offset: number): EntryHeader {
+    const bytes = this.bytes.read(offset, longestEntryHeader);
+    if (!readEntryHeader(bytes, 0, bytes.length, this.#header)) throw new Error('a stored pack is cut short');
+    return this.#header;
+  }
+
+  /** Where the entry after the one at `offset` begins, or the trailer. */
+  endOf(offset: number): number {
+    const rank = this.index.rankOf(offset);
+    if (rank < 0) throw new Error('a delta points between two objects');
+    return this.index.offsetOfRank(rank + 1) ?? this.bytes.size - packTrailerBytes;
+  }
+
+  close(): void {
+    this.#bytes?.close();
+    this.#bytes = undefined;
+  }
+}

@@ -1,0 +1,60 @@
+import type { Db } from '#shared/database/schema.ts';
+import type { RepositoryId } from '#shared/ids.ts';
+
+export interface CataloguedPack {
+  packId: string;
+  objectCount: number;
+  bytes: number;
+}
+
+/** Which packs are part of a repository. Drivers: PostgreSQL, memory for tests. */
+export interface PackCatalog {
+  /** Oldest first. */
+  listPacks(repositoryId: RepositoryId): Promise<readonly CataloguedPack[]>;
+  /** In the caller's transaction. Again is harmless. */
+  addPack(db: Db, repositoryId: RepositoryId, pack: CataloguedPack): Promise<void>;
+  /** False when there were none. */
+  deletePacks(repositoryId: RepositoryId): Promise<boolean>;
+}
+
+export function createPostgresPackCatalog(db: Db): PackCatalog {
+  return {
+    async listPacks(repositoryId) {
+      return await db
+        .selectFrom('git_packs')
+        .select(['pack_id as packId', 'object_count as objectCount', 'bytes'])
+        .where('repository_id', '=', repositoryId)
+        .orderBy('created_at')
+        .orderBy('pack_id')
+        .execute();
+    },
+    async addPack(within, repositoryId, { packId, objectCount, bytes }) {
+      await within
+        .insertInto('git_packs')
+        .values({ repository_id: repositoryId, pack_id: packId, object_count: objectCount, bytes })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+    },
+    async deletePacks(repositoryId) {
+      const { numDeletedRows } = await db.deleteFrom('git_packs').where('repository_id', '=', repositoryId).executeTakeFirstOrThrow();
+      return numDeletedRows > 0n;
+    },
+  };
+}
+
+export function createMemoryPackCatalog(): PackCatalog {
+  const repositories = new Map<RepositoryId, Map<string, CataloguedPack>>();
+  return {
+    async listPacks(repositoryId) {
+      return [...(repositories.get(repositoryId)?.values() ?? [])];
+    },
+    async addPack(_db, repositoryId, pack) {
+      const packs = repositories.get(repositoryId) ?? new Map<string, CataloguedPack>();
+      packs.set(pack.packId, pack);
+      repositories.set(repositoryId, packs);
+    },
+    async deletePacks(repositoryId) {
+      return repositories.delete(repositoryId);
+    },
+  };
+}

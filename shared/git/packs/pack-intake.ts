@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+import { crc32, deflateSync } from 'node:zlib';
+import { GitFault } from '#shared/git/git-fault.ts';
+import { DeltaResolver } from '#shared/git/packs/delta-resolver.ts';
+import { LinkCheck } from '#shared/git/packs/link-check.ts';
+import type { ObjectDatabase } from '#shared/git/packs/object-database.ts';
+import { encodeEntryHeader, encodePackHeader, packHeaderBytes, packTrailerBytes } from '#shared/git/packs/pack-entry.ts';
+import { encodePackIndex } from '#shared/git/packs/pack-index.ts';
+import { type PackLimits, PackScanner } from '#shared/git/packs/pack-scanner.ts';
+import { openBytes } from '#shared/git/packs/random-access.ts';
+
+export interface IntakeRequest {
+  /** Paths of files to make. */
+  packPath: string;
+  indexPath: string;
+  limits: PackLimits;
+}
+
+export interface IntakeResult {
+  /** The trailing checksum in hexadecimal. */
+  packId: string;
+  objectCount: number;
+  /** Of the pack file. */
+  bytes: number;
+}
+
+/**
+ * Receives a pack: writes it to a file while it arrives, checks every object and that nothing they need is missing,
+ * completes a thin pack with the bases it lacks, writes the index, and brings both files to stable storage.
+ *
+ * @param stored the objects of the repository it is for
+ * @returns undefined for a pack without objects
+ * @throws GitFault when the pack is not sound
+ */
+export async function intakePack(
+  input: AsyncIterable<Uint8Array>,
+  request: IntakeRequest,
+  stored: ObjectDatabase,
+  breathe: () => Promise<void> | undefined,
+): Promise<IntakeResult | undefined> {
+  const links = new LinkCheck();
+  const addObject = (_entry: number, type: number, oid: Buffer, content: Buffer | undefined): void => links.addObject(type, oid, content);
+  const scanner = new PackScanner(request.limits, addObject);
+  const file = await open(request.packPath, 'wx+', 0o444);
+  try {
+    const received = await receive(input, scanner, file);
+    const { entries } = scanner;
+    if (entries.count === 0) return undefined;
+    let packEnd = received - packTrailerBytes;
+    let checksum = scanner.checksum ?? Buffer.alloc(0);
+
+    const source = openBytes(request.packPath);
+    const resolver = new DeltaResolver(entries, source, packEnd, request.limits, addObject, breathe);
+    try {
+      if (resolver.unresolved > 0) await resolver.resolveWithin();
+      const sent = entries.count;
+      if (resolver.unresolved > 0) packEnd = await appendBases(resolver, stored, scanner, file, packEnd);
+      if (resolver.unresolved > 0) throw new GitFault(`the pack has ${resolver.unresolved} deltas without a base`);
+      if (entries.count > sent) checksum = await seal(file, entries.count, packEnd, breathe);
+    } finally {
+      resolver.close();
+      source.close();
+    }
+    await links.finish((oid) => stored.readType(oid), breathe);
+    await writeIndex(request.indexPath, encodePackIndex(entries, checksum));
+    await file.datasync();
+    return { packId: checksum.toString('hex'), objectCount: entries.count, bytes: packEnd + packTrailerBytes };
+  } finally {
+    scanner.close();
+    await file.close();
+  }
+}
+
+async function receive(input: AsyncIterable<Uint8Array>, scanner: PackScanner, file: FileHandle): Promise<number> {
+  let position = 0;
+  for await (const chunk of input) {
+    scanner.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+    await writeAll(file, chunk, position);
+    position += chunk.length;
+    if (scanner.done) return position;
+  }
+  throw new GitFault('the connection ended in the middle of the pack');
+}
+
+/** A thin pack names bases that only the repository has. They are put at the end of it, in place of the trailer. */
+async function appendBases(resolver: DeltaResolver, stored: ObjectDatabase, scanner: PackScanner, file: FileHandle, packEnd: number): Promise<number> {
+  const { entries } = scanner;
+  let end = packEnd;
+  for (const oid of resolver.missingBases()) {
+    const base = stored.read(oid);
+    if (base === undefined) continue;
+    if (!(await resolver.resolveOnto(oid, base.type, () => base.data))) continue;
+    const head = encodeEntryHeader(base.type, base.data.length);
+    const bytes = Buffer.concat([head, deflateSync(base.data)]);
+    await writeAll(file, bytes, end);
+    const entry = entries.add(end, base.type);
+    entries.crcs[entry] = crc32(bytes);
+    entries.setOid(entry, oid);
+    end += bytes.length;
+  }
+  return end;
+}
+
+/** Gives a pack that has grown its new count and checksum. */
+async function seal(file: FileHandle, objectCount: number, packEnd: number, breathe: () => Promise<void> | undefined): Promise<Buffer> {
+  await writeAll(file, encodePackHeader(objectCount), 0);
+  const hash = createHash('sha1').update(encodePackHeader(objectCount));
+  const piece = Buffer.allocUnsafe(256 * 1024);
+  for (let position = packHeaderBytes; position < packEnd; ) {
+    const { bytesRead } = await file.read(piece, 0, Math.min(piece.length, packEnd - position), position);
+    if (bytesRead === 0) throw new Error('a pack file in quarantine has changed');
+    hash.update(piece.subarray(0, bytesRead));
+    position += bytesRead;
+    const pause = breathe();
+    if (pause !== undefined) await pause;
+  }
+  const checksum = hash.digest();
+  await writeAll(file, checksum, packEnd);
+  return checksum;
+}
+
+async function writeIndex(path: string, bytes: Buffer): Promise<void> {
+  const file = await open(path, 'wx', 0o444);
+  try {
+    await writeAll(file, bytes, 0);
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let written = 0; written < bytes.length; ) {
+    const result = await file.write(bytes, written, bytes.length - written, position + written);
+    written += result.bytesWritten;
+  }
+}

@@ -1,0 +1,75 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+
+/** Where the bytes of a pack or its index are: a file of this machine, or shared memory. Both can be handed to a thread. */
+export type ByteLocation = string | SharedArrayBuffer;
+
+/** Bytes read at any place. Reading is synchronous: it happens in worker threads, where nothing else waits for it. */
+export interface RandomAccess {
+  readonly size: number;
+  /**
+   * At least one byte and at most `length` from `position` on, fewer only where the bytes end.
+   * What is returned may be overwritten by the next read.
+   */
+  read(position: number, length: number): Buffer;
+  close(): void;
+}
+
+/** Reads ahead into a window, because neighbours in a pack are usually read one after the other. */
+const windowBytes = 128 * 1024;
+
+export function openBytes(location: ByteLocation): RandomAccess {
+  return typeof location === 'string' ? new FileBytes(location) : new MemoryBytes(Buffer.from(location));
+}
+
+class MemoryBytes implements RandomAccess {
+  readonly size: number;
+  readonly #bytes: Buffer;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+    this.size = bytes.length;
+  }
+
+  read(position: number, length: number): Buffer {
+    return this.#bytes.subarray(position, position + length);
+  }
+
+  close(): void {}
+}
+
+class FileBytes implements RandomAccess {
+  readonly size: number;
+  readonly #fd: number;
+  #window = Buffer.alloc(0);
+  #windowStart = 0;
+  #windowEnd = 0;
+
+  constructor(path: string) {
+    this.#fd = openSync(path, 'r');
+    this.size = fstatSync(this.#fd).size;
+  }
+
+  read(position: number, length: number): Buffer {
+    const end = Math.min(position + length, this.size);
+    if (position < this.#windowStart || end > this.#windowEnd) this.#fill(position, end);
+    return this.#window.subarray(position - this.#windowStart, end - this.#windowStart);
+  }
+
+  #fill(position: number, end: number): void {
+    const wanted = Math.max(Math.min(windowBytes, this.size), end - position);
+    if (this.#window.length < wanted) this.#window = Buffer.allocUnsafeSlow(wanted);
+    // A read that needed more than a window leaves its large buffer behind only until the next one that does not.
+    else if (this.#window.length > 4 * windowBytes && wanted <= windowBytes) this.#window = Buffer.allocUnsafeSlow(windowBytes);
+    this.#windowStart = position;
+    this.#windowEnd = position;
+    while (this.#windowEnd < Math.min(position + wanted, this.size)) {
+      const got = readSync(this.#fd, this.#window, this.#windowEnd - position, position + wanted - this.#windowEnd, this.#windowEnd);
+      if (got === 0) throw new Error('a pack file is shorter than it was');
+      this.#windowEnd += got;
+    }
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+}

@@ -1,0 +1,20 @@
+import { encodePacket, longestContent } from '#shared/git/protocol/pkt-line.ts';
+
+export const dataBand = 1;
+export const progressBand = 2;
+
+/** One byte of each packet tells the band. */
+const pieceBytes = longestContent - 1;
+
+/** Cuts bytes into packets of a band. No bytes give one empty packet, which keeps a connection alive. */
+export function encodeBand(band: number, bytes: Uint8Array): Buffer {
+  const packets: Buffer[] = [];
+  for (let at = 0; at === 0 || at < bytes.length; at += pieceBytes) {
+    const piece = bytes.subarray(at, at + pieceBytes);
+    const content = Buffer.allocUnsafe(piece.length + 1);
+    content[0] = band;
+    content.set(piece, 1);
+    packets.push(encodePacket(content));
+  }
+  return packets.length === 1 && packets[0] !== undefined ? packets[0] : Buffer.concat(packets);
+}

@@ -1,0 +1,86 @@
+import { notFound } from '#shared/errors.ts';
+import type { GitReader, TreeEntry } from '#shared/git/repository.ts';
+import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { PackLocation } from '#shared/git/packs/open-pack.ts';
+import type { ObjectId, RepositoryId } from '#shared/ids.ts';
+
+const fullOid = /^[0-9a-f]{40}$/;
+
+export function createReader(access: RepositoryAccess): GitReader {
+  return {
+    async *readTree(repositoryId, commit) {
+      const packs = await locatePacks(access, repositoryId);
+      const entries = fullOid.test(commit) ? await access.workers.run('tree', { packs, commit }) : undefined;
+      if (entries === undefined) throw notFound('commit');
+      const contents = new ReadAhead(access, packs, entries);
+      for (const [i, entry] of entries.entries()) yield { ...entry, read: () => contents.read(i) };
+    },
+
+    async resolveCommit(repositoryId, revision) {
+      const oid = fullOid.test(revision) ? revision : await findRef(access, repositoryId, revision);
+      if (oid === undefined) return undefined;
+      const [found] = await access.workers.run('inspect', { packs: await locatePacks(access, repositoryId), oids: [oid] });
+      return found?.peeledType === 'commit' ? (found.peeled as ObjectId) : undefined;
+    },
+
+    async isAncestor(repositoryId, ancestor, descendant) {
+      const packs = await locatePacks(access, repositoryId);
+      const found = await access.workers.run('inspect', { packs, oids: [ancestor, descendant] });
+      if (found.some((each) => each === undefined)) throw notFound('commit');
+      const [answer] = await access.workers.run('ancestry', { packs, pairs: [[ancestor, descendant]] });
+      return answer === true;
+    },
+  };
+}
+
+/** As git understands a name: a full ref first, then a tag, then a branch. */
+async function findRef({ refs }: RepositoryAccess, repositoryId: RepositoryId, name: string): Promise<ObjectId | undefined> {
+  for (const candidate of [...(name.startsWith('refs/') ? [name] : []), `refs/tags/${name}`, `refs/heads/${name}`]) {
+    const oid = await refs.readRef(repositoryId, candidate);
+    if (oid !== undefined) return oid;
+  }
+  return undefined;
+}
+
+/** Bytes and files that are read ahead at most. */
+const aheadBytes = 8 * 1024 * 1024;
+const aheadFiles = 256;
+
+/** Files are asked for one at a time, nearly always in order: a run of them is fetched together, in ever larger steps. */
+class ReadAhead {
+  readonly #access: RepositoryAccess;
+  readonly #packs: readonly PackLocation[];
+  readonly #entries: readonly TreeEntry[];
+  readonly #ready = new Map<number, Uint8Array>();
+  #step = 1;
+  #expected = 0;
+
+  constructor(access: RepositoryAccess, packs: readonly PackLocation[], entries: readonly TreeEntry[]) {
+    this.#access = access;
+    this.#packs = packs;
+    this.#entries = entries;
+  }
+
+  async read(index: number): Promise<Uint8Array> {
+    if (this.#entries[index]?.kind === 'submodule') throw notFound('file: a submodule has its content elsewhere');
+    const ready = this.#ready.get(index);
+    if (ready !== undefined) {
+      this.#ready.delete(index);
+      return ready;
+    }
+    this.#step = index === this.#expected ? Math.min(this.#step * 4, aheadFiles) : 1;
+    this.#ready.clear();
+    const wanted: number[] = [];
+    for (let i = index; i < this.#entries.length && wanted.length < this.#step; i++) {
+      if (this.#entries[i]?.kind !== 'submodule') wanted.push(i);
+    }
+    const oids = wanted.flatMap((i) => this.#entries[i]?.oid ?? []);
+    const contents = await this.#access.workers.run('contents', { packs: this.#packs, oids, bytes: aheadBytes });
+    contents.forEach((content, i) => this.#ready.set(wanted[i] ?? -1, content));
+    this.#expected = (wanted[contents.length - 1] ?? index) + 1;
+    const content = this.#ready.get(index);
+    this.#ready.delete(index);
+    if (content === undefined) throw notFound('file');
+    return content;
+  }
+}

@@ -1,0 +1,181 @@
+import { AppError } from '#shared/errors.ts';
+import { GitFault } from '#shared/git/git-fault.ts';
+import type { Inspection } from '#shared/git/objects/history.ts';
+import type { PackLimits } from '#shared/git/packs/pack-scanner.ts';
+import { openQuarantine, type Quarantine } from '#shared/git/packs/quarantine.ts';
+import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
+import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
+import { SideBandWriter } from '#shared/git/protocol/side-band-writer.ts';
+import { checkChanges } from '#shared/git/receive-pack/check-changes.ts';
+import { advertiseForPush, encodeReport, type PushAsked, readPush } from '#shared/git/receive-pack/push-session.ts';
+import type { ApplyPush, GitRepository, GitStream, RefCommand, RefResult, StagedPack } from '#shared/git/repository.ts';
+import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { ObjectId } from '#shared/ids.ts';
+
+export interface PushLimits extends PackLimits {
+  /** Refs a push may change, and a repository may have. */
+  refs: number;
+  /** Time for the pack to arrive. */
+  seconds: number;
+}
+
+/** Exit status of `git receive-pack` when the client could not be served at all. */
+const fatal = 128;
+const internalProblem = 'the server has failed; nothing was changed, try again';
+
+/** See `GitServer.receivePack`. */
+export async function receivePack(
+  access: RepositoryAccess,
+  limits: PushLimits,
+  { repositoryId }: GitRepository,
+  stream: GitStream,
+  applyPush: ApplyPush,
+): Promise<number> {
+  const reader = new ByteReader(stream.input);
+  let asked: PushAsked | undefined;
+  try {
+    await stream.write(advertiseForPush(await access.refs.listRefs(repositoryId)));
+    asked = await readPush(reader, limits.refs);
+  } catch (error) {
+    if (stream.clientGone.aborted) return fatal;
+    if (!(error instanceof GitFault)) throw error;
+    await stream.write(encodePacket(`ERR ${error.message}\n`)).catch(() => undefined);
+    return fatal;
+  }
+  if (asked === undefined) return 0;
+  const push = new Push(access, limits, repositoryId, asked, stream, reader);
+  return await push.run(applyPush);
+}
+
+class Push {
+  readonly #access: RepositoryAccess;
+  readonly #limits: PushLimits;
+  readonly #repositoryId: GitRepository['repositoryId'];
+  readonly #asked: PushAsked;
+  readonly #stream: GitStream;
+  readonly #rest: AsyncIterator<Uint8Array>;
+  readonly #out: SideBandWriter;
+
+  constructor(
+    access: RepositoryAccess,
+    limits: PushLimits,
+    repositoryId: GitRepository['repositoryId'],
+    asked: PushAsked,
+    stream: GitStream,
+    reader: ByteReader,
+  ) {
+    this.#access = access;
+    this.#limits = limits;
+    this.#repositoryId = repositoryId;
+    this.#asked = asked;
+    this.#stream = stream;
+    this.#rest = reader.rest();
+    this.#out = new SideBandWriter((chunk) => stream.write(chunk), asked.sideBand);
+  }
+
+  async run(applyPush: ApplyPush): Promise<number> {
+    const brings = this.#asked.changes.some(({ newOid }) => newOid !== undefined);
+    const quarantine = brings ? await openQuarantine(this.#access.directory, this.#repositoryId) : undefined;
+    try {
+      let pack: StagedPack | undefined;
+      try {
+        pack = quarantine === undefined ? undefined : await this.#receive(quarantine);
+      } catch (error) {
+        if (this.#stream.clientGone.aborted) return fatal;
+        if (!(error instanceof GitFault)) this.#access.log.error('a pack could not be received', { repositoryId: this.#repositoryId, error });
+        await this.#refuse(error instanceof GitFault ? error.message : internalProblem);
+        return 0;
+      }
+      const results = await this.#out.keepAliveDuring(this.#apply(applyPush, pack, quarantine));
+      await this.#report('ok', results);
+      return 0;
+    } finally {
+      await quarantine?.clear();
+    }
+  }
+
+  async #receive(quarantine: Quarantine): Promise<StagedPack | undefined> {
+    const packs = await locatePacks(this.#access, this.#repositoryId);
+    const timeUp = AbortSignal.timeout(this.#limits.seconds * 1000);
+    const { packPath, indexPath } = quarantine;
+    const request = { packPath, indexPath, limits: { packBytes: this.#limits.packBytes, objectBytes: this.#limits.objectBytes, objects: this.#limits.objects } };
+    const signal = AbortSignal.any([timeUp, this.#stream.clientGone]);
+    const received = await this.#access.workers.run('intake', { packs, request }, { input: this.#rest, signal });
+    if (received === undefined) return undefined;
+    const { catalog, files } = this.#access;
+    return {
+      ...received,
+      admit: async (db) => {
+        await files.keepPack(this.#repositoryId, received.packId, quarantine);
+        await catalog.addPack(db, this.#repositoryId, received);
+      },
+      discard: () => quarantine.clear(),
+    };
+  }
+
+  /** Checks the refs, and lets the caller decide about those that are sound. */
+  async #apply(applyPush: ApplyPush, pack: StagedPack | undefined, quarantine: Quarantine | undefined): Promise<RefResult[]> {
+    const { changes, atomic, pushOptions } = this.#asked;
+    const { refs, workers, log } = this.#access;
+    const reject = (reason: string): RefResult[] => changes.map(({ name }) => ({ name, status: 'rejected', reason }));
+    try {
+      const packs = await locatePacks(this.#access, this.#repositoryId);
+      if (pack !== undefined && quarantine !== undefined) {
+        packs.push({ key: quarantine.packPath, pack: quarantine.packPath, index: quarantine.indexPath });
+      }
+      const tips = [...new Set(changes.flatMap(({ newOid }) => newOid ?? []))];
+      const found = tips.length === 0 ? [] : await workers.run('inspect', { packs, oids: tips });
+      const inspected = new Map<ObjectId, Inspection | undefined>(tips.map((oid, i) => [oid, found[i]]));
+      const problems = checkChanges(changes, await refs.listRefs(this.#repositoryId), inspected, this.#limits.refs);
+      if (problems.size > 0 && atomic) return changes.map(({ name }) => ({ name, status: 'rejected', reason: problems.get(name) ?? 'atomic push failure' }));
+
+      const sound = changes.filter(({ name }) => !problems.has(name));
+      const updates = sound.flatMap(({ oldOid, newOid }) => (oldOid === undefined || newOid === undefined ? [] : ([[oldOid, newOid]] as const)));
+      const forward = updates.length === 0 ? [] : await workers.run('ancestry', { packs, pairs: updates });
+      const isForward = new Map(updates.map(([from, to], i) => [`${from} ${to}`, forward[i] === true]));
+      const commands = sound.map(
+        (change): RefCommand => ({ ...change, fastForward: change.newOid !== undefined && (isForward.get(`${change.oldOid} ${change.newOid}`) ?? true) }),
+      );
+      const decided =
+        commands.length === 0 ? [] : await applyPush({ commands, atomic, pushOptions, pack }, (line) => this.#out.progress(line), this.#stream.clientGone);
+      const byName = new Map(decided.map((result) => [result.name, result]));
+      return changes.map(({ name }) => {
+        const reason = problems.get(name);
+        if (reason !== undefined) return { name, status: 'rejected', reason };
+        return byName.get(name) ?? { name, status: 'rejected', reason: internalProblem };
+      });
+    } catch (error) {
+      if (error instanceof GitFault || (error instanceof AppError && error.code !== 'internal')) return reject(error.message);
+      log.error('a push could not be applied', { repositoryId: this.#repositoryId, error });
+      return reject(internalProblem);
+    }
+  }
+
+  async #refuse(problem: string): Promise<void> {
+    await this.#report(problem, this.#asked.changes.map(({ name }) => ({ name, status: 'rejected', reason: 'unpacker error' })));
+    await this.#drain();
+  }
+
+  async #report(unpack: string, results: readonly RefResult[]): Promise<void> {
+    if (this.#stream.clientGone.aborted) return;
+    const lines = results.map((result) => ({ name: result.name, reason: result.status === 'ok' ? undefined : result.reason }));
+    try {
+      if (this.#asked.reportStatus) await this.#out.data(encodeReport(unpack, lines));
+      if (this.#asked.sideBand) await this.#out.bare(flushPacket);
+    } catch (error) {
+      // What was decided stands, whether or not the client still hears of it.
+      this.#access.log.debug('a client left before its report', { error });
+    }
+  }
+
+  /** A client that is still sending reads our answer only if it is not stopped by a pipe that has closed. */
+  async #drain(): Promise<void> {
+    const deadline = AbortSignal.any([AbortSignal.timeout(30_000), this.#stream.clientGone]);
+    const over = new Promise<'over'>((resolve) => deadline.addEventListener('abort', () => resolve('over'), { once: true }));
+    for (let drained = 0; drained < this.#limits.packBytes; ) {
+      const next = await Promise.race([this.#rest.next().catch(() => 'over' as const), over]);
+      if (next === 'over' || next.done === true) return;
+      drained += next.value.length;
+    }
+  }
+}

@@ -1,0 +1,32 @@
+/** What is wrong with a ref's name by the rules of git-check-ref-format(1); undefined when nothing is. */
+export function refNameProblem(name: string): string | undefined {
+  if (name.length > 1024) return 'is too long';
+  if (/[\0-\x20\x7f~^:?*[\\]/.test(name)) return 'contains a character that git does not allow there';
+  if (name.includes('..')) return 'contains ".."';
+  if (name.includes('@{')) return 'contains "@{"';
+  if (name.endsWith('.')) return 'ends in "."';
+  const parts = name.split('/');
+  if (parts.length < 2 || parts.some((part) => part === '')) return 'has an empty part';
+  if (parts.some((part) => part.startsWith('.'))) return 'has a part that begins with "."';
+  if (parts.some((part) => part.endsWith('.lock'))) return 'has a part that ends in ".lock"';
+  if (name.includes('\ufffd')) return 'is not UTF-8';
+  return undefined;
+}
+
+/** Where a push may write. */
+const writable = ['refs/heads/', 'refs/tags/', 'refs/notes/'];
+
+export function isWritableRef(name: string): boolean {
+  // "git branch" refuses these too: a command would take the first for an option, and the second is every repository's own.
+  return writable.some((prefix) => name.startsWith(prefix)) && !name.startsWith('refs/heads/-') && name !== 'refs/heads/HEAD';
+}
+
+/** A name that cannot exist beside `name`, because one would be a directory of the other. */
+export function conflictingRef(name: string, existing: ReadonlySet<string>): string | undefined {
+  for (let slash = name.lastIndexOf('/'); slash > 0; slash = name.lastIndexOf('/', slash - 1)) {
+    if (existing.has(name.slice(0, slash))) return name.slice(0, slash);
+  }
+  const prefix = `${name}/`;
+  for (const other of existing) if (other.startsWith(prefix)) return other;
+  return undefined;
+}

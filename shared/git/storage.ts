@@ -1,0 +1,59 @@
+import type { Db } from '#shared/database/schema.ts';
+import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
+import { createMemoryPackFiles } from '#shared/git/packs/memory-pack-files.ts';
+import { createMemoryPackCatalog, createPostgresPackCatalog } from '#shared/git/packs/pack-catalog.ts';
+import { sweepQuarantines } from '#shared/git/packs/quarantine.ts';
+import { createReader } from '#shared/git/reader.ts';
+import { type PushLimits, receivePack } from '#shared/git/receive-pack/receive-pack.ts';
+import { createMemoryRefs } from '#shared/git/refs/memory-refs.ts';
+import { createPostgresRefs } from '#shared/git/refs/postgres-refs.ts';
+import type { GitStorage } from '#shared/git/repository.ts';
+import type { RepositoryAccess } from '#shared/git/repository-access.ts';
+import { uploadPack } from '#shared/git/upload-pack/upload-pack.ts';
+import { WorkerPool } from '#shared/git/worker/worker-pool.ts';
+import { limits as platformLimits } from '#shared/limits.ts';
+import type { Log } from '#shared/log.ts';
+
+export interface GitStorageOptions {
+  /** Holds `<repository_id>/packs` and `<repository_id>/quarantine`; absolute. */
+  directory: string;
+  log: Log;
+  limits?: PushLimits;
+  /** Default: one a core, two at least. */
+  threads?: number;
+}
+
+/** Refs in PostgreSQL, packs in a directory that every process serving the same repositories must share. */
+export function createGitStorage(options: GitStorageOptions & { db: Db }): GitStorage {
+  return createStorage(options, {
+    refs: createPostgresRefs(options.db),
+    catalog: createPostgresPackCatalog(options.db),
+    files: createDirectoryPackFiles(options.directory),
+  });
+}
+
+/** The twin for tests: everything in memory, but for what is in quarantine. It takes no part in transactions. */
+export function createMemoryGitStorage(options: GitStorageOptions): GitStorage {
+  return createStorage(options, { refs: createMemoryRefs(), catalog: createMemoryPackCatalog(), files: createMemoryPackFiles() });
+}
+
+function createStorage(options: GitStorageOptions, kept: Pick<RepositoryAccess, 'refs' | 'catalog' | 'files'>): GitStorage {
+  const { directory, log, limits = platformLimits.push } = options;
+  const access: RepositoryAccess = { ...kept, directory, log, workers: new WorkerPool(options.threads) };
+  return {
+    refs: access.refs,
+    server: {
+      receivePack: (repository, stream, applyPush) => receivePack(access, limits, repository, stream, applyPush),
+      uploadPack: (repository, stream) => uploadPack(access, repository, stream),
+    },
+    reader: createReader(access),
+    async deleteRepository(repositoryId) {
+      const refs = await access.refs.deleteRefs(repositoryId);
+      const rows = await access.catalog.deletePacks(repositoryId);
+      const packs = await access.files.deletePacks(repositoryId);
+      return refs || rows || packs;
+    },
+    sweep: (olderThanSeconds) => sweepQuarantines(directory, olderThanSeconds),
+    close: () => access.workers.close(),
+  };
+}

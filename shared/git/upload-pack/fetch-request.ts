@@ -1,0 +1,108 @@
+import { GitFault } from '#shared/git/git-fault.ts';
+import type { ObjectId } from '#shared/ids.ts';
+
+export type ObjectFilter = { kind: 'none' } | { kind: 'blob-limit'; bytes: number } | { kind: 'tree-depth'; depth: number };
+
+/** How much of history the client wants to have; undefined: all. */
+export type Deepen = { kind: 'depth'; depth: number; relative: boolean } | { kind: 'since'; seconds: number } | { kind: 'not'; refs: string[] };
+
+/** What a fetch asks for, in either version of the protocol. */
+export interface FetchRequest {
+  wants: ObjectId[];
+  haves: ObjectId[];
+  /** Commits at which the client's history is cut off now. */
+  shallow: ObjectId[];
+  deepen: Deepen | undefined;
+  filter: ObjectFilter;
+  thin: boolean;
+  offsetDeltas: boolean;
+  includeTags: boolean;
+  done: boolean;
+  waitForDone: boolean;
+}
+
+/** Wants, haves and shallow commits of one request. */
+const mostLines = 200_000;
+
+export function emptyFetchRequest(): FetchRequest {
+  return {
+    wants: [],
+    haves: [],
+    shallow: [],
+    deepen: undefined,
+    filter: { kind: 'none' },
+    thin: false,
+    offsetDeltas: false,
+    includeTags: false,
+    done: false,
+    waitForDone: false,
+  };
+}
+
+/** Takes one line into the request. @throws GitFault when it means nothing */
+export function addFetchLine(request: FetchRequest, line: string): void {
+  const space = line.indexOf(' ');
+  const word = space < 0 ? line : line.slice(0, space);
+  const value = space < 0 ? '' : line.slice(space + 1);
+  switch (word) {
+    case 'want':
+      return add(request, request.wants, value);
+    case 'have':
+      return add(request, request.haves, value);
+    case 'shallow':
+      return add(request, request.shallow, value);
+    case 'deepen':
+      request.deepen = { kind: 'depth', depth: count(value, 'depth'), relative: request.deepen?.kind === 'depth' && request.deepen.relative };
+      return;
+    case 'deepen-relative':
+      request.deepen = { kind: 'depth', depth: request.deepen?.kind === 'depth' ? request.deepen.depth : 0, relative: true };
+      return;
+    case 'deepen-since':
+      request.deepen = { kind: 'since', seconds: count(value, 'date') };
+      return;
+    case 'deepen-not':
+      request.deepen = { kind: 'not', refs: [...(request.deepen?.kind === 'not' ? request.deepen.refs : []), value] };
+      return;
+    case 'filter':
+      request.filter = parseFilter(value);
+      return;
+    case 'thin-pack':
+      request.thin = true;
+      return;
+    case 'ofs-delta':
+      request.offsetDeltas = true;
+      return;
+    case 'include-tag':
+      request.includeTags = true;
+      return;
+    case 'no-progress':
+      return;
+    case 'done':
+      request.done = true;
+      return;
+    case 'wait-for-done':
+      request.waitForDone = true;
+      return;
+    default:
+      throw new GitFault(`the fetch asks for '${line.slice(0, 100)}', which is not known here`);
+  }
+}
+
+function add(request: FetchRequest, list: ObjectId[], value: string): void {
+  if (!/^[0-9a-f]{40}$/.test(value)) throw new GitFault('the fetch names an object by something that is no id');
+  if (request.wants.length + request.haves.length + request.shallow.length >= mostLines) throw new GitFault('the fetch names too many objects');
+  list.push(value as ObjectId);
+}
+
+function count(value: string, what: string): number {
+  if (!/^\d{1,15}$/.test(value)) throw new GitFault(`the fetch has a ${what} that is no number`);
+  return Number(value);
+}
+
+function parseFilter(value: string): ObjectFilter {
+  if (value === 'blob:none') return { kind: 'blob-limit', bytes: 0 };
+  const [, kind, digits = '', unit = ''] = /^(blob:limit|tree)[=:](\d{1,12})([kmg]?)$/.exec(value) ?? [];
+  if (kind === 'tree' && unit === '') return { kind: 'tree-depth', depth: Number(digits) };
+  if (kind === 'blob:limit') return { kind: 'blob-limit', bytes: Number(digits) * 1024 ** ['', 'k', 'm', 'g'].indexOf(unit) };
+  throw new GitFault(`the filter '${value.slice(0, 100)}' is not known here; blob:none, blob:limit=<n> and tree:<depth> are`);
+}

@@ -1,0 +1,116 @@
+import { GitFault } from '#shared/git/git-fault.ts';
+import type { PackLocation } from '#shared/git/packs/open-pack.ts';
+import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
+import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
+import type { GitRepository, GitStream } from '#shared/git/repository.ts';
+import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
+import { addFetchLine, emptyFetchRequest, type FetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
+import { type AdvertisedRef, readPeeledRefs } from '#shared/git/upload-pack/ref-advertisement.ts';
+import { readShallowChange, sendPack, shallowLines } from '#shared/git/upload-pack/send-pack.ts';
+import type { ObjectId } from '#shared/ids.ts';
+
+const nullOid = '0'.repeat(40);
+const capabilities =
+  'multi_ack_detailed no-done side-band-64k thin-pack ofs-delta shallow deepen-since deepen-not deepen-relative no-progress include-tag ' +
+  'allow-tip-sha1-in-want allow-reachable-sha1-in-want filter object-format=sha1 agent=paas';
+const mostHaves = 200_000;
+
+/** gitprotocol-pack(5): refs, what the client wants, rounds of what it has, the pack. */
+export async function serveFetchV0(access: RepositoryAccess, repository: GitRepository, stream: GitStream): Promise<void> {
+  const reader = new ByteReader(stream.input);
+  const refs = await readPeeledRefs(access, repository);
+  await stream.write(advertise(repository, refs));
+  const asked = await readWants(reader);
+  if (asked === undefined) return;
+  const { request, options } = asked;
+  const packs = await locatePacks(access, repository.repositoryId);
+  const { missing } = await access.workers.run('negotiate', { packs, wants: request.wants, haves: [], clientShallow: request.shallow });
+  if (missing !== undefined) throw new GitFault(`upload-pack: not our ref ${missing}`);
+  const change = await readShallowChange(access, packs, refs, request);
+  if (change !== undefined) await stream.write(Buffer.concat([...shallowLines(change).map((line) => encodePacket(`${line}\n`)), flushPacket]));
+  const haves = await negotiate(access, packs, reader, stream, request, options);
+  if (haves === undefined) return;
+  await sendPack(access, packs, refs, { ...request, haves }, change, stream, options.has('side-band-64k'));
+}
+
+function advertise({ headRef }: GitRepository, refs: readonly AdvertisedRef[]): Buffer {
+  const head = refs.find(({ name }) => name === headRef);
+  const lines = head === undefined ? [] : [`${head.oid} HEAD`];
+  for (const { name, oid, peeled } of refs) {
+    lines.push(`${oid} ${name}`);
+    if (peeled !== undefined) lines.push(`${peeled} ${name}^{}`);
+  }
+  if (lines.length === 0) lines.push(`${nullOid} capabilities^{}`);
+  const offered = head === undefined ? capabilities : `${capabilities} symref=HEAD:${headRef}`;
+  return Buffer.concat([...lines.map((line, i) => encodePacket(i === 0 ? `${line}\0${offered}\n` : `${line}\n`)), flushPacket]);
+}
+
+/** Undefined when the client wants nothing. */
+async function readWants(reader: ByteReader): Promise<{ request: FetchRequest; options: ReadonlySet<string> } | undefined> {
+  const request = emptyFetchRequest();
+  let options = new Set<string>();
+  for (;;) {
+    const packet = await readPacket(reader);
+    if (packet === 'end' || packet === 'flush') break;
+    if (typeof packet === 'string') throw new GitFault(`a ${packet} packet does not belong here`);
+    const line = packetText(packet);
+    const first = request.wants.length === 0 && line.startsWith('want ');
+    if (first) options = new Set(line.slice('want '.length + 40).trim().split(' '));
+    addFetchLine(request, first ? line.slice(0, 'want '.length + 40) : line);
+  }
+  if (request.wants.length === 0) return undefined;
+  request.thin = options.has('thin-pack');
+  request.offsetDeltas = options.has('ofs-delta');
+  request.includeTags = options.has('include-tag');
+  if (options.has('deepen-relative') && request.deepen?.kind === 'depth') request.deepen.relative = true;
+  return { request, options };
+}
+
+/** What both have in common. Undefined when the client has left. */
+async function negotiate(
+  access: RepositoryAccess,
+  packs: readonly PackLocation[],
+  reader: ByteReader,
+  stream: GitStream,
+  { wants, shallow }: FetchRequest,
+  options: ReadonlySet<string>,
+): Promise<ObjectId[] | undefined> {
+  const detailed = options.has('multi_ack_detailed');
+  const common = new Set<ObjectId>();
+  let round: ObjectId[] = [];
+  let total = 0;
+  for (;;) {
+    const packet = await readPacket(reader);
+    if (packet === 'end') return undefined;
+    if (packet !== 'flush' && typeof packet === 'string') throw new GitFault(`a ${packet} packet does not belong here`);
+    const line = packet === 'flush' ? 'flush' : packetText(packet);
+    if (line.startsWith('have ')) {
+      if (++total > mostHaves) throw new GitFault('the fetch names too many objects');
+      if (!/^have [0-9a-f]{40}$/.test(line)) throw new GitFault('the fetch names an object by something that is no id');
+      round.push(line.slice('have '.length) as ObjectId);
+      continue;
+    }
+    if (line !== 'done' && line !== 'flush') throw new GitFault(`'${line.slice(0, 100)}' does not belong into a negotiation`);
+    const answers: string[] = [];
+    const found = await access.workers.run('negotiate', { packs, wants, haves: [...common, ...round], clientShallow: shallow });
+    const known = new Set(found.common);
+    for (const oid of round) {
+      if (!known.has(oid) || common.has(oid)) continue;
+      common.add(oid);
+      if (detailed) answers.push(`ACK ${oid} common`);
+      else if (common.size === 1) answers.push(`ACK ${oid}`);
+    }
+    const last = [...common].at(-1);
+    if (line === 'done') {
+      if (last === undefined) answers.push('NAK');
+      else if (detailed) answers.push(`ACK ${last}`);
+    } else {
+      if (detailed && found.ready && last !== undefined) answers.push(`ACK ${last} ready`);
+      if (detailed || last === undefined) answers.push('NAK');
+      if (options.has('no-done') && found.ready && last !== undefined) answers.push(`ACK ${last}`);
+    }
+    await stream.write(Buffer.concat(answers.map((answer) => encodePacket(`${answer}\n`))));
+    if (line === 'done' || (options.has('no-done') && found.ready && last !== undefined)) return [...common];
+    round = [];
+  }
+}

@@ -1,0 +1,98 @@
+import { GitFault } from '#shared/git/git-fault.ts';
+import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
+import { delimiterPacket, encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
+import type { GitRepository, GitStream } from '#shared/git/repository.ts';
+import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
+import { addFetchLine, emptyFetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
+import { readPeeledRefs } from '#shared/git/upload-pack/ref-advertisement.ts';
+import { readShallowChange, sendPack, shallowLines } from '#shared/git/upload-pack/send-pack.ts';
+
+const capabilities = ['version 2', 'agent=paas', 'ls-refs=unborn', 'fetch=shallow wait-for-done filter', 'server-option', 'object-format=sha1'];
+const mostPrefixes = 65_536;
+const argumentBytes = 16 * 1024 * 1024;
+
+/** gitprotocol-v2(5): any number of commands, each one request and one answer. */
+export async function serveFetchV2(access: RepositoryAccess, repository: GitRepository, stream: GitStream): Promise<void> {
+  const reader = new ByteReader(stream.input);
+  await stream.write(Buffer.concat([...capabilities.map((line) => encodePacket(`${line}\n`)), flushPacket]));
+  for (let command = await readCommand(reader); command !== undefined; command = await readCommand(reader)) {
+    if (command.name === 'ls-refs') await listRefs(access, repository, stream, command.lines);
+    else if (command.name === 'fetch') await fetch(access, repository, stream, command.lines);
+    else throw new GitFault(`the command '${command.name.slice(0, 100)}' is not known here`);
+  }
+}
+
+interface Command {
+  name: string;
+  /** Its arguments. */
+  lines: string[];
+}
+
+/** Undefined when the client is done. */
+async function readCommand(reader: ByteReader): Promise<Command | undefined> {
+  let name: string | undefined;
+  let inArguments = false;
+  let bytes = 0;
+  const lines: string[] = [];
+  for (;;) {
+    const packet = await readPacket(reader);
+    if (packet === 'end' || packet === 'response-end') return undefined;
+    if (packet === 'flush') {
+      if (name !== undefined) return { name, lines };
+      if (bytes === 0) return undefined;
+      throw new GitFault('a request without a command');
+    }
+    if (packet === 'delimiter') {
+      inArguments = true;
+      continue;
+    }
+    bytes += packet.length;
+    if (bytes > argumentBytes) throw new GitFault('the request is too long');
+    const line = packetText(packet);
+    if (inArguments) lines.push(line);
+    else if (line.startsWith('command=')) name = line.slice('command='.length);
+    else if (line.startsWith('object-format=') && line !== 'object-format=sha1') throw new GitFault('this repository uses SHA-1');
+  }
+}
+
+async function listRefs(access: RepositoryAccess, repository: GitRepository, stream: GitStream, lines: readonly string[]): Promise<void> {
+  const prefixes = lines.filter((line) => line.startsWith('ref-prefix ')).map((line) => line.slice('ref-prefix '.length));
+  const wanted = (name: string): boolean => prefixes.length === 0 || prefixes.length > mostPrefixes || prefixes.some((prefix) => name.startsWith(prefix));
+  const [peel, symrefs, unborn] = ['peel', 'symrefs', 'unborn'].map((word) => lines.includes(word));
+  const refs = await readPeeledRefs(access, repository);
+  const packets: Buffer[] = [];
+  const target = symrefs === true ? ` symref-target:${repository.headRef}` : '';
+  const head = refs.find(({ name }) => name === repository.headRef);
+  if (wanted('HEAD')) {
+    if (head !== undefined) packets.push(encodePacket(`${head.oid} HEAD${target}\n`));
+    else if (unborn === true) packets.push(encodePacket(`unborn HEAD${target}\n`));
+  }
+  for (const { name, oid, peeled } of refs) {
+    if (wanted(name)) packets.push(encodePacket(`${oid} ${name}${peel === true && peeled !== undefined ? ` peeled:${peeled}` : ''}\n`));
+  }
+  await stream.write(Buffer.concat([...packets, flushPacket]));
+}
+
+async function fetch(access: RepositoryAccess, repository: GitRepository, stream: GitStream, lines: readonly string[]): Promise<void> {
+  const request = emptyFetchRequest();
+  for (const line of lines) addFetchLine(request, line);
+  if (request.wants.length === 0) throw new GitFault('the fetch wants nothing');
+  const packs = await locatePacks(access, repository.repositoryId);
+  const { wants, shallow } = request;
+  const { missing, common, ready } = await access.workers.run('negotiate', { packs, wants, haves: request.haves, clientShallow: shallow });
+  if (missing !== undefined) throw new GitFault(`upload-pack: not our ref ${missing}`);
+  if (!request.done) {
+    const answers = common.length === 0 ? ['NAK'] : common.map((oid) => `ACK ${oid}`);
+    const proceed = ready && !request.waitForDone;
+    if (proceed) answers.push('ready');
+    await stream.write(Buffer.concat([...['acknowledgments', ...answers].map((line) => encodePacket(`${line}\n`)), proceed ? delimiterPacket : flushPacket]));
+    if (!proceed) return;
+  }
+  const refs = request.includeTags || request.deepen !== undefined ? await readPeeledRefs(access, repository) : [];
+  const change = await readShallowChange(access, packs, refs, request);
+  if (change !== undefined) {
+    await stream.write(Buffer.concat([...['shallow-info', ...shallowLines(change)].map((line) => encodePacket(`${line}\n`)), delimiterPacket]));
+  }
+  await stream.write(encodePacket('packfile\n'));
+  await sendPack(access, packs, refs, { ...request, haves: common }, change, stream, true);
+}

@@ -1,0 +1,162 @@
+import { objectTypes } from '#shared/git/objects/object-type.ts';
+import { parseTag } from '#shared/git/objects/tag.ts';
+import { modes, TreeCursor } from '#shared/git/objects/tree.ts';
+import type { ObjectDatabase } from '#shared/git/packs/object-database.ts';
+import { OidTable } from '#shared/git/packs/oid-table.ts';
+import { CommitGraph, type CommitNode } from '#shared/git/upload-pack/commit-graph.ts';
+import { selectCommits } from '#shared/git/upload-pack/commit-selection.ts';
+import type { ObjectFilter } from '#shared/git/upload-pack/fetch-request.ts';
+import type { ObjectId } from '#shared/ids.ts';
+
+export interface SelectionQuestion {
+  wants: readonly ObjectId[];
+  /** Only what is here. */
+  haves: readonly ObjectId[];
+  /** Where the client's history ended before this fetch. */
+  clientShallow: readonly ObjectId[];
+  /** Where it goes on with this fetch. */
+  unshallow: readonly ObjectId[];
+  /** Where it ends after this fetch. */
+  cutAfter: readonly ObjectId[];
+  filter: ObjectFilter;
+  /** Annotated tags to send along with what they point at. */
+  tags: readonly { tag: ObjectId; target: ObjectId }[];
+}
+
+export interface Selection {
+  /** Every id that was met. */
+  table: OidTable;
+  /** Numbers in the table of the objects to send. */
+  send: number[];
+  /** By number: the client has it. */
+  has: (number: number) => boolean;
+}
+
+const met = 1;
+const clientHas = 2;
+
+type Breathe = () => Promise<void> | undefined;
+
+/** Finds the objects that a client lacks. */
+export async function selectObjects(database: ObjectDatabase, question: SelectionQuestion, breathe: Breathe): Promise<Selection> {
+  const selection = new ObjectSelection(database, question.filter, breathe);
+  await selection.run(question);
+  return { table: selection.table, send: selection.send, has: (number) => (selection.flags[number] ?? 0) === clientHas };
+}
+
+class ObjectSelection {
+  readonly table = new OidTable(4096);
+  readonly send: number[] = [];
+  flags = new Uint8Array(4096);
+  readonly #database: ObjectDatabase;
+  readonly #filter: ObjectFilter;
+  readonly #breathe: Breathe;
+
+  constructor(database: ObjectDatabase, filter: ObjectFilter, breathe: Breathe) {
+    this.#database = database;
+    this.#filter = filter;
+    this.#breathe = breathe;
+  }
+
+  async run(question: SelectionQuestion): Promise<void> {
+    const graph = new CommitGraph(this.#database);
+    const tips: CommitNode[] = [];
+    const direct: Buffer[] = [];
+    for (const want of question.wants) {
+      const commit = graph.commitOf(want);
+      if (commit !== undefined) tips.push(commit);
+      if (commit === undefined || graph.hex(commit.number) !== want) direct.push(Buffer.from(want, 'hex'));
+    }
+    for (const oid of question.unshallow) {
+      for (const parent of graph.commitOf(oid)?.parents ?? []) tips.push(...[graph.node(parent)].filter((node) => node !== undefined));
+    }
+    const selected = await selectCommits(graph, tips, question, this.#breathe);
+    for (const number of selected.edges) {
+      this.#mark(graph.oid(number), clientHas);
+      const tree = graph.node(number)?.tree;
+      if (tree !== undefined) await this.#walkTree(tree, clientHas, 0);
+    }
+    for (const node of selected.commits) this.#mark(graph.oid(node.number), met);
+    for (const oid of direct) await this.#sendWanted(oid);
+    for (const node of selected.commits) await this.#walkTree(node.tree, met, 0);
+    for (const { tag, target } of question.tags) {
+      const number = this.table.find(Buffer.from(target, 'hex'));
+      if (number >= 0 && this.flags[number] === met) await this.#sendTags(Buffer.from(tag, 'hex'));
+    }
+  }
+
+  /** True when the object was not met before. */
+  #mark(oid: Uint8Array, flag: number, at = 0): boolean {
+    const number = this.table.add(oid, at);
+    if (number >= this.flags.length) {
+      const flags = new Uint8Array(number * 2);
+      flags.set(this.flags);
+      this.flags = flags;
+    }
+    if (this.flags[number] !== 0) return false;
+    this.flags[number] = flag;
+    if (flag === met) this.send.push(number);
+    return true;
+  }
+
+  /** A tag, tree or blob that was asked for by its own id: filters do not apply to itself. */
+  async #sendWanted(oid: Buffer): Promise<void> {
+    const type = this.#database.readType(oid);
+    if (type === objectTypes.tag) {
+      const target = await this.#sendTags(oid);
+      if (this.#database.readType(target) !== objectTypes.commit) await this.#sendWanted(target);
+    } else if (type === objectTypes.tree) {
+      const depth = this.#filter.kind === 'tree-depth' && this.#filter.depth === 0 ? -1 : 0;
+      await this.#walkTree(oid, met, depth);
+    } else {
+      this.#mark(oid, met);
+    }
+  }
+
+  /** A tag and the tags it points at. What the last of them points at. */
+  async #sendTags(tag: Buffer): Promise<Buffer> {
+    let oid = tag;
+    for (;;) {
+      const object = this.#database.readType(oid) === objectTypes.tag ? this.#database.read(oid) : undefined;
+      if (object === undefined) return oid;
+      this.#mark(oid, met);
+      oid = parseTag(object.data).oid;
+    }
+  }
+
+  /** @param depth of the tree itself, 0 for the root of a commit */
+  async #walkTree(root: Buffer, flag: number, depth: number): Promise<void> {
+    const filter = this.#filter;
+    const deepest = flag === met && filter.kind === 'tree-depth' ? filter.depth : Number.POSITIVE_INFINITY;
+    if (depth >= deepest || !this.#mark(root, flag)) return;
+    const stack = [{ cursor: this.#openTree(root), depth: depth + 1 }];
+    for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+      const pause = this.#breathe();
+      if (pause !== undefined) await pause;
+      const { cursor } = top;
+      if (!cursor.next()) {
+        stack.pop();
+        continue;
+      }
+      if (cursor.mode === modes.submodule || top.depth >= deepest) continue;
+      if (cursor.mode === modes.tree) {
+        if (this.#mark(cursor.data, flag, cursor.oidAt)) stack.push({ cursor: this.#openTree(cursor.oid()), depth: top.depth + 1 });
+      } else if (flag === clientHas || this.#passes(cursor)) {
+        this.#mark(cursor.data, flag, cursor.oidAt);
+      }
+    }
+  }
+
+  #passes(cursor: TreeCursor): boolean {
+    if (this.#filter.kind !== 'blob-limit') return true;
+    if (this.#filter.bytes === 0) return false;
+    const location = this.#database.find(cursor.data, cursor.oidAt);
+    return location === undefined || this.#database.readSize(location) < this.#filter.bytes;
+  }
+
+  #openTree(oid: Buffer): TreeCursor {
+    const object = this.#database.read(oid);
+    if (object?.type !== objectTypes.tree) throw new Error(`tree ${oid.toString('hex')} is missing`);
+    return new TreeCursor(object.data);
+  }
+}

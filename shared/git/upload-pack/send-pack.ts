@@ -1,0 +1,46 @@
+import { flushPacket } from '#shared/git/protocol/pkt-line.ts';
+import { SideBandWriter } from '#shared/git/protocol/side-band-writer.ts';
+import type { GitStream } from '#shared/git/repository.ts';
+import type { RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { PackLocation } from '#shared/git/packs/open-pack.ts';
+import type { FetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
+import type { AdvertisedRef } from '#shared/git/upload-pack/ref-advertisement.ts';
+import type { ShallowChange } from '#shared/git/upload-pack/shallow.ts';
+
+/** Lines for the client about where its history ends from now on. */
+export function shallowLines({ shallow, unshallow }: ShallowChange): string[] {
+  return [...shallow.map((oid) => `shallow ${oid}`), ...unshallow.map((oid) => `unshallow ${oid}`)];
+}
+
+/** Undefined when the client asks for nothing of the kind. */
+export async function readShallowChange(
+  access: RepositoryAccess,
+  packs: readonly PackLocation[],
+  refs: readonly AdvertisedRef[],
+  { wants, shallow, deepen }: FetchRequest,
+): Promise<ShallowChange | undefined> {
+  if (deepen === undefined) return undefined;
+  const excluded =
+    deepen.kind === 'not' ? refs.filter(({ name }) => deepen.refs.some((ref) => [ref, `refs/heads/${ref}`, `refs/tags/${ref}`].includes(name))) : [];
+  return await access.workers.run('shallow', { packs, wants, clientShallow: shallow, deepen, excluded: excluded.map(({ oid }) => oid) });
+}
+
+/** Sends the pack that brings the client what it wants. */
+export async function sendPack(
+  access: RepositoryAccess,
+  packs: readonly PackLocation[],
+  refs: readonly AdvertisedRef[],
+  request: FetchRequest,
+  change: ShallowChange | undefined,
+  stream: GitStream,
+  sideBand: boolean,
+): Promise<void> {
+  const { wants, haves, shallow, filter, thin, offsetDeltas, includeTags } = request;
+  const tags = includeTags ? refs.flatMap(({ oid, peeled }) => (peeled === undefined ? [] : [{ tag: oid, target: peeled }])) : [];
+  const unshallow = new Set(change?.unshallow ?? []);
+  const cutAfter = [...(change?.shallow ?? []), ...shallow.filter((oid) => !unshallow.has(oid))];
+  const out = new SideBandWriter((chunk) => stream.write(chunk), sideBand);
+  const params = { packs, wants, haves, clientShallow: shallow, unshallow: [...unshallow], cutAfter, filter, thin, offsetDeltas, tags };
+  await out.keepAliveDuring(access.workers.run('pack', params, { output: (chunk) => out.data(chunk), signal: stream.clientGone }));
+  if (sideBand) await out.bare(flushPacket);
+}

@@ -1,0 +1,23 @@
+import { GitFault } from '#shared/git/git-fault.ts';
+import { encodePacket } from '#shared/git/protocol/pkt-line.ts';
+import type { GitRepository, GitStream } from '#shared/git/repository.ts';
+import type { RepositoryAccess } from '#shared/git/repository-access.ts';
+import { serveFetchV0 } from '#shared/git/upload-pack/fetch-v0.ts';
+import { serveFetchV2 } from '#shared/git/upload-pack/fetch-v2.ts';
+
+/** Exit status of `git upload-pack` when the client could not be served. */
+const fatal = 128;
+
+/** See `GitServer.uploadPack`. */
+export async function uploadPack(access: RepositoryAccess, repository: GitRepository, stream: GitStream): Promise<number> {
+  try {
+    const second = stream.protocol.split(':').includes('version=2');
+    await (second ? serveFetchV2(access, repository, stream) : serveFetchV0(access, repository, stream));
+    return 0;
+  } catch (error) {
+    if (stream.clientGone.aborted) return fatal;
+    if (!(error instanceof GitFault)) throw error;
+    await stream.write(encodePacket(`ERR ${error.message}\n`)).catch(() => undefined);
+    return fatal;
+  }
+}

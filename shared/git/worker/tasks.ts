@@ -1,0 +1,71 @@
+import { GitFault } from '#shared/git/git-fault.ts';
+import { type IntakeRequest, type IntakeResult, intakePack } from '#shared/git/packs/pack-intake.ts';
+import type { PackLocation } from '#shared/git/packs/open-pack.ts';
+import { readContents, readWholeTree } from '#shared/git/objects/read-tree.ts';
+import type { TreeEntry } from '#shared/git/repository.ts';
+import { negotiateFetch, type Negotiation } from '#shared/git/upload-pack/negotiation.ts';
+import { type SelectionQuestion, selectObjects } from '#shared/git/upload-pack/object-selection.ts';
+import { type PackForm, writePack } from '#shared/git/upload-pack/pack-writer.ts';
+import { findShallow, type ShallowChange, type ShallowQuestion } from '#shared/git/upload-pack/shallow.ts';
+import { createBreather } from '#shared/git/worker/breather.ts';
+import { withDatabase } from '#shared/git/worker/open-packs.ts';
+import { type Inspection, inspectObjects, isAncestor } from '#shared/git/objects/history.ts';
+
+/** A task's side of its streams. */
+export interface TaskLink {
+  input: AsyncIterable<Uint8Array>;
+  /** The chunk's whole buffer is transferred: it must be one of its own. */
+  write(chunk: Uint8Array<ArrayBuffer>): Promise<void>;
+  signal: AbortSignal;
+}
+
+/** Everything a worker can be asked to do. Parameters and results are plain data. */
+export const tasks = {
+  intake(params: { packs: readonly PackLocation[]; request: IntakeRequest }, link: TaskLink): Promise<IntakeResult | undefined> {
+    return withDatabase(params.packs, (database) => intakePack(link.input, params.request, database, createBreather()));
+  },
+
+  /** Type of each object, and what it peels to. */
+  inspect(params: { packs: readonly PackLocation[]; oids: readonly string[] }, _link: TaskLink): Promise<readonly (Inspection | undefined)[]> {
+    return withDatabase(params.packs, (database) => inspectObjects(database, params.oids, createBreather()));
+  },
+
+  ancestry(params: { packs: readonly PackLocation[]; pairs: readonly (readonly [string, string])[] }, link: TaskLink): Promise<readonly boolean[]> {
+    return withDatabase(params.packs, async (database) => {
+      const answers: boolean[] = [];
+      for (const [ancestor, descendant] of params.pairs) {
+        if (link.signal.aborted) throw new GitFault('the client has gone');
+        answers.push(await isAncestor(database, ancestor, descendant, createBreather()));
+      }
+      return answers;
+    });
+  },
+
+  negotiate(params: { packs: readonly PackLocation[] } & Parameters<typeof negotiateFetch>[1], _link: TaskLink): Promise<Negotiation> {
+    return withDatabase(params.packs, (database) => negotiateFetch(database, params, createBreather()));
+  },
+
+  shallow(params: { packs: readonly PackLocation[] } & ShallowQuestion, _link: TaskLink): Promise<ShallowChange> {
+    return withDatabase(params.packs, (database) => findShallow(database, params, createBreather()));
+  },
+
+  pack(params: { packs: readonly PackLocation[] } & SelectionQuestion & PackForm, link: TaskLink): Promise<void> {
+    return withDatabase(params.packs, async (database) => {
+      const breathe = createBreather();
+      const selection = await selectObjects(database, params, breathe);
+      await writePack(database, selection, params, (chunk) => link.write(chunk), breathe);
+    });
+  },
+
+  tree(params: { packs: readonly PackLocation[]; commit: string }, _link: TaskLink): Promise<TreeEntry[] | undefined> {
+    return withDatabase(params.packs, (database) => readWholeTree(database, params.commit, createBreather()));
+  },
+
+  contents(params: { packs: readonly PackLocation[]; oids: readonly string[]; bytes: number }, _link: TaskLink): Promise<Uint8Array[]> {
+    return withDatabase(params.packs, (database) => readContents(database, params.oids, params.bytes, createBreather()));
+  },
+} as const;
+
+export type TaskName = keyof typeof tasks;
+export type TaskParams<Name extends TaskName> = Parameters<(typeof tasks)[Name]>[0];
+export type TaskResult<Name extends TaskName> = Awaited<ReturnType<(typeof tasks)[Name]>>;
