@@ -80,11 +80,14 @@ const reasons: Readonly<Record<string, string>> = {
 export function unreachable(host: string, error: unknown): CliError {
   const cause = innermost(error);
   const code = cause !== undefined && 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
-  return new CliError(`Cannot reach the platform at ${host}: ${reasons[code] ?? oneLine(cause?.message ?? 'it ended the stream')}.`, {
-    exitCode: exitCodes.unreachable,
-    hint: 'Start it with `npm start` in its checkout, or name another with --host URL or PAAS_API_URL.',
-    cause: error,
-  });
+  return new CliError(
+    `Cannot reach the platform at ${host}: ${reasons[code] ?? oneLine(cause?.message ?? 'it ended the stream')}.`,
+    {
+      exitCode: exitCodes.unreachable,
+      hint: 'Start it with `npm start` in its checkout, or name another with --host URL or PAAS_API_URL.',
+      cause: error,
+    },
+  );
 }
 
 /** An AggregateError (one try per address) counts as its first. */

@@ -49,7 +49,9 @@ describe('parseArguments', () => {
   });
 
   it('names a missing argument', () => {
-    expect(() => parseArguments([], { flags, args: { name: { kind: 'required', summary: 'the variable' } } })).toThrow('NAME is missing: the variable.');
+    expect(() => parseArguments([], { flags, args: { name: { kind: 'required', summary: 'the variable' } } })).toThrow(
+      'NAME is missing: the variable.',
+    );
   });
 
   it('knows which flag a slip was meant to be', () => {

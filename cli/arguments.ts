@@ -81,7 +81,10 @@ function optionConfig(flags: FlagSpecs): Record<string, { type: 'boolean' | 'str
   );
 }
 
-function readFlag(token: { name: string; rawName: string; value?: string | undefined }, flags: FlagSpecs): string | number | boolean {
+function readFlag(
+  token: { name: string; rawName: string; value?: string | undefined },
+  flags: FlagSpecs,
+): string | number | boolean {
   const spec = Object.hasOwn(flags, token.name) ? flags[token.name] : undefined;
   if (spec === undefined) throw unknownFlag(token.rawName, flags);
   if (spec.kind === 'refused') throw usageError(`${token.rawName} is not a flag: ${spec.reason}`);
@@ -89,7 +92,8 @@ function readFlag(token: { name: string; rawName: string; value?: string | undef
     if (token.value !== undefined) throw usageError(`${token.rawName} takes no value.`);
     return true;
   }
-  if (token.value === undefined || token.value === '') throw usageError(`${token.rawName} needs a value: ${token.rawName} ${spec.value}`);
+  if (token.value === undefined || token.value === '')
+    throw usageError(`${token.rawName} needs a value: ${token.rawName} ${spec.value}`);
   if (spec.kind === 'string') return token.value;
   if (!/^\d{1,9}$/.test(token.value)) throw usageError(`${token.rawName} must be a whole number.`);
   return Number(token.value);

@@ -52,7 +52,10 @@ async function sendWith(token: string | undefined, request: Request, host: strin
 
 /** Something else may listen where the platform is looked for. */
 function isPlatformAnswer(response: Response): boolean {
-  return response.status === 204 || /^(application\/(json|.*\+json)|text\/event-stream)\b/.test(response.headers.get('content-type') ?? '');
+  return (
+    response.status === 204 ||
+    /^(application\/(json|.*\+json)|text\/event-stream)\b/.test(response.headers.get('content-type') ?? '')
+  );
 }
 
 export function createApi(host: string, send: Send): Api {
@@ -63,7 +66,9 @@ export function createApi(host: string, send: Send): Api {
  * The JSON body of a successful answer; event streams are read by `follow`.
  * @throws CliError made of the error envelope otherwise
  */
-export async function answerOf<Body>(call: Promise<{ data?: Body; error?: unknown; response: Response }>): Promise<Exclude<Body, string | undefined>> {
+export async function answerOf<Body>(
+  call: Promise<{ data?: Body; error?: unknown; response: Response }>,
+): Promise<Exclude<Body, string | undefined>> {
   const { data, error, response } = await call;
   if (response.ok && data !== undefined) return data as Exclude<Body, string | undefined>;
   throw failureOf(error, response);

@@ -3,7 +3,17 @@ import type { Context } from '#cli/context.ts';
 import type { ExitCode } from '#cli/errors.ts';
 
 /** Headings of `paas help`, in its order. */
-export const commandGroups = ['Account', 'SSH keys', 'Apps', 'Config', 'Processes', 'Logs', 'Releases', 'Builds', 'Platform'] as const;
+export const commandGroups = [
+  'Account',
+  'SSH keys',
+  'Apps',
+  'Config',
+  'Processes',
+  'Logs',
+  'Releases',
+  'Builds',
+  'Platform',
+] as const;
 
 export type CommandGroup = (typeof commandGroups)[number];
 

@@ -1,5 +1,5 @@
 import type { FlagValues } from '#cli/arguments.ts';
-import { anonymous, answerOf, type Api, createApi, createSend, type Send, type TokenSource } from '#cli/client.ts';
+import { type Api, anonymous, answerOf, createApi, createSend, type Send, type TokenSource } from '#cli/client.ts';
 import type { appFlags } from '#cli/command.ts';
 import { CredentialStore, credentialsPath } from '#cli/credentials.ts';
 import { CliError, exitCodes, usageError } from '#cli/errors.ts';
@@ -122,14 +122,17 @@ export class Context {
     if (flags.app !== undefined && flags.remote !== undefined) throw usageError('Give --app or --remote, not both.');
     if (flags.app !== undefined) return flags.app;
     if (flags.remote !== undefined) return this.#appOfRemote(flags.remote);
-    return this.env('PAAS_APP') ?? ((await this.git.read(defaultRemote)) === undefined ? undefined : this.#appOfRemote(defaultRemote));
+    return (
+      this.env('PAAS_APP') ?? ((await this.git.read(defaultRemote)) === undefined ? undefined : this.#appOfRemote(defaultRemote))
+    );
   }
 
   async #appOfRemote(remote: string): Promise<string> {
     const url = await this.git.read(checkRemoteName(remote));
     if (url === undefined) throw usageError(`There is no git remote "${remote}" here.`, 'List them with `git remote -v`.');
     const name = appOfUrl(url);
-    if (name === undefined) throw usageError(`The git remote "${remote}" (${url}) does not name an app.`, 'Name it with -a NAME.');
+    if (name === undefined)
+      throw usageError(`The git remote "${remote}" (${url}) does not name an app.`, 'Name it with -a NAME.');
     return name;
   }
 }

@@ -54,14 +54,20 @@ describe('CredentialStore', () => {
     expect(await readFile(path, 'utf8')).toBe(before);
   });
 
-  it.each(['', '{', '[]', '{"hosts":{"h":{"access_token":"s3cret"}}}', '{"hosts":{"h":{"email":"e","access_token":"s3cret","expires_at":"soon"}}}'])(
-    'says how to mend %j without quoting it',
-    async (text) => {
-      await mkdir(join(directory, 'paas'));
-      await writeFile(path, text);
-      const error = await new CredentialStore(path).read().catch((reason: unknown) => reason);
-      expect(error).toMatchObject({ message: `${path} is not a credentials file of paas.`, hint: 'Remove it and run `paas login`.' });
-      expect(String(error)).not.toContain('s3cret');
-    },
-  );
+  it.each([
+    '',
+    '{',
+    '[]',
+    '{"hosts":{"h":{"access_token":"s3cret"}}}',
+    '{"hosts":{"h":{"email":"e","access_token":"s3cret","expires_at":"soon"}}}',
+  ])('says how to mend %j without quoting it', async (text) => {
+    await mkdir(join(directory, 'paas'));
+    await writeFile(path, text);
+    const error = await new CredentialStore(path).read().catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      message: `${path} is not a credentials file of paas.`,
+      hint: 'Remove it and run `paas login`.',
+    });
+    expect(String(error)).not.toContain('s3cret');
+  });
 });

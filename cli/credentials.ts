@@ -44,7 +44,10 @@ export class CredentialStore {
       text = await readFile(this.path, 'utf8');
     } catch (error) {
       if (isMissing(error)) return { hosts: {} };
-      throw new CliError(`Cannot read ${this.path}.`, { hint: 'Make it readable for you, or remove it and log in again.', cause: error });
+      throw new CliError(`Cannot read ${this.path}.`, {
+        hint: 'Make it readable for you, or remove it and log in again.',
+        cause: error,
+      });
     }
     return this.#parse(text);
   }

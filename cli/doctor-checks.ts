@@ -5,7 +5,7 @@ import { listKeys } from '#cli/commands/keys.ts';
 import { type Context, defaultRemote } from '#cli/context.ts';
 import { CliError } from '#cli/errors.ts';
 import { runTool } from '#cli/run-tool.ts';
-import { fingerprintsOf, findPublicKey } from '#cli/ssh-key.ts';
+import { findPublicKey, fingerprintsOf } from '#cli/ssh-key.ts';
 import { readSshDoor, sshProbe, sshVerdict } from '#cli/ssh-probe.ts';
 
 /** What a check found; `mend` is the command, or the step, that puts it right. */
@@ -17,7 +17,10 @@ export interface Finding {
 }
 
 /** Every check, in the order in which one needs the other; what cannot be looked at yet is left out. */
-export async function* examine(context: Context, appFlag: { app: string | undefined; remote: string | undefined }): AsyncGenerator<Finding> {
+export async function* examine(
+  context: Context,
+  appFlag: { app: string | undefined; remote: string | undefined },
+): AsyncGenerator<Finding> {
   yield { check: 'node', ok: true, detail: process.versions.node };
   const git = await checkTool('git', ['--version'], 'apt-get install git');
   yield git;
@@ -68,18 +71,30 @@ async function checkKey(context: Context): Promise<Finding> {
   return { check: 'key', ok: false, detail, mend: 'paas keys:add' };
 }
 
-async function checkRemote(context: Context, flags: { app: string | undefined; remote: string | undefined }): Promise<{ finding?: Finding; pushUrl?: string }> {
+async function checkRemote(
+  context: Context,
+  flags: { app: string | undefined; remote: string | undefined },
+): Promise<{ finding?: Finding; pushUrl?: string }> {
   const check = 'remote';
   const remote = flags.remote ?? defaultRemote;
   try {
     const name = await context.findAppName(flags);
-    if (name === undefined) return { finding: { check, ok: false, detail: `there is no git remote "${remote}" here`, mend: 'paas create, or paas git:remote -a NAME' } };
+    if (name === undefined)
+      return {
+        finding: {
+          check,
+          ok: false,
+          detail: `there is no git remote "${remote}" here`,
+          mend: 'paas create, or paas git:remote -a NAME',
+        },
+      };
     const app = await readApp(context, name);
     const url = await context.git.read(remote);
     const pushUrl = app.push_url;
     if (url === undefined && !(await context.git.inRepository())) return { pushUrl };
     if (url === pushUrl) return { finding: { check, ok: true, detail: `"${remote}" is ${app.name}` }, pushUrl };
-    const detail = url === undefined ? `there is no git remote "${remote}" here` : `"${remote}" points to ${url}, the app is at ${pushUrl}`;
+    const detail =
+      url === undefined ? `there is no git remote "${remote}" here` : `"${remote}" points to ${url}, the app is at ${pushUrl}`;
     return { finding: { check, ok: false, detail, mend: `paas git:remote -a ${app.name} -r ${remote}` }, pushUrl };
   } catch (error) {
     return { finding: failed(check, error) };
@@ -89,7 +104,8 @@ async function checkRemote(context: Context, flags: { app: string | undefined; r
 async function checkSshDoor(pushUrl: string): Promise<Finding> {
   const door = readSshDoor(pushUrl);
   const check = 'git push';
-  if (door === undefined) return { check, ok: false, detail: `${pushUrl} is not an address ssh takes`, mend: 'ask who runs the platform' };
+  if (door === undefined)
+    return { check, ok: false, detail: `${pushUrl} is not an address ssh takes`, mend: 'ask who runs the platform' };
   const result = await runTool('ssh', sshProbe(door));
   return { check, ...sshVerdict(door, result?.stderr ?? '') };
 }

@@ -3,13 +3,16 @@ import { readEvents } from '#cli/event-stream.ts';
 
 async function read(text: string, pieceBytes: number) {
   const bytes = new TextEncoder().encode(text);
-  const pieces = Array.from({ length: Math.ceil(bytes.length / pieceBytes) }, (_, index) => bytes.subarray(index * pieceBytes, (index + 1) * pieceBytes));
+  const pieces = Array.from({ length: Math.ceil(bytes.length / pieceBytes) }, (_, index) =>
+    bytes.subarray(index * pieceBytes, (index + 1) * pieceBytes),
+  );
   const body = ReadableStream.from(pieces);
   return Array.fromAsync(readEvents(body));
 }
 
 it.each([1, 2, 3, 1000])('reads events the same in pieces of %i bytes, whatever the line endings', async (pieceBytes) => {
-  const text = ': hello\n\nid: 1\ndata: één\n\nid:2\r\nevent: end\r\ndata: a\r\ndata:  b\r\n\r\ndata: c\rretry: 5\r\rignored\n\ndata\n\n';
+  const text =
+    ': hello\n\nid: 1\ndata: één\n\nid:2\r\nevent: end\r\ndata: a\r\ndata:  b\r\n\r\ndata: c\rretry: 5\r\rignored\n\ndata\n\n';
   expect(await read(text, pieceBytes)).toEqual([
     { event: 'message', id: '1', data: 'één' },
     { event: 'end', id: '2', data: 'a\n b' },

@@ -18,7 +18,9 @@ afterEach(() => rm(directory, { recursive: true, force: true }));
 async function holder() {
   const program = `import { withFileLock } from ${JSON.stringify(new URL('file-lock.ts', import.meta.url).href)};
     await withFileLock(${JSON.stringify(path)}, 1, () => new Promise(() => { process.stdout.write('held'); setInterval(() => {}, 1000); }));`;
-  const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   await once(child.stdout, 'data');
   return child;
 }

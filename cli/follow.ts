@@ -46,7 +46,8 @@ export async function* follow(options: FollowOptions): AsyncGenerator<ServerEven
     if (Date.now() - startedAt > steadySeconds * 1000) lostAt = undefined;
     if (lostAt === undefined && loss !== undefined) options.onLost();
     lostAt ??= Date.now();
-    if (Date.now() - lostAt > options.patienceSeconds * 1000) throw loss instanceof CliError ? loss : unreachable(options.host, loss);
+    if (Date.now() - lostAt > options.patienceSeconds * 1000)
+      throw loss instanceof CliError ? loss : unreachable(options.host, loss);
     await delay(pauseMs);
     pauseMs = Math.min(pauseMs * 2, longestPauseMs);
   }

@@ -30,10 +30,12 @@ const environment: readonly (readonly [string, string])[] = [
 export function commandHelp(command: Command, paint: Paint): string {
   const parts = [`${sentence(command.summary)}\n`, `${paint('bold', 'Usage')}  paas ${usage(command)} [flags]\n`];
   const args = Object.entries(command.args);
-  if (args.length > 0) parts.push(`${paint('bold', 'Arguments')}\n${indent(table(args.map(([name, spec]) => [name.toUpperCase(), spec.summary])))}`);
+  if (args.length > 0)
+    parts.push(`${paint('bold', 'Arguments')}\n${indent(table(args.map(([name, spec]) => [name.toUpperCase(), spec.summary])))}`);
   parts.push(`${paint('bold', 'Flags')}\n${indent(table(flagRows({ ...command.flags, ...globalFlags })))}`);
   for (const paragraph of command.details ?? []) parts.push(`${paragraph}\n`);
-  if (command.examples !== undefined) parts.push(`${paint('bold', 'Examples')}\n${indent(command.examples.map((line) => `${line}\n`).join(''))}`);
+  if (command.examples !== undefined)
+    parts.push(`${paint('bold', 'Examples')}\n${indent(command.examples.map((line) => `${line}\n`).join(''))}`);
   return parts.join('\n');
 }
 

@@ -7,7 +7,11 @@ const pipe = { write: () => true };
 describe('table', () => {
   it('aligns columns by what is seen, colours or not, and ends lines without blanks', () => {
     const paint = painter(terminal, {});
-    const painted = table([[paint('red', 'failed'), 'x'], ['ok', 'longer'], ['é', '']]);
+    const painted = table([
+      [paint('red', 'failed'), 'x'],
+      ['ok', 'longer'],
+      ['é', ''],
+    ]);
     expect(painted).toBe(`${paint('red', 'failed')}  x\nok      longer\né\n`);
   });
 
@@ -17,7 +21,14 @@ describe('table', () => {
 });
 
 it('pairs without a value are left out, empty ones stay', () => {
-  expect(keyValues([['Name', 'hello'], ['Source', null], ['Preview', undefined], ['Empty', '']])).toBe('Name:   hello\nEmpty:\n');
+  expect(
+    keyValues([
+      ['Name', 'hello'],
+      ['Source', null],
+      ['Preview', undefined],
+      ['Empty', ''],
+    ]),
+  ).toBe('Name:   hello\nEmpty:\n');
 });
 
 describe('colours', () => {

@@ -30,7 +30,13 @@ export function table(rows: readonly (readonly string[])[]): string {
     });
   }
   return rows
-    .map((row) => `${row.map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - visibleWidth(cell))).join('  ').trimEnd()}\n`)
+    .map(
+      (row) =>
+        `${row
+          .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - visibleWidth(cell)))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
     .join('');
 }
 

@@ -4,7 +4,9 @@ interface AnsweredPage<Item> {
 }
 
 /** Items of a list, page after page, read as they are asked for. */
-export async function* eachItem<Item>(readPage: (query: { limit: number; cursor?: string }) => Promise<AnsweredPage<Item>>): AsyncGenerator<Item> {
+export async function* eachItem<Item>(
+  readPage: (query: { limit: number; cursor?: string }) => Promise<AnsweredPage<Item>>,
+): AsyncGenerator<Item> {
   let cursor: string | null | undefined;
   while (cursor !== null) {
     const page: AnsweredPage<Item> = await readPage({ limit: 200, ...(cursor === undefined ? {} : { cursor }) });

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { text } from 'node:stream/consumers';
 import type { ReadStream } from 'node:tty';
 import { Interrupted, usageError } from '#cli/errors.ts';
 import { isInteractive, type Terminal } from '#cli/terminal.ts';
@@ -28,7 +29,8 @@ export async function confirm(terminal: Terminal, question: string, otherwise: s
 /** Like `ask`, without an echo and untrimmed. */
 export async function askSecret(terminal: Terminal, question: string, otherwise: string): Promise<string> {
   const { stdin } = terminal;
-  if (!isInteractive(terminal) || stdin.isTTY !== true) throw usageError(`There is no terminal to ask "${question}" on.`, otherwise);
+  if (!isInteractive(terminal) || stdin.isTTY !== true)
+    throw usageError(`There is no terminal to ask "${question}" on.`, otherwise);
   terminal.stderr.write(`${question}: `);
   stdin.setRawMode(true);
   try {
@@ -63,8 +65,6 @@ function readUnseen(stdin: ReadStream): Promise<string> {
 }
 
 /** All of standard input. */
-export async function readStdin(terminal: Terminal): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of terminal.stdin) chunks.push(Buffer.from(chunk));
-  return Buffer.concat(chunks).toString('utf8');
+export function readStdin(terminal: Terminal): Promise<string> {
+  return text(terminal.stdin);
 }

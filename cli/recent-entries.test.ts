@@ -16,17 +16,33 @@ function show(connections: readonly (readonly LogEntry[])[]): string[] {
 
 it('shows an entry that an earlier connection showed no second time', () => {
   const [one, two, three] = [entry(10_000, 'one'), entry(10_001, 'two'), entry(10_002, 'three')];
-  expect(show([[one, two], [one, two, three], [one, two, three]])).toEqual(['one', 'two', 'three']);
+  expect(
+    show([
+      [one, two],
+      [one, two, three],
+      [one, two, three],
+    ]),
+  ).toEqual(['one', 'two', 'three']);
 });
 
 it('shows as many equal entries as there are', () => {
   const same = entry(10_000, 'same');
-  expect(show([[same, same], [same, same, same]])).toEqual(['same', 'same', 'same']);
+  expect(
+    show([
+      [same, same],
+      [same, same, same],
+    ]),
+  ).toEqual(['same', 'same', 'same']);
 });
 
 it('shows an entry of another process that comes late, with a time before the last one seen', () => {
   const [first, seen, late] = [entry(10_000, 'first'), entry(10_500, 'seen'), entry(10_400, 'late', 'web.2')];
-  expect(show([[first, seen], [first, late, seen]])).toEqual(['first', 'seen', 'late']);
+  expect(
+    show([
+      [first, seen],
+      [first, late, seen],
+    ]),
+  ).toEqual(['first', 'seen', 'late']);
 });
 
 it('does not dig up what is older than the first entry shown', () => {

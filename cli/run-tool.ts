@@ -22,3 +22,27 @@ export function runTool(command: string, args: readonly string[]): Promise<ToolR
     child.on('close', (code) => resolve({ code, ...output }));
   });
 }
+
+/** Runs a program that talks to the person itself; null when it is not installed or a signal ended it. */
+export function runInForeground(command: string, args: readonly string[]): Promise<number | null> {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { stdio: 'inherit' });
+    child.on('error', () => resolve(null));
+    child.on('close', resolve);
+  });
+}
+
+/** Starts a program that may outlive this one; false when it is not installed or fails within `graceSeconds`. */
+export function runDetached(command: string, args: readonly string[], graceSeconds: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { stdio: 'ignore', detached: true });
+    const grace = setTimeout(() => settle(true), graceSeconds * 1000);
+    function settle(works: boolean): void {
+      clearTimeout(grace);
+      child.unref();
+      resolve(works);
+    }
+    child.on('error', () => settle(false));
+    child.on('exit', (code) => settle(code === 0));
+  });
+}

@@ -44,7 +44,10 @@ async function runCommand(command: Command, argv: readonly string[], terminal: T
     input = parse(command, argv);
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    throw usageError(error.message, [error.hint, `See \`paas ${command.name} --help\`.`].filter((words) => words !== undefined).join(' '));
+    throw usageError(
+      error.message,
+      [error.hint, `See \`paas ${command.name} --help\`.`].filter((words) => words !== undefined).join(' '),
+    );
   }
   const context = new Context(terminal, { json: input.flags.json, host: input.flags.host });
   return command.run(context, input);

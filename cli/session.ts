@@ -1,5 +1,5 @@
 import type { TokenSource } from '#cli/client.ts';
-import type { Credentials, CredentialStore, Login } from '#cli/credentials.ts';
+import type { CredentialStore, Credentials, Login } from '#cli/credentials.ts';
 
 /** What the platform gives at sign-up, login and refresh. */
 export interface GivenTokens {

@@ -33,6 +33,9 @@ it('a private key is refused, and nothing of it is in the error', async () => {
   await expect(readPublicKey(path)).rejects.toThrow(/^\S+ is a private key, which must never leave your machine\.$/);
 });
 
-it.each(['', 'hello', 'ssh-ed25519', 'ssh-ed25519 not+base64!', 'ssh-rsa AAAA one\nssh-rsa AAAA two\n'])('%j is not one public key', (text) => {
-  expect(() => parsePublicKey(text, 'x.pub')).toThrow("x.pub does not hold one public key in OpenSSH's form.");
-});
+it.each(['', 'hello', 'ssh-ed25519', 'ssh-ed25519 not+base64!', 'ssh-rsa AAAA one\nssh-rsa AAAA two\n'])(
+  '%j is not one public key',
+  (text) => {
+    expect(() => parsePublicKey(text, 'x.pub')).toThrow("x.pub does not hold one public key in OpenSSH's form.");
+  },
+);

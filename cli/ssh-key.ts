@@ -31,7 +31,10 @@ export async function readPublicKey(path: string): Promise<PublicKey> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    throw new CliError(`Cannot read ${path}.`, { hint: 'Give the path of a public key, as ~/.ssh/id_ed25519.pub.', cause: error });
+    throw new CliError(`Cannot read ${path}.`, {
+      hint: 'Give the path of a public key, as ~/.ssh/id_ed25519.pub.',
+      cause: error,
+    });
   }
   return parsePublicKey(text, path);
 }
@@ -43,7 +46,10 @@ export function parsePublicKey(text: string, path: string): PublicKey {
   const lines = text.split('\n').flatMap((line) => (line.trim() === '' || line.startsWith('#') ? [] : [line.trim()]));
   const match = keyLine.exec(lines[0] ?? '');
   if (match?.[2] === undefined || lines.length !== 1) {
-    throw usageError(`${path} does not hold one public key in OpenSSH's form.`, 'It should read like: ssh-ed25519 AAAA… you@host');
+    throw usageError(
+      `${path} does not hold one public key in OpenSSH's form.`,
+      'It should read like: ssh-ed25519 AAAA… you@host',
+    );
   }
   return { path, text: match[0], comment: match[3] ?? '', fingerprint: fingerprintOf(Buffer.from(match[2], 'base64')) };
 }

@@ -23,7 +23,7 @@ export const signup = defineCommand({
   summary: 'make an account and log in',
   args: {},
   flags: { ...passwordFlags, team: { kind: 'string', value: 'NAME', summary: 'what to call your tenant' } },
-  examples: ['paas signup', "printf '%s' \"$PASSWORD\" | paas signup --email you@example.com --password-stdin"],
+  examples: ['paas signup', 'printf \'%s\' "$PASSWORD" | paas signup --email you@example.com --password-stdin'],
   async run(context, { flags }) {
     const host = await context.host();
     warnOfPlainHttp(context, host);
@@ -49,7 +49,9 @@ export const login = defineCommand({
     ...passwordFlags,
     interactive: { kind: 'boolean', short: 'i', summary: 'ask on the terminal, even where PAAS_PASSWORD is set' },
   },
-  details: ['The login is kept in ~/.config/paas/credentials.json (or $XDG_CONFIG_HOME/paas), readable by you only, one for each platform.'],
+  details: [
+    'The login is kept in ~/.config/paas/credentials.json (or $XDG_CONFIG_HOME/paas), readable by you only, one for each platform.',
+  ],
   examples: ['paas login', 'paas login --host https://paas.example.com'],
   async run(context, { flags }) {
     const host = await context.host();
@@ -111,10 +113,15 @@ async function readEmail(context: Context, flags: Asked): Promise<string> {
   return email;
 }
 
-async function readPassword(context: Context, flags: Asked & { readonly interactive?: boolean }, { twice }: { twice: boolean }): Promise<string> {
+async function readPassword(
+  context: Context,
+  flags: Asked & { readonly interactive?: boolean },
+  { twice }: { twice: boolean },
+): Promise<string> {
   if (flags['password-stdin']) {
     const password = (await readStdin(context.terminal)).replace(/\r?\n$/, '');
-    if (password === '') throw usageError('Standard input holds no password.', "As in: printf '%s' \"$PASSWORD\" | paas login --password-stdin");
+    if (password === '')
+      throw usageError('Standard input holds no password.', 'As in: printf \'%s\' "$PASSWORD" | paas login --password-stdin');
     return password;
   }
   const given = context.env('PAAS_PASSWORD');
@@ -129,6 +136,10 @@ async function readPassword(context: Context, flags: Asked & { readonly interact
 
 function warnOfPlainHttp(context: Context, host: string): void {
   const { protocol, hostname } = new URL(host);
-  const local = hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || hostname.startsWith('127.');
-  if (protocol === 'http:' && !local) context.talk(`${context.paintTalk('yellow', 'Warning:')} ${host} is not encrypted: others on the way can read your password.`);
+  const local =
+    hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || hostname.startsWith('127.');
+  if (protocol === 'http:' && !local)
+    context.talk(
+      `${context.paintTalk('yellow', 'Warning:')} ${host} is not encrypted: others on the way can read your password.`,
+    );
 }

@@ -1,12 +1,11 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { answerOf } from '#cli/client.ts';
 import { appFlags, defineCommand } from '#cli/command.ts';
-import { checkRemoteName, type Context, defaultRemote } from '#cli/context.ts';
+import { type Context, checkRemoteName, defaultRemote } from '#cli/context.ts';
 import { CliError, exitCodes, usageError } from '#cli/errors.ts';
 import { keyValues, relativeTime, table } from '#cli/output.ts';
 import { eachItem, firstItems } from '#cli/pages.ts';
 import { ask } from '#cli/prompt.ts';
+import { runDetached } from '#cli/run-tool.ts';
 
 export const create = defineCommand({
   name: 'create',
@@ -31,7 +30,10 @@ export const create = defineCommand({
         hint: 'Pick another with -r NAME, or add none with --no-remote.',
       });
     }
-    const body = { ...(args.name === undefined ? {} : { name: args.name }), ...(flags.branch === undefined ? {} : { branch: flags.branch }) };
+    const body = {
+      ...(args.name === undefined ? {} : { name: args.name }),
+      ...(flags.branch === undefined ? {} : { branch: flags.branch }),
+    };
     const { data: app } = await context.doing(
       `Creating ${args.name ?? 'an app'}`,
       answerOf(api.POST('/v1/apps', { body })),
@@ -57,9 +59,12 @@ export const apps = defineCommand({
   async run(context, { flags }) {
     const api = await context.api();
     const found = await firstItems(
-      eachItem((page) => answerOf(api.GET('/v1/apps', { params: { query: { ...page, ...(flags.deleted ? { deleted: 'true' as const } : {}) } } }))),
+      eachItem((page) =>
+        answerOf(api.GET('/v1/apps', { params: { query: { ...page, ...(flags.deleted ? { deleted: 'true' as const } : {}) } } })),
+      ),
     );
-    if (found.length === 0) context.talk(flags.deleted ? 'There is no app to restore.' : 'You have no apps yet. Make one with `paas create`.');
+    if (found.length === 0)
+      context.talk(flags.deleted ? 'There is no app to restore.' : 'You have no apps yet. Make one with `paas create`.');
     const rows = found.map((app) => [
       app.name,
       app.current_release === null ? 'nothing released' : `v${app.current_release.version}`,
@@ -89,7 +94,10 @@ export const info = defineCommand({
         ['Branch', app.branch],
         ['Release', app.current_release === null ? 'none yet' : `v${app.current_release.version}`],
         ['Preview', app.preview === null ? undefined : `of branch ${app.preview.branch}`],
-        ['Status', app.restorable_until === null ? app.status : `${app.status}, restorable until ${app.restorable_until.slice(0, 10)}`],
+        [
+          'Status',
+          app.restorable_until === null ? app.status : `${app.status}, restorable until ${app.restorable_until.slice(0, 10)}`,
+        ],
         ['Created', relativeTime(app.created_at, context.now())],
         ['Id', app.id],
       ]),
@@ -108,7 +116,9 @@ export const open = defineCommand({
   async run(context, { flags }) {
     const app = await readApp(context, await context.appName(flags));
     context.print(`${app.web_url}\n`, { url: app.web_url });
-    if (!(await openBrowser(app.web_url))) context.talk('No browser could be started here: open the address yourself.');
+    const opener = process.platform === 'darwin' ? 'open' : 'xdg-open';
+    if (!(await runDetached(opener, [app.web_url], 2)))
+      context.talk('No browser could be started here: open the address yourself.');
   },
 });
 
@@ -118,14 +128,26 @@ export const destroy = defineCommand({
   group: 'Apps',
   summary: 'stop and delete an app; it can be restored for 30 days',
   args: {},
-  flags: { ...appFlags, confirm: { kind: 'string', short: 'c', value: 'NAME', summary: 'the name of the app, in place of typing it when asked' } },
+  flags: {
+    ...appFlags,
+    confirm: { kind: 'string', short: 'c', value: 'NAME', summary: 'the name of the app, in place of typing it when asked' },
+  },
   examples: ['paas destroy -c hello'],
   async run(context, { flags }) {
     const app = (await context.findAppName(flags)) ?? flags.confirm ?? (await context.appName(flags));
-    const confirmed = flags.confirm ?? (await ask(context.terminal, `This stops ${app} and deletes it. Type its name`, `Confirm with -c ${app}.`));
-    if (confirmed !== app) throw usageError(`The app is ${app}, but the name given is another: nothing was deleted.`, `To delete it: paas destroy -a ${app} -c ${app}`);
+    const confirmed =
+      flags.confirm ??
+      (await ask(context.terminal, `This stops ${app} and deletes it. Type its name`, `Confirm with -c ${app}.`));
+    if (confirmed !== app)
+      throw usageError(
+        `The app is ${app}, but the name given is another: nothing was deleted.`,
+        `To delete it: paas destroy -a ${app} -c ${app}`,
+      );
     const api = await context.api();
-    const { data } = await context.doing(`Deleting ${app}`, answerOf(api.DELETE('/v1/apps/{id}', { params: { path: { id: app } } })));
+    const { data } = await context.doing(
+      `Deleting ${app}`,
+      answerOf(api.DELETE('/v1/apps/{id}', { params: { path: { id: app } } })),
+    );
     context.talk(`Until ${data.restorable_until?.slice(0, 10) ?? 'it is purged'} you can have it back: paas restore -a ${app}`);
     context.print('', data);
   },
@@ -141,7 +163,10 @@ export const restore = defineCommand({
   async run(context, { flags }) {
     const app = await context.appName(flags);
     const api = await context.api();
-    const { data } = await context.doing(`Restoring ${app}`, answerOf(api.POST('/v1/apps/{id}/restore', { params: { path: { id: app } } })));
+    const { data } = await context.doing(
+      `Restoring ${app}`,
+      answerOf(api.POST('/v1/apps/{id}/restore', { params: { path: { id: app } } })),
+    );
     context.print(`${data.web_url}\n`, data);
   },
 });
@@ -149,12 +174,4 @@ export const restore = defineCommand({
 export async function readApp(context: Context, app: string) {
   const api = await context.api();
   return (await answerOf(api.GET('/v1/apps/{id}', { params: { path: { id: app } } }))).data;
-}
-
-/** False where there is no browser to start. */
-async function openBrowser(url: string): Promise<boolean> {
-  const opener = spawn(process.platform === 'darwin' ? 'open' : 'xdg-open', [url], { stdio: 'ignore' });
-  const failed = once(opener, 'error').then(() => false);
-  const ended = once(opener, 'exit').then(([code]) => code === 0);
-  return Promise.race([failed, ended]);
 }

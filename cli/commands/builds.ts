@@ -1,5 +1,5 @@
-import { type Api, answerOf } from '#cli/client.ts';
 import { printBuildLog } from '#cli/build-log.ts';
+import { type Api, answerOf } from '#cli/client.ts';
 import { appFlags, defineCommand } from '#cli/command.ts';
 import { CliError, exitCodes } from '#cli/errors.ts';
 import { duration, keyValues, oneLine, relativeTime, type Style, table } from '#cli/output.ts';
@@ -7,7 +7,13 @@ import { eachItem, firstItems } from '#cli/pages.ts';
 
 type Build = Awaited<ReturnType<typeof readBuild>>;
 
-const statusStyles = { queued: 'yellow', running: 'yellow', succeeded: 'green', failed: 'red', canceled: 'red' } as const satisfies Record<string, Style>;
+const statusStyles = {
+  queued: 'yellow',
+  running: 'yellow',
+  succeeded: 'green',
+  failed: 'red',
+  canceled: 'red',
+} as const satisfies Record<string, Style>;
 /** Enough of an id to tell builds apart in a list. */
 const shownIdLength = 8;
 
@@ -51,7 +57,13 @@ export const buildsLogs = defineCommand({
     const api = await context.api();
     const build = await findBuild(api, app, args.build);
     const isRunning = build.status === 'queued' || build.status === 'running';
-    if (isRunning) context.talk(context.paintTalk('dim', `Build ${build.id.slice(0, shownIdLength)} is ${build.status}. Ctrl-C stops watching; the build goes on.`));
+    if (isRunning)
+      context.talk(
+        context.paintTalk(
+          'dim',
+          `Build ${build.id.slice(0, shownIdLength)} is ${build.status}. Ctrl-C stops watching; the build goes on.`,
+        ),
+      );
     await printBuildLog(context, app, build.id);
     if (isRunning) await checkSuccess(api, app, build.id);
   },
@@ -90,7 +102,10 @@ export const buildsCache = defineCommand({
       keyValues([
         ['Volume', data.pvc_name],
         ['Namespace', data.namespace],
-        ['Last build', latest === undefined ? 'none yet' : `${latest.cache_state}, ${relativeTime(latest.created_at, context.now())}`],
+        [
+          'Last build',
+          latest === undefined ? 'none yet' : `${latest.cache_state}, ${relativeTime(latest.created_at, context.now())}`,
+        ],
       ]),
       data,
     );
@@ -130,8 +145,13 @@ async function findBuild(api: Api, app: string, id: string | undefined): Promise
   const found = [];
   for await (const build of eachBuild(api, app)) if (build.id.startsWith(id.toLowerCase())) found.push(build);
   const [build] = found;
-  if (build === undefined) throw new CliError(`${app} has no such build.`, { exitCode: exitCodes.notFound, hint: 'List them with `paas builds`.' });
-  if (found.length > 1) throw new CliError(`${found.length} builds of ${app} start like that.`, { exitCode: exitCodes.conflict, hint: 'Give more of the id.' });
+  if (build === undefined)
+    throw new CliError(`${app} has no such build.`, { exitCode: exitCodes.notFound, hint: 'List them with `paas builds`.' });
+  if (found.length > 1)
+    throw new CliError(`${found.length} builds of ${app} start like that.`, {
+      exitCode: exitCodes.conflict,
+      hint: 'Give more of the id.',
+    });
   return build;
 }
 
@@ -145,7 +165,10 @@ function buildTime(build: Build): string {
 async function checkSuccess(api: Api, app: string, buildId: string): Promise<void> {
   const build = await readBuild(api, app, buildId);
   if (build.status !== 'succeeded') throw new CliError(oneLine(build.error ?? `The build was ${build.status}.`));
-  const { data: deploys } = await answerOf(api.GET('/v1/apps/{id}/deploys', { params: { path: { id: app }, query: { limit: 50 } } }));
+  const { data: deploys } = await answerOf(
+    api.GET('/v1/apps/{id}/deploys', { params: { path: { id: app }, query: { limit: 50 } } }),
+  );
   const deploy = deploys.find((one) => one.release_id === build.release_id);
-  if (deploy?.status === 'failed' || deploy?.status === 'aborted') throw new CliError(oneLine(deploy.error ?? `The deploy ${deploy.status}.`));
+  if (deploy?.status === 'failed' || deploy?.status === 'aborted')
+    throw new CliError(oneLine(deploy.error ?? `The deploy ${deploy.status}.`));
 }

@@ -18,7 +18,9 @@ export const config = defineCommand({
     const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/config', { params: { path: { id: app } } }));
     const pairs = Object.entries(data).sort(([one], [other]) => (one < other ? -1 : 1));
     if (pairs.length === 0) context.talk(`${app} has no variables. Set one with \`paas config:set NAME=value\`.`);
-    const text = flags.shell ? pairs.map(([name, value]) => `${name}=${shellQuote(value)}\n`).join('') : keyValues(pairs.map(([name, value]) => [name, oneLine(value)]));
+    const text = flags.shell
+      ? pairs.map(([name, value]) => `${name}=${shellQuote(value)}\n`).join('')
+      : keyValues(pairs.map(([name, value]) => [name, oneLine(value)]));
     context.print(text, data);
   },
 });
@@ -34,7 +36,10 @@ export const configGet = defineCommand({
     const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/config', { params: { path: { id: app } } }));
     const value = Object.hasOwn(data, args.name) ? data[args.name] : undefined;
     if (value === undefined) {
-      throw new CliError(`${app} has no variable ${args.name}.`, { exitCode: exitCodes.notFound, hint: 'List them with `paas config`.' });
+      throw new CliError(`${app} has no variable ${args.name}.`, {
+        exitCode: exitCodes.notFound,
+        hint: 'List them with `paas config`.',
+      });
     }
     context.print(`${value}\n`, value);
   },
@@ -45,7 +50,10 @@ export const configSet = defineCommand({
   group: 'Config',
   summary: 'set variables and restart the app with them',
   args: { assignments: { kind: 'any', summary: 'NAME=value, as many as you like' } },
-  flags: { ...appFlags, file: { kind: 'string', short: 'f', value: 'PATH', summary: 'a file of NAME=value lines, or - for standard input' } },
+  flags: {
+    ...appFlags,
+    file: { kind: 'string', short: 'f', value: 'PATH', summary: 'a file of NAME=value lines, or - for standard input' },
+  },
   details: ['What is given as an argument stays in the history of your shell; secrets are better in a file.'],
   examples: ['paas config:set LOG_LEVEL=debug WORKERS=2', 'paas config:set -f .env'],
   async run(context, { args, flags }) {
@@ -97,7 +105,9 @@ function parseAssignments(assignments: readonly string[]): Record<string, string
 async function readAssignments(context: Context, path: string | undefined): Promise<Record<string, string>> {
   if (path === undefined) return {};
   const text = path === '-' ? await readStdin(context.terminal) : await readText(path);
-  return Object.fromEntries(Object.entries(parseEnv(text)).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+  return Object.fromEntries(
+    Object.entries(parseEnv(text)).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
 }
 
 async function readText(path: string): Promise<string> {

@@ -17,7 +17,8 @@ export const doctor = defineCommand({
       if (context.json) continue;
       const mark = finding.ok ? context.paint('green', 'ok  ') : context.paint('red', 'bad ');
       context.terminal.stdout.write(`${mark} ${finding.check.padEnd(8)}  ${oneLine(finding.detail)}\n`);
-      if (finding.mend !== undefined) context.terminal.stdout.write(`     ${' '.repeat(8)}  ${context.paint('bold', '→')} ${oneLine(finding.mend)}\n`);
+      if (finding.mend !== undefined)
+        context.terminal.stdout.write(`     ${' '.repeat(8)}  ${context.paint('bold', '→')} ${oneLine(finding.mend)}\n`);
     }
     context.print('', findings);
     return findings.every(({ ok }) => ok) ? undefined : exitCodes.failed;

@@ -8,13 +8,17 @@ export const gitRemote = defineCommand({
   group: 'Apps',
   summary: "point your repository's git remote to an app",
   args: {},
-  flags: { app: appFlags.app, remote: { ...appFlags.remote, summary: `what to call the git remote (default: ${defaultRemote})` } },
+  flags: {
+    app: appFlags.app,
+    remote: { ...appFlags.remote, summary: `what to call the git remote (default: ${defaultRemote})` },
+  },
   examples: ['paas git:remote -a hello', 'paas git:remote -a hello-staging -r staging'],
   async run(context, { flags }) {
     // Here --remote is what to set, not where to look.
     const app = await readApp(context, await context.appName({ app: flags.app, remote: undefined }));
     const remote = checkRemoteName(flags.remote ?? defaultRemote);
-    if (!(await context.git.inRepository())) throw new CliError('There is no git repository here.', { hint: 'Make one with `git init`, or go into yours.' });
+    if (!(await context.git.inRepository()))
+      throw new CliError('There is no git repository here.', { hint: 'Make one with `git init`, or go into yours.' });
     const present = await context.git.read(remote);
     if (present === undefined) await context.git.add(remote, app.push_url);
     else if (present !== app.push_url) await context.git.replace(remote, app.push_url);

@@ -12,7 +12,10 @@ export function helpCommand(list: () => readonly Command[]) {
     args: { command: { kind: 'optional', summary: 'a command, as config:set' } },
     flags: {},
     run(context, { args }) {
-      const text = args.command === undefined ? overview(list(), context.paint) : commandHelp(findCommand(args.command, list()), context.paint);
+      const text =
+        args.command === undefined
+          ? overview(list(), context.paint)
+          : commandHelp(findCommand(args.command, list()), context.paint);
       context.terminal.stdout.write(text);
       return Promise.resolve();
     },

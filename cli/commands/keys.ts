@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +9,7 @@ import { CliError, exitCodes } from '#cli/errors.ts';
 import { oneLine, relativeTime, table } from '#cli/output.ts';
 import { eachItem, firstItems } from '#cli/pages.ts';
 import { confirm, readStdin } from '#cli/prompt.ts';
+import { runInForeground } from '#cli/run-tool.ts';
 import { findPublicKey, type PublicKey, parsePublicKey, readPublicKey } from '#cli/ssh-key.ts';
 import { isInteractive } from '#cli/terminal.ts';
 
@@ -82,7 +81,10 @@ export const keysRemove = defineCommand({
       throw new CliError('You have no such key.', { exitCode: exitCodes.notFound, hint: 'List them with `paas keys`.' });
     }
     if (found.length > 1) {
-      throw new CliError(`${found.length} of your keys have that name.`, { exitCode: exitCodes.conflict, hint: 'Name it by its fingerprint.' });
+      throw new CliError(`${found.length} of your keys have that name.`, {
+        exitCode: exitCodes.conflict,
+        hint: 'Name it by its fingerprint.',
+      });
     }
     await context.doing(
       `Removing ${key.fingerprint}`,
@@ -104,11 +106,11 @@ async function makeKey(context: Context, path: string): Promise<PublicKey> {
   const otherwise = `Make one with \`ssh-keygen -t ed25519\`, or give the path of another.`;
   if (!isInteractive(context.terminal)) throw new CliError(missing, { hint: otherwise });
   context.talk(missing);
-  if (!(await confirm(context.terminal, 'Make one now?', otherwise))) throw new CliError('No key was registered.', { hint: otherwise });
+  if (!(await confirm(context.terminal, 'Make one now?', otherwise)))
+    throw new CliError('No key was registered.', { hint: otherwise });
   await mkdir(join(path, '..'), { recursive: true, mode: 0o700 });
-  const keygen = spawn('ssh-keygen', ['-t', 'ed25519', '-f', path], { stdio: 'inherit' });
-  const [code] = await once(keygen, 'close');
-  if (code !== 0) throw new CliError('ssh-keygen did not make a key.', { hint: otherwise });
+  if ((await runInForeground('ssh-keygen', ['-t', 'ed25519', '-f', path])) !== 0)
+    throw new CliError('ssh-keygen did not make a key.', { hint: otherwise });
   return readPublicKey(`${path}.pub`);
 }
 

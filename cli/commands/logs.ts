@@ -3,8 +3,8 @@ import { appFlags, defineCommand } from '#cli/command.ts';
 import type { Context } from '#cli/context.ts';
 import { usageError } from '#cli/errors.ts';
 import { follow } from '#cli/follow.ts';
-import { RecentEntries, type LogEntry } from '#cli/recent-entries.ts';
 import type { Style } from '#cli/output.ts';
+import { type LogEntry, RecentEntries } from '#cli/recent-entries.ts';
 
 const defaultLines = 100;
 const processStyles: readonly Style[] = ['cyan', 'green', 'magenta', 'blue', 'yellow'];
@@ -18,7 +18,12 @@ export const logs = defineCommand({
     ...appFlags,
     num: { kind: 'integer', short: 'n', value: 'NUMBER', summary: `how many lines (default: ${defaultLines})` },
     tail: { kind: 'boolean', short: 't', summary: 'go on with what comes, until Ctrl-C' },
-    process: { kind: 'string', short: 'p', value: 'NAME', summary: 'of one process type (web) or instance (web.1), or of the platform (paas)' },
+    process: {
+      kind: 'string',
+      short: 'p',
+      value: 'NAME',
+      summary: 'of one process type (web) or instance (web.1), or of the platform (paas)',
+    },
     release: { kind: 'string', value: 'VERSION', summary: 'of one release, as v7' },
     since: { kind: 'string', value: 'TIME', summary: 'from then on: 30s, 15min, 2h, 7d, or an ISO 8601 time' },
   },
@@ -107,6 +112,7 @@ function parseSince(text: string, now: Date): string {
   const match = /^(\d{1,6})(s|m|min|h|d)$/.exec(text);
   const seconds = match === null ? undefined : Number(match[1]) * (secondsOfUnit[match[2] ?? ''] ?? 1);
   const time = seconds === undefined ? new Date(text) : new Date(now.getTime() - seconds * 1000);
-  if (Number.isNaN(time.getTime())) throw usageError('--since takes a time span or an ISO 8601 time.', 'As 30s, 15min, 2h, 7d or 2026-03-01T12:00:00Z.');
+  if (Number.isNaN(time.getTime()))
+    throw usageError('--since takes a time span or an ISO 8601 time.', 'As 30s, 15min, 2h, 7d or 2026-03-01T12:00:00Z.');
   return time.toISOString();
 }

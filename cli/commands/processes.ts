@@ -3,7 +3,10 @@ import { appFlags, defineCommand } from '#cli/command.ts';
 import { usageError } from '#cli/errors.ts';
 import { oneLine, relativeTime, type Style, table } from '#cli/output.ts';
 
-const stateStyles = { up: 'green', starting: 'yellow', stopping: 'yellow', crashed: 'red' } as const satisfies Record<string, Style>;
+const stateStyles = { up: 'green', starting: 'yellow', stopping: 'yellow', crashed: 'red' } as const satisfies Record<
+  string,
+  Style
+>;
 
 export const ps = defineCommand({
   name: 'ps',

@@ -37,7 +37,9 @@ export const rollback = defineCommand({
   summary: 'release an earlier release again',
   args: { release: { kind: 'optional', summary: 'its version, as v6 (default: the one before the current)' } },
   flags: { ...appFlags, detach: { kind: 'boolean', short: 'd', summary: 'do not wait until it is live' } },
-  details: ['Makes a new release of the image, processes and variables of the earlier one, and moves the traffic to it step by step.'],
+  details: [
+    'Makes a new release of the image, processes and variables of the earlier one, and moves the traffic to it step by step.',
+  ],
   async run(context, { args, flags }): Promise<ExitCode | void> {
     const app = await context.appName(flags);
     const api = await context.api();
@@ -67,7 +69,10 @@ async function releaseBeforeCurrent(api: Api, app: string): Promise<string> {
     if (current !== undefined && release.status === 'succeeded') return `v${release.version}`;
     if (release.current) current = release.version;
   }
-  throw new CliError(`${app} has no earlier release to go back to.`, { exitCode: exitCodes.conflict, hint: 'See `paas releases`.' });
+  throw new CliError(`${app} has no earlier release to go back to.`, {
+    exitCode: exitCodes.conflict,
+    hint: 'See `paas releases`.',
+  });
 }
 
 /** Says each step of a deploy on stderr until it is over. */
@@ -81,7 +86,9 @@ async function watchDeploy(context: Context, api: Api, app: string, deployId: st
     for (const step of deploy.steps.slice(told)) stderr.write(` ${step.weight}%`);
     told = deploy.steps.length;
     if (deploy.status === 'pending' || deploy.status === 'rolling') continue;
-    stderr.write(deploy.status === 'live' ? ` ${context.paintTalk('green', 'live')}\n` : ` ${context.paintTalk('red', deploy.status)}\n`);
+    stderr.write(
+      deploy.status === 'live' ? ` ${context.paintTalk('green', 'live')}\n` : ` ${context.paintTalk('red', deploy.status)}\n`,
+    );
     if (deploy.error !== null) context.talk(`${context.paintTalk('red', ' !    ')} ${oneLine(deploy.error)}`);
     return deploy;
   }

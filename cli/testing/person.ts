@@ -32,11 +32,21 @@ export interface Person {
 
 export async function createPerson(env: Readonly<Record<string, string>> = {}): Promise<Person> {
   const home = await mkdtemp(join(tmpdir(), 'paas-person-'));
-  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PAAS_|XDG_|NO_COLOR|FORCE_COLOR|SSH_AUTH_SOCK)/.test(name)));
+  const inherited = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(PAAS_|XDG_|NO_COLOR|FORCE_COLOR|SSH_AUTH_SOCK)/.test(name)),
+  );
   function start(args: readonly string[], options: CommandOptions = {}): ChildProcess {
     const child = spawn(launcher, args, {
       cwd: options.cwd ?? home,
-      env: { ...inherited, HOME: home, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CEILING_DIRECTORIES: tmpdir(), NODE_COMPILE_CACHE: compileCache, ...env, ...options.env },
+      env: {
+        ...inherited,
+        HOME: home,
+        GIT_CONFIG_GLOBAL: '/dev/null',
+        GIT_CEILING_DIRECTORIES: tmpdir(),
+        NODE_COMPILE_CACHE: compileCache,
+        ...env,
+        ...options.env,
+      },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     child.stdin?.end(options.input ?? '');

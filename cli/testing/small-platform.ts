@@ -1,5 +1,5 @@
-import { serve, type ServerType } from '@hono/node-server';
-import { type Context, Hono } from 'hono';
+import { type ServerType, serve } from '@hono/node-server';
+import { Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
 import type { components } from '#api/openapi-types.ts';
 
@@ -41,10 +41,6 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
     refreshTokens.set(refresh, 'fresh');
     return { access_token: access, token_type: 'Bearer', expires_in: platform.tokenSeconds, refresh_token: refresh };
   }
-  function refuse(c: Context, status: 401 | 404 | 409 | 422 | 500, code: Schemas['Error']['error']['code'], message: string): Response {
-    return c.json({ error: { code, message, request_id: 'req_test', ts: new Date().toISOString() } } satisfies Schemas['Error'], status);
-  }
-
   hono.get('/v1/healthz', (c) => c.json({ data: { status: 'ok' } }));
   hono.post('/v1/signup', async (c) => {
     const { email } = await c.req.json<{ email: string }>();
@@ -52,35 +48,52 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
   });
   hono.post('/v1/auth/login', async (c) => {
     const { password } = await c.req.json<{ password: string }>();
-    if (password !== smallPlatformPassword) return refuse(c, 401, 'unauthorized', 'The email or the password is wrong.');
+    if (password !== smallPlatformPassword) return refuse(401, 'unauthorized', 'The email or the password is wrong.');
     return c.json({ data: giveTokens() });
   });
   hono.post('/v1/auth/refresh', async (c) => {
     const { refresh_token: token } = await c.req.json<{ refresh_token: string }>();
     if (refreshTokens.get(token) !== 'fresh') {
       platform.refreshes.reused += 1;
-      return refuse(c, 401, 'unauthorized', 'The refresh token is not valid.');
+      return refuse(401, 'unauthorized', 'The refresh token is not valid.');
     }
     refreshTokens.set(token, 'spent');
     platform.refreshes.good += 1;
     return c.json({ data: giveTokens() });
   });
   hono.post('/v1/auth/logout', (c) => c.body(null, 204));
-  hono.get('/broken', (c) => refuse(c, 500, 'internal', 'Something went wrong.'));
 
   hono.use(async (c, next) => {
     const token = c.req.header('authorization')?.replace('Bearer ', '') ?? '';
-    if ((valid.get(token) ?? 0) <= Date.now()) return refuse(c, 401, 'unauthorized', 'The access token is not valid.');
+    if ((valid.get(token) ?? 0) <= Date.now()) return refuse(401, 'unauthorized', 'The access token is not valid.');
     return next();
   });
-  hono.get('/v1/user', (c) => c.json({ data: { id: 'u', email: 'ada@example.com', role: 'owner', tenant: { id: 'k3v9x2ab', name: 'ada' } } satisfies Schemas['User'] }));
+  hono.get('/v1/user', (c) =>
+    c.json({
+      data: {
+        id: 'u',
+        email: 'ada@example.com',
+        role: 'owner',
+        tenant: { id: 'k3v9x2ab', name: 'ada' },
+      } satisfies Schemas['User'],
+    }),
+  );
   hono.get('/v1/auth/ssh-keys', (c) => c.json({ data: keys, next_cursor: null }));
   hono.post('/v1/auth/ssh-keys', async (c) => {
     const { name, public_key: text } = await c.req.json<{ name: string; public_key: string }>();
     const blob = Buffer.from(text.split(' ')[1] ?? '', 'base64');
-    const fingerprint = `SHA256:${Buffer.from(await crypto.subtle.digest('SHA-256', blob)).toString('base64').replace(/=+$/, '')}`;
-    if (keys.some((key) => key.fingerprint === fingerprint)) return refuse(c, 409, 'conflict', 'This key is registered already.');
-    const key = { id: crypto.randomUUID(), name, public_key: text, fingerprint, created_at: new Date().toISOString(), last_used_at: null };
+    const fingerprint = `SHA256:${Buffer.from(await crypto.subtle.digest('SHA-256', blob))
+      .toString('base64')
+      .replace(/=+$/, '')}`;
+    if (keys.some((key) => key.fingerprint === fingerprint)) return refuse(409, 'conflict', 'This key is registered already.');
+    const key = {
+      id: crypto.randomUUID(),
+      name,
+      public_key: text,
+      fingerprint,
+      created_at: new Date().toISOString(),
+      last_used_at: null,
+    };
     keys.push(key);
     return c.json({ data: key satisfies Schemas['SshKey'] }, 201);
   });
@@ -91,15 +104,20 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
   });
   hono.post('/v1/apps', async (c) => {
     const { name = 'quiet-river-12', branch = 'main' } = await c.req.json<{ name?: string; branch?: string }>();
-    if (apps.some((app) => app.name === name)) return refuse(c, 409, 'conflict', `The name ${name} is taken. Choose another.`);
+    if (apps.some((app) => app.name === name)) return refuse(409, 'conflict', `The name ${name} is taken. Choose another.`);
     const app = newApp(name, branch);
     apps.push(app);
     return c.json({ data: app }, 201);
   });
-  hono.use('/v1/apps/:id/*', async (c, next) => (apps.some((app) => app.name === c.req.param('id')) ? next() : refuse(c, 404, 'not_found', 'No such app.')));
+  hono.use('/v1/apps/:id/*', async (c, next) =>
+    apps.some((app) => app.name === c.req.param('id')) ? next() : refuse(404, 'not_found', 'No such app.'),
+  );
   hono.get('/v1/apps/:id', (c) => c.json({ data: apps.find((app) => app.name === c.req.param('id')) }));
   hono.delete('/v1/apps/:id', (c) => {
-    const [app] = apps.splice(apps.findIndex(({ name }) => name === c.req.param('id')), 1);
+    const [app] = apps.splice(
+      apps.findIndex(({ name }) => name === c.req.param('id')),
+      1,
+    );
     return c.json({ data: { ...app, status: 'deleted', restorable_until: '2026-04-01T00:00:00.000Z' } });
   });
   hono.get('/v1/apps/:id/config', (c) => c.json({ data: platform.config }));
@@ -117,7 +135,11 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
     streamSSE(c, async (stream) => {
       const { lines, breaksAfter } = platform.buildLog;
       for (let seq = Number(c.req.header('last-event-id') ?? 0) + 1; seq <= lines.length; seq += 1) {
-        const data = JSON.stringify({ seq, ts: new Date().toISOString(), line: lines[seq - 1] ?? '' } satisfies Schemas['BuildLogLine']);
+        const data = JSON.stringify({
+          seq,
+          ts: new Date().toISOString(),
+          line: lines[seq - 1] ?? '',
+        } satisfies Schemas['BuildLogLine']);
         await stream.writeSSE({ id: String(seq), data });
         if (breaksAfter.delete(seq)) return;
       }
@@ -201,4 +223,9 @@ function theBuild(platform: SmallPlatform, over: boolean): Schemas['Build'] {
     started_at: now,
     finished_at: over ? now : null,
   };
+}
+
+function refuse(status: number, code: Schemas['Error']['error']['code'], message: string): Response {
+  const body: Schemas['Error'] = { error: { code, message, request_id: 'req_test', ts: new Date().toISOString() } };
+  return Response.json(body, { status });
 }
