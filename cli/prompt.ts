@@ -31,8 +31,9 @@ export async function askSecret(terminal: Terminal, question: string, otherwise:
   const { stdin } = terminal;
   if (!isInteractive(terminal) || stdin.isTTY !== true)
     throw usageError(`There is no terminal to ask "${question}" on.`, otherwise);
-  terminal.stderr.write(`${question}: `);
+  // First the echo off, then the question: nothing typed early is shown.
   stdin.setRawMode(true);
+  terminal.stderr.write(`${question}: `);
   try {
     return await readUnseen(stdin);
   } finally {

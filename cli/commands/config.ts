@@ -2,9 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { parseEnv } from 'node:util';
 import { answerOf } from '#cli/client.ts';
 import { appFlags, defineCommand } from '#cli/command.ts';
+import { eachRelease } from '#cli/commands/releases.ts';
 import type { Context } from '#cli/context.ts';
 import { CliError, exitCodes, usageError } from '#cli/errors.ts';
 import { keyValues, oneLine } from '#cli/output.ts';
+import { firstItems } from '#cli/pages.ts';
 import { readStdin } from '#cli/prompt.ts';
 
 export const config = defineCommand({
@@ -84,9 +86,13 @@ async function changeConfig(
   if (names.length === 0) throw usageError('There is nothing to set.', 'As in: paas config:set NAME=value, or -f .env');
   const app = await context.appName(flags);
   const api = await context.api();
-  const { data } = await context.doing(
-    `${verb} ${names.map(oneLine).join(', ')} on ${app}`,
-    answerOf(api.PATCH('/v1/apps/{id}/config', { params: { path: { id: app } }, body: changes })),
+  const apply = async () => {
+    const { data } = await answerOf(api.PATCH('/v1/apps/{id}/config', { params: { path: { id: app } }, body: changes }));
+    const [newest] = await firstItems(eachRelease(api, app), 1);
+    return { data, version: newest?.kind === 'config' ? newest.version : undefined };
+  };
+  const { data } = await context.doing(`${verb} ${names.map(oneLine).join(', ')} on ${app}`, apply(), ({ version }) =>
+    version === undefined ? 'done' : `done, v${version} is rolling out`,
   );
   context.print('', data);
 }

@@ -128,6 +128,7 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
     }
     return c.json({ data: platform.config });
   });
+  hono.get('/v1/apps/:id/releases', (c) => c.json({ data: [], next_cursor: null }));
   hono.get('/v1/apps/:id/deploys', (c) => c.json({ data: [], next_cursor: null }));
   const isWatched = { over: false };
   hono.get('/v1/apps/:id/builds/:bid', (c) => c.json({ data: theBuild(platform, isWatched.over) }));
