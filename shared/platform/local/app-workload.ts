@@ -46,6 +46,7 @@ export class AppWorkload {
   /** Nothing is waited for any more: what drains is left as it is, or ended at once. */
   readonly #leaving = new AbortController();
   #detached = false;
+  #routeDeleted = false;
 
   constructor(appId: AppId, ground: AppGround) {
     this.appId = appId;
@@ -170,13 +171,21 @@ export class AppWorkload {
     );
   }
 
-  /** Ends everything, draining nothing. The gateway forgets the ports first: they may soon be somebody else's. */
-  async stopAll(): Promise<void> {
+  /**
+   * Ends everything, draining nothing. The gateway forgets the ports first: they may soon be somebody else's. With
+   * 'delete' it forgets the app as well; true when it knew it.
+   */
+  async stopAll(route: 'keep' | 'delete'): Promise<boolean> {
     this.#leaving.abort();
     const all = [...this.instances];
     await Promise.all(all.map((instance) => instance.markStopping()));
-    await this.syncRoute().catch((error: unknown) => this.ground.log.warn('the gateway did not take a route', { appId: this.appId, error }));
+    const forgotten = route === 'delete' ? this.#deleteRoute() : this.syncRoute().then(() => true);
+    const known = await forgotten.catch((error: unknown) => {
+      this.ground.log.warn('the gateway did not take a route', { appId: this.appId, error });
+      return false;
+    });
     await Promise.all([this.stop(...all), ...this.#retiring]);
+    return known;
   }
 
   /** Leaves all processes running; the next control plane drains what was draining. */
@@ -225,7 +234,18 @@ export class AppWorkload {
     });
   }
 
+  #deleteRoute(): Promise<boolean> {
+    this.#routeDeleted = true;
+    const deleted = this.#routing.then(() => this.ground.router.deleteRoute(this.appId));
+    this.#routing = deleted.then(
+      () => undefined,
+      () => undefined,
+    );
+    return deleted;
+  }
+
   async #applyRoute(): Promise<void> {
+    if (this.#routeDeleted) return;
     const { appName, hosts } = this.candidate ?? this.live ?? this.#lastRoute ?? {};
     if (appName === undefined || hosts === undefined || hosts.length === 0) return;
     const instances = [...this.instances].map(({ record }) => record);

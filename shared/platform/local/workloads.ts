@@ -149,9 +149,8 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
       deletions.get(appId)?.abort();
       deletions.delete(appId);
       return inTurn(appId, async (app) => {
-        const routed = await router.deleteRoute(appId);
         const ran = app.instances.size > 0 || app.live !== undefined;
-        await app.stopAll();
+        const routed = await app.stopAll('delete');
         await app.forget();
         apps.delete(appId);
         return routed || ran;
@@ -190,7 +189,7 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
     },
     async stopAll() {
       left.abort();
-      await Promise.all([...apps.values()].map(async (app) => (await app).stopAll()));
+      await Promise.all([...apps.values()].map(async (app) => (await app).stopAll('keep')));
       await logs.close();
     },
     async detach() {

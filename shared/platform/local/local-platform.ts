@@ -1,0 +1,48 @@
+import type { Clock } from '#shared/clock.ts';
+import type { Log } from '#shared/log.ts';
+import type { Platform } from '#shared/platform/platform.ts';
+import type { Router } from '#shared/platform/routing.ts';
+import type { SecretBox } from '#shared/secret-box.ts';
+import { createLocalBuilds } from './local-builds.ts';
+import { openSandbox } from './open-sandbox.ts';
+import { createSandboxedPrograms } from './sandboxed-programs.ts';
+import { createLocalWorkloads } from './workloads.ts';
+
+export interface LocalPlatformOptions {
+  /** Absolute. */
+  dataDir: string;
+  /** Of a gateway that runs. */
+  router: Router;
+  secretBox: SecretBox;
+  clock: Clock;
+  log: Log;
+  /** The operator's environment: where tools are (PATH) and how package registries are reached. */
+  hostEnv: Readonly<Record<string, string | undefined>>;
+}
+
+export interface LocalPlatform extends Platform {
+  /** Ends every app process. */
+  stop(): Promise<void>;
+  /** Leaves all apps running for the next control plane. */
+  detach(): Promise<void>;
+}
+
+/** One machine as a ground. Has taken over what an earlier control plane left when it resolves. */
+export async function createLocalPlatform({ dataDir, router, secretBox, clock, log, hostEnv }: LocalPlatformOptions): Promise<LocalPlatform> {
+  const sandbox = await openSandbox({ dataDir, path: hostEnv['PATH'] ?? '' });
+  const { caches, builds, images, recover } = createLocalBuilds({ dataDir, log, sandbox, hostEnv });
+  const programs = createSandboxedPrograms({ sandbox, readImage: images.readImage });
+  const local = await createLocalWorkloads({ dataDir, router, programs, secretBox, clock, log });
+  await Promise.all([recover(), local.adopt()]);
+  const { problem } = sandbox;
+  return {
+    capabilities: { pipeline: 'local', sandbox: problem === undefined, ...(problem === undefined ? {} : { sandboxProblem: problem }) },
+    caches,
+    builds,
+    images,
+    workloads: local.workloads,
+    logs: local.logs,
+    stop: local.stopAll,
+    detach: local.detach,
+  };
+}
