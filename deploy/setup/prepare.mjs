@@ -11,7 +11,8 @@ const supported = ['linux-x64', 'linux-arm64'];
 
 try {
   const platform = `${process.platform}-${process.arch}`;
-  if (!supported.includes(platform)) throw new SetupError(`This runs on ${supported.join(' and ')}, and this machine is ${platform}.`);
+  if (!supported.includes(platform))
+    throw new SetupError(`This runs on ${supported.join(' and ')}, and this machine is ${platform}.`);
   await ensurePackages();
   await ensureHostTools();
 } catch (error) {

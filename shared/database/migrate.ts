@@ -9,6 +9,6 @@ import { migrations } from '#shared/database/migrations/migrations.ts';
 export async function migrate<Schema>(db: Kysely<Schema>): Promise<readonly string[]> {
   const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(migrations) } });
   const { error, results = [] } = await migrator.migrateToLatest();
-  if (error !== undefined) throw error;
+  if (error !== undefined) throw error as Error;
   return results.filter((result) => result.status === 'Success').map((result) => result.migrationName);
 }

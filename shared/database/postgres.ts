@@ -12,6 +12,9 @@ export interface PostgresConnection {
   close(): Promise<void>;
 }
 
+const getTypeParser = ((oid: number, format?: 'text' | 'binary'): unknown =>
+  oid === int8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser;
+
 /**
  * @param url `postgres://user:password@host:port/database`
  * @param onIdleError the server went away under an idle connection; the pool replaces it by itself
@@ -20,10 +23,7 @@ export function connectPostgres(url: string, onIdleError: (error: Error) => void
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
-    types: {
-      getTypeParser: ((oid: number, format: 'text' | 'binary') =>
-        oid === int8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
-    },
+    types: { getTypeParser },
   });
   pool.on('error', onIdleError);
   // A client that is checked out reports its end here, and to its query: without a listener it would end the process.

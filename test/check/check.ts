@@ -48,7 +48,9 @@ async function work(queue: Part[]): Promise<void> {
     if (code === 0) {
       console.log(`ok    ${part.name} (${seconds} s)`);
     } else {
-      console.log(`FAILS ${part.name} (${seconds} s)\n${output}${part.remedy === undefined ? '' : `To mend it: ${part.remedy}\n`}`);
+      console.log(
+        `FAILS ${part.name} (${seconds} s)\n${output}${part.remedy === undefined ? '' : `To mend it: ${part.remedy}\n`}`,
+      );
       process.exitCode = 1;
     }
   }

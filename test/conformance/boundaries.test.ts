@@ -38,7 +38,14 @@ beforeAll(async () => {
   const byLine = diagnostics.toSorted((one, other) => (one.labels[0]?.span.line ?? 0) - (other.labels[0]?.span.line ?? 0));
   found = Map.groupBy(byLine, ({ filename }) => filename)
     .entries()
-    .reduce((all, [file, list]) => all.set(file, list.map(({ code, labels }) => `${labels[0]?.span.line}: ${code}`)), new Map<string, Findings>());
+    .reduce(
+      (all, [file, list]) =>
+        all.set(
+          file,
+          list.map(({ code, labels }) => `${labels[0]?.span.line}: ${code}`),
+        ),
+      new Map<string, Findings>(),
+    );
 });
 
 describe('each rule fires where a fixture breaks it, and nowhere else', () => {
@@ -55,8 +62,11 @@ test('every rule that the house adds has a fixture', async () => {
 });
 
 test("Node's types do not reach the rooms that run without Node", async () => {
-  const run = promisify(execFile)(process.execPath, ['node_modules/typescript/lib/tsc.js', '-p', 'test/fixtures/edge'], { cwd: root });
+  const run = promisify(execFile)(process.execPath, ['node_modules/typescript/lib/tsc.js', '-p', 'test/fixtures/edge'], {
+    cwd: root,
+  });
   const { stdout } = await run.catch((error: unknown) => error as { stdout: string });
-  for (const name of ['process', 'Buffer', 'node:fs', '__dirname']) expect(stdout).toMatch(new RegExp(`Cannot find [a-z]+ '${name}'`));
+  for (const name of ['process', 'Buffer', 'node:fs', '__dirname'])
+    expect(stdout).toMatch(new RegExp(`Cannot find [a-z]+ '${name}'`));
   expect(stdout).not.toMatch(/crypto|TextEncoder|toBase64/);
 });

@@ -24,7 +24,9 @@ test('closing a test database drops it, also while somebody else is connected', 
     const closing = closed.close();
     bystander.release();
     await closing;
-    const { rows } = await kept.pool.query('select 1 from pg_database where datname = $1', [new URL(closed.url).pathname.slice(1)]);
+    const { rows } = await kept.pool.query('select 1 from pg_database where datname = $1', [
+      new URL(closed.url).pathname.slice(1),
+    ]);
     expect(rows).toEqual([]);
   } finally {
     await kept.close();

@@ -61,7 +61,10 @@ test('what was committed is there after a stop and a start, at the same address'
 
 test('text is UTF-8, compared by code point', async () => {
   const { url } = await start();
-  const [row] = await query(url, `select lower('ÄÖ') as lower, 'Z' < 'a' as by_code_point, current_setting('server_encoding') as encoding`);
+  const [row] = await query(
+    url,
+    `select lower('ÄÖ') as lower, 'Z' < 'a' as by_code_point, current_setting('server_encoding') as encoding`,
+  );
   expect(row).toEqual({ lower: 'äö', by_code_point: true, encoding: 'UTF8' });
 });
 
@@ -86,7 +89,9 @@ test('it outlives a kill -9 of the process that started it, and the next start f
     const server = await startPostgres({ directory: process.argv[1], settings: { fsync: 'off' }, log });
     console.log(server.pid);
     setInterval(() => {}, 1000);`;
-  const starter = spawn(process.execPath, ['--input-type=module-typescript', '--eval', source, directory], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const starter = spawn(process.execPath, ['--input-type=module-typescript', '--eval', source, directory], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const [line] = (await once(starter.stdout, 'data')) as [Buffer];
   starter.kill('SIGKILL');
   await once(starter, 'close');

