@@ -17,7 +17,7 @@ export async function printBuildLog(context: Context, app: string, buildId: stri
   });
   for await (const { event, data } of events) {
     if (event === 'end') return;
-    context.terminal.stdout.write(`${context.json ? data : lineOf(data)}\n`);
+    context.terminal.stdout.write(`${context.json ? data : context.logLine(lineOf(data))}\n`);
   }
 }
 

@@ -4,7 +4,7 @@ import type { appFlags } from '#cli/command.ts';
 import { CredentialStore, credentialsPath } from '#cli/credentials.ts';
 import { CliError, exitCodes, usageError } from '#cli/errors.ts';
 import { appOfUrl, type GitRemotes, gitRemotes, isRemoteName } from '#cli/git-remote.ts';
-import { type Paint, painter } from '#cli/output.ts';
+import { logLine, type Paint, painter } from '#cli/output.ts';
 import { fixedToken, storedLogin } from '#cli/session.ts';
 import type { Terminal } from '#cli/terminal.ts';
 import { version } from '#cli/version.ts';
@@ -47,6 +47,11 @@ export class Context {
   /** Data, as text or with --json as what the platform said. */
   print(text: string, value: unknown): void {
     this.terminal.stdout.write(this.json ? `${JSON.stringify(value, null, 2)}\n` : text);
+  }
+
+  /** A line of a log, untouched where no terminal shows it. */
+  logLine(text: string): string {
+    return this.terminal.stdout.isTTY === true ? logLine(text) : text;
   }
 
   /** A line for the person, on stderr. */

@@ -21,6 +21,25 @@ export function oneLine(text: string): string {
   return stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
 }
 
+/**
+ * A line of a log as a terminal may show it: its colours, ended with it, but nothing that moves the cursor, clears the
+ * screen or talks to the terminal.
+ */
+export function logLine(text: string): string {
+  const coloured = text.replace(controlSequence, (found) => (/^\u001b\[[\d;:]*m$/.test(found) ? found : ''));
+  return coloured.includes('\u001b') ? `${coloured}\u001b[0m` : coloured;
+}
+
+const controlSequence = new RegExp(
+  [
+    '\\u001b[\\]PX^_].*?(?:\\u0007|\\u001b\\\\|$)', // strings, as a window's title: to their end
+    '(?:\\u001b\\[|\\u009b)[0-?]*[ -/]*[@-~]', // colours, cursor, screen
+    '\\u001b[ -/]*[0-~]', // other escapes
+    '[\\u0000-\\u0008\\u000a-\\u001f\\u007f-\\u009f]', // single control characters but the tab
+  ].join('|'),
+  'gs',
+);
+
 /** Columns as wide as their widest cell, two spaces apart, nothing after the last one. Cells may be painted. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];

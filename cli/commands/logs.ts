@@ -84,7 +84,7 @@ function printEntry(context: Context, entry: LogEntry): void {
     return;
   }
   const label = context.paint(styleOf(entry.process), `${entry.process}:`);
-  context.terminal.stdout.write(`${context.paint('dim', entry.ts)} ${label} ${entry.message}\n`);
+  context.terminal.stdout.write(`${context.paint('dim', entry.ts)} ${label} ${context.logLine(entry.message)}\n`);
 }
 
 /** The same colour for a process every time. */
