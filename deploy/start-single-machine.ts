@@ -1,0 +1,206 @@
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { getRequestListener } from '@hono/node-server';
+import { sql } from 'kysely';
+import { createApi } from '#api/create-api.ts';
+import type { StartFacts } from '#deploy/banner.ts';
+import { lockDataDirectory, loadMasterKey, prepareDataDirectory } from '#deploy/data-directory.ts';
+import { ensureGateway, gatewayOptions } from '#deploy/gateway-process.ts';
+import { findPortOwner } from '#deploy/port-owner.ts';
+import { StartError } from '#deploy/start-error.ts';
+import { gatewayFiles } from '#gateway/gateway-options.ts';
+import { systemClock } from '#shared/clock.ts';
+import { createAddresses } from '#shared/core/addresses.ts';
+import type { Context } from '#shared/core/context.ts';
+import { createJobHandlers, createServices, resumeApps } from '#shared/core/control-plane.ts';
+import type { Services } from '#shared/core/services.ts';
+import { createWakeups } from '#shared/core/wakeups.ts';
+import { migrate } from '#shared/database/migrate.ts';
+import { connectPostgres } from '#shared/database/postgres.ts';
+import { createGitStorage } from '#shared/git/storage.ts';
+import { createPostgresIdempotencyKeys } from '#shared/idempotency/postgres-idempotency.ts';
+import { createEmbeddedIdentity } from '#shared/identity/embedded/embedded-identity.ts';
+import { graphileJobs, migrateJobs, startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { limits } from '#shared/limits.ts';
+import type { Log } from '#shared/log.ts';
+import { createLocalPlatform } from '#shared/platform/local/local-platform.ts';
+import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres-server.ts';
+import { listenOnSocket } from '#shared/platform/socket-path.ts';
+import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
+import { createSecretBox } from '#shared/secret-box.ts';
+import type { Settings } from '#shared/settings.ts';
+import { loadHostKeys } from '#sshd/host-keys.ts';
+import { createSshServer } from '#sshd/server.ts';
+
+export interface SingleMachineOptions {
+  settings: Settings;
+  /** Absolute. */
+  dataDir: string;
+  /** The operator's environment, for builds: where tools are and how registries are reached. */
+  hostEnv: Readonly<Record<string, string | undefined>>;
+  log: Log;
+  /** What is being done, for whoever waits for the start. */
+  tell(line: string): void;
+}
+
+export interface SingleMachine {
+  facts: StartFacts;
+  /** `stop` leaves nothing running; `restart` leaves apps, gateway and database to the next start. */
+  stop(how: 'stop' | 'restart'): Promise<void>;
+}
+
+const databaseConnections = 20;
+/** Rollouts wait more than they work; builds are bounded by the machine, each in its own control group. */
+const jobsAtOnce = 8;
+const sshGraceMilliseconds = 1000;
+
+/**
+ * Brings everything up in the order of need: directory, database, gateway, apps, doors, work.
+ * What was started is stopped again when a later step fails.
+ * @throws StartError, SettingsError or PostgresError for what the operator can mend
+ */
+export async function startSingleMachine(options: SingleMachineOptions): Promise<SingleMachine> {
+  const started = new AsyncDisposableStack();
+  try {
+    return await bringUp(options, started);
+  } catch (error) {
+    await started.disposeAsync();
+    throw error;
+  }
+}
+
+async function bringUp({ settings, dataDir, hostEnv, log, tell }: SingleMachineOptions, started: AsyncDisposableStack): Promise<SingleMachine> {
+  checkSettings(settings);
+  await prepareDataDirectory(dataDir);
+  const lock = await lockDataDirectory(dataDir);
+  started.defer(() => lock.release());
+  let how: 'stop' | 'restart' = 'stop';
+  /** Skipped when only the control plane is restarted: the next start finds it again. */
+  const deferUntilStop = (end: () => Promise<void>): void => started.defer(() => (how === 'stop' ? end() : Promise.resolve()));
+
+  const server = settings.databaseUrl === undefined ? await startEmbeddedPostgres(dataDir, log, tell) : undefined;
+  if (server !== undefined) deferUntilStop(() => server.stop());
+  const connection = connectPostgres(
+    server?.url ?? settings.databaseUrl ?? '',
+    (error) => log.warn('The connection to the database was lost; trying again.', { error }),
+    databaseConnections,
+  );
+  started.defer(() => connection.close());
+  const { db, pool } = connection;
+  const ran = await migrate(db);
+  if (ran.length > 0) tell(`-----> Database schema brought up to date (${ran.length === 1 ? '1 step' : `${ran.length} steps`})`);
+  await migrateJobs(pool, log);
+
+  const secrets = await createSecretBox(await loadMasterKey(dataDir, settings.secretKey));
+  const gateway = await ensureGateway(gatewayOptions(settings, dataDir), log);
+  deferUntilStop(() => gateway.stop());
+  const platform = await createLocalPlatform({
+    dataDir,
+    router: gateway.router,
+    secretBox: secrets,
+    clock: systemClock,
+    log,
+    hostEnv: process.env,
+  });
+  started.defer(() => (how === 'stop' ? platform.stop() : platform.detach()));
+
+  const identity = createEmbeddedIdentity({ db, secrets, clock: systemClock, issuer: settings.baseUrl });
+  const git = createGitStorage({ db, directory: join(dataDir, 'git'), log });
+  started.defer(() => git.close());
+  // Nobody else receives here: what is in quarantine was left by a crash.
+  await git.sweep(0);
+  const context: Context = {
+    db,
+    clock: systemClock,
+    log,
+    platform,
+    git,
+    jobs: graphileJobs,
+    identity,
+    secrets,
+    addresses: createAddresses(settings),
+    wakeups: createWakeups(),
+    settings,
+  };
+  const services = createServices(context);
+
+  const resumedApps = await resumeApps(context);
+  const worker = await startGraphileWorker({
+    pool,
+    db,
+    handlers: createJobHandlers(context),
+    log,
+    concurrency: jobsAtOnce,
+    soleWorker: true,
+  });
+  started.defer(() => worker.stop());
+  const closeApi = await serveApi({ settings, dataDir, log }, context, services);
+  started.defer(closeApi);
+  const closeSsh = await serveSsh({ settings, dataDir, log }, context, services);
+  started.defer(closeSsh);
+
+  return {
+    facts: { sandboxProblem: platform.capabilities.sandbox ? undefined : platform.capabilities.sandboxProblem, resumedApps },
+    stop(asked) {
+      how = asked;
+      return started.disposeAsync();
+    },
+  };
+}
+
+function checkSettings(settings: Settings): void {
+  if (settings.platform !== 'local') {
+    throw new StartError(`PAAS_PLATFORM: ${settings.platform} is not built yet; leave it unset to run on this machine.`);
+  }
+}
+
+async function startEmbeddedPostgres(dataDir: string, log: Log, tell: (line: string) => void): Promise<PostgresServer> {
+  const directory = join(dataDir, 'postgres');
+  if (!existsSync(directory)) tell('-----> Creating the database');
+  return startPostgres({ directory, log });
+}
+
+/** The API listens on a socket that only the gateway reaches: the addresses it forwards can be believed. */
+async function serveApi(
+  { settings, dataDir, log }: Pick<SingleMachineOptions, 'settings' | 'dataDir' | 'log'>,
+  { db, clock, identity, secrets }: Context,
+  services: Services,
+): Promise<() => Promise<void>> {
+  const api = createApi({
+    issuer: settings.baseUrl,
+    checkReady: async () => void (await sql`select 1`.execute(db)),
+    services,
+    identity,
+    rateLimits: createPostgresRateLimits(db),
+    idempotencyKeys: createPostgresIdempotencyKeys({ db, secrets, clock }),
+    clock,
+    log,
+    clientAddress: (request) => request.headers.get('x-forwarded-for')?.split(',').at(-1)?.trim() ?? 'unknown',
+  });
+  const server = createServer(getRequestListener(api.fetch));
+  await listenOnSocket(server, gatewayFiles(dataDir).apiSocket);
+  return async () => {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeAllConnections();
+    await closed;
+  };
+}
+
+async function serveSsh(
+  { settings, dataDir, log }: Pick<SingleMachineOptions, 'settings' | 'dataDir' | 'log'>,
+  { git, clock }: Context,
+  { sshKeys, pushes }: Services,
+): Promise<() => Promise<void>> {
+  const hostKeys = await loadHostKeys(join(dataDir, 'ssh'));
+  const server = createSshServer({ sshKeys, pushes, git: git.server, hostKeys, limits: limits.ssh, clock, log });
+  try {
+    await server.listen(settings.sshPort, settings.host);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    const owner = await findPortOwner(settings.sshPort);
+    const by = owner === undefined ? '' : ` (by pid ${owner.pid} ${owner.command})`;
+    throw new StartError(`Port ${settings.sshPort} is taken${by}: set PAAS_SSH_PORT to another.`);
+  }
+  return () => server.close(sshGraceMilliseconds);
+}
