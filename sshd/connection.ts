@@ -35,6 +35,7 @@ const farewellMilliseconds = 2000;
 /** Serves one TCP connection until it is closed. */
 export function serveConnection(socket: Socket, source: string, house: House): LiveConnection {
   const { limits, clock, log } = house;
+  /** Aborted as soon as nothing can reach the client any more. */
   const gone = new AbortController();
   const channels = new Set<ServerChannel>();
   const guest = { source, drop: () => socket.destroy() };
@@ -48,6 +49,7 @@ export function serveConnection(socket: Socket, source: string, house: House): L
 
   const hangUp = (): void => {
     client?.end();
+    gone.abort();
     socket.end();
     setTimeout(() => socket.destroy(), farewellMilliseconds).unref();
   };
@@ -78,7 +80,7 @@ export function serveConnection(socket: Socket, source: string, house: House): L
       gone: gone.signal,
       hangUp,
     });
-    guardFlow(socket, arrived, { authenticated: () => authenticated, channels, violated });
+    guardFlow(socket, { authenticated: () => authenticated, channels, violated });
     arrived.on('ready', () => {
       authenticated = true;
       house.waitingRoom.leave(guest);
@@ -104,9 +106,15 @@ export function serveConnection(socket: Socket, source: string, house: House): L
           channels.add(channel);
           session.on('close', () => channels.delete(channel));
         },
+        onFault: (error) => {
+          log.error('ssh session failed', { source, error });
+          hangUp();
+        },
         hangUp,
       });
     });
+    // From here on ssh2 throws at whoever writes; the socket's own end may take a while longer.
+    arrived.on('end', () => gone.abort());
     arrived.on('error', (error: Error & { level?: string }) => {
       log.debug('ssh connection failed', { source, error });
       if (error.level === 'protocol') offence = 'broke-protocol';

@@ -1,10 +1,8 @@
 import type { Socket } from 'node:net';
-import type { Connection, ServerChannel } from 'ssh2';
-import { isExchangingKeys } from './ssh2-internals.ts';
+import type { ServerChannel } from 'ssh2';
 
-/** A login is a few kilobytes; a key exchange too. */
+/** A login is a few kilobytes. */
 const loginBytes = 256 * 1024;
-const keyExchangeBytes = 256 * 1024;
 /** Replies the client has not read, at which it is not listened to until it has. */
 const unreadReplyBytes = 4 * 1024 * 1024;
 /** ssh2 grants windows of 2 MiB, but takes more from a client that ignores them. */
@@ -16,15 +14,10 @@ const unreadChannelBytes = 8 * 1024 * 1024;
  */
 export function guardFlow(
   socket: Socket,
-  client: Connection,
   state: { authenticated(): boolean; readonly channels: ReadonlySet<ServerChannel>; violated(what: string): void },
 ): void {
-  let exchangeBytes = 0;
-
-  socket.on('data', (chunk: Buffer) => {
-    exchangeBytes = isExchangingKeys(client) ? exchangeBytes + chunk.length : 0;
+  socket.on('data', () => {
     if (!state.authenticated() && socket.bytesRead > loginBytes) return state.violated('much data before login');
-    if (exchangeBytes > keyExchangeBytes) return state.violated('data during a key exchange');
     for (const channel of state.channels) {
       if (channel.readableLength > unreadChannelBytes) return state.violated('more data than the window allows');
     }

@@ -16,9 +16,11 @@ export interface SessionOptions {
   readonly idleSeconds: number;
   /** Aborted when the connection is gone. */
   readonly connectionGone: AbortSignal;
-  /** Runs the command; resolves with the exit status, and never rejects. */
+  /** Runs the command; resolves with the exit status. */
   run(command: SessionCommand): Promise<number>;
   onChannel(channel: ServerChannel): void;
+  /** Something threw that should not have. */
+  onFault(error: unknown): void;
   hangUp(): void;
 }
 
@@ -40,7 +42,7 @@ export function serveSession(session: Session, options: SessionOptions): void {
     channel.on('error', options.hangUp);
     channel.stderr.on('error', options.hangUp);
     options.onChannel(channel);
-    void answer(channel, text);
+    answer(channel, text).catch(options.onFault);
   };
 
   const answer = async (channel: ServerChannel, text: string | undefined): Promise<void> => {

@@ -45,13 +45,17 @@ export interface SshDoor {
   close(): Promise<void>;
 }
 
+/** Made once a process: an RSA key takes a second. */
+let hostKeysOfAllDoors: Promise<readonly HostKey[]> | undefined;
+
 export function somebody(email: string): Principal {
   return { userId: newUuid<UserId>(), email, tenantId: newTenantId(), role: 'owner' };
 }
 
 export async function openSshDoor(changes: { limits?: Partial<SshLimits>; git?: GitServer; resolveKey?: SshKeys['resolveKey'] } = {}): Promise<SshDoor> {
   const directory = await mkdtemp(path.join(tmpdir(), 'paas-ssh-'));
-  const hostKeys = await loadHostKeys(path.join(directory, 'ssh'));
+  hostKeysOfAllDoors ??= loadHostKeys(path.join(directory, 'ssh'));
+  const hostKeys = await hostKeysOfAllDoors;
   const logLines: string[] = [];
   const lookups: string[] = [];
   const keys = new Map<string, Principal & { keyId: SshKeyId; fingerprint: string }>();
