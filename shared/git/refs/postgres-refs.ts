@@ -3,7 +3,7 @@ import type { Db } from '#shared/database/schema.ts';
 import type { StoredRefs } from '#shared/git/refs/memory-refs.ts';
 import { conflictingRef } from '#shared/git/refs/ref-name.ts';
 import type { RefChange } from '#shared/git/repository.ts';
-import type { RepositoryId } from '#shared/ids.ts';
+import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
 /** Rows a statement may bring: PostgreSQL takes 65,535 parameters. */
 const batch = 5000;
@@ -31,8 +31,7 @@ export function createPostgresRefs(db: Db): StoredRefs {
 async function swap(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<boolean> {
   // One writer a repository at a time, until its transaction ends: then what is read below is what is changed.
   await sql`select pg_advisory_xact_lock(hashtextextended(${`git_refs ${repositoryId}`}, 0))`.execute(db);
-  const rows = await db.selectFrom('git_refs').select(['name', 'oid']).where('repository_id', '=', repositoryId).execute();
-  const current = new Map(rows.map(({ name, oid }) => [name, oid]));
+  const current = await readNeighbours(db, repositoryId, changes);
   if (changes.some(({ name, oldOid }) => current.get(name) !== oldOid)) return false;
   const names = new Set(current.keys());
   for (const { name } of changes) names.delete(name);
@@ -53,4 +52,26 @@ async function swap(db: Db, repositoryId: RepositoryId, changes: readonly RefCha
       .execute();
   }
   return true;
+}
+
+/** The refs that are changed, and all that could stand in their way; for many changes simply all refs. */
+async function readNeighbours(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<Map<string, ObjectId>> {
+  let query = db.selectFrom('git_refs').select(['name', 'oid']).where('repository_id', '=', repositoryId);
+  if (changes.length <= 20) {
+    query = query.where((where) =>
+      where.or(
+        changes.flatMap(({ name }) => [
+          where('name', 'in', [name, ...parents(name)]),
+          // "0" comes after "/": between them is everything below the name.
+          where.and([where('name', '>', `${name}/`), where('name', '<', `${name}0`)]),
+        ]),
+      ),
+    );
+  }
+  return new Map((await query.execute()).map(({ name, oid }) => [name, oid]));
+}
+
+function parents(name: string): string[] {
+  const parts = name.split('/');
+  return parts.slice(1).map((_, i) => parts.slice(0, i + 1).join('/'));
 }

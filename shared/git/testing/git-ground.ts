@@ -1,0 +1,90 @@
+import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Db } from '#shared/database/schema.ts';
+import type { ApplyPush, GitStorage, PushRequest, RefResult } from '#shared/git/repository.ts';
+import { createGitStorage, createMemoryGitStorage } from '#shared/git/storage.ts';
+import { git } from '#shared/git/testing/git-client.ts';
+import { type GitTestServer, serveGit } from '#shared/git/testing/git-server.ts';
+import { newUuid, type RepositoryId } from '#shared/ids.ts';
+import { createLog } from '#shared/log.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+
+/** A storage with a server in front of it, and a directory for clients. */
+export interface GitGround {
+  directory: string;
+  storage: GitStorage;
+  server: GitTestServer;
+  db: Db;
+  /** Log lines of the storage: what went wrong on our side. */
+  logged: string[];
+  /** What the next pushes mean. */
+  applyPush: (repositoryId: RepositoryId) => ApplyPush;
+  /** Takes the pack in and moves the refs, as a platform without builds would. */
+  moveRefs(repositoryId: RepositoryId, request: PushRequest): Promise<RefResult[]>;
+  newRepository(): RepositoryId;
+  /** An empty working copy whose `origin` is the repository. */
+  workingCopy(repositoryId: RepositoryId): Promise<string>;
+  /** A bare repository for stock git, made of the packs and refs as they are stored. */
+  layOut(repositoryId: RepositoryId): Promise<string>;
+  /** Files in quarantine. */
+  quarantined(repositoryId: RepositoryId): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+export const groundKinds = ['postgres', 'memory'] as const;
+
+export async function createGitGround(kind: (typeof groundKinds)[number] = 'postgres'): Promise<GitGround> {
+  const directory = await mkdtemp(join(tmpdir(), 'paas-git-'));
+  const logged: string[] = [];
+  const log = createLog('warn', (line) => logged.push(line));
+  const data = join(directory, 'data');
+  const database = await createTestDatabase();
+  const storage = kind === 'postgres' ? createGitStorage({ db: database.db, directory: data, log }) : createMemoryGitStorage({ directory: data, log });
+  let clients = 0;
+  const ground: GitGround = {
+    directory,
+    storage,
+    db: database.db,
+    logged,
+    server: await serveGit(storage, (repositoryId) => ground.applyPush(repositoryId), directory),
+    applyPush: (repositoryId) => (request) => ground.moveRefs(repositoryId, request),
+    newRepository: () => newUuid<RepositoryId>(),
+    async moveRefs(repositoryId, { commands, atomic, pack }) {
+      return await database.db.transaction().execute(async (transaction) => {
+        await pack?.admit(transaction);
+        const results: RefResult[] = [];
+        for (const group of atomic ? [commands] : commands.map((command) => [command])) {
+          const moved = await storage.refs.compareAndSwap(transaction, repositoryId, group);
+          for (const { name } of group) results.push(moved ? { name, status: 'ok' } : { name, status: 'rejected', reason: 'fetch first' });
+        }
+        return results;
+      });
+    },
+    async workingCopy(repositoryId) {
+      const path = join(directory, `client-${++clients}`);
+      await git(directory, 'init', '-q', path);
+      await git(path, 'remote', 'add', 'origin', ground.server.url(repositoryId));
+      return path;
+    },
+    async layOut(repositoryId) {
+      const path = join(directory, `bare-${++clients}`);
+      await git(directory, 'init', '-q', '--bare', path);
+      const packs = join(data, repositoryId, 'packs');
+      for (const name of await readdir(packs).catch(() => [])) await copyFile(join(packs, name), join(path, 'objects', 'pack', `pack-${name}`));
+      for (const { name, oid } of await storage.refs.listRefs(repositoryId)) {
+        await mkdir(join(path, name, '..'), { recursive: true });
+        await writeFile(join(path, name), `${oid}\n`);
+      }
+      return path;
+    },
+    quarantined: (repositoryId) => readdir(join(data, repositoryId, 'quarantine')).catch(() => []),
+    async close() {
+      await ground.server.close();
+      await storage.close();
+      await database.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+  return ground;
+}
