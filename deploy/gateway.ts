@@ -5,6 +5,7 @@
 import { createGatewayLog, type GatewayStart } from '#deploy/gateway-start.ts';
 import { type GatewayOptions, gatewayFiles, gatewayOptionsSchema } from '#gateway/gateway-options.ts';
 import { PortTakenError, startGateway, type Handover } from '#gateway/gateway.ts';
+import { AppError } from '#shared/errors.ts';
 import { callGateway } from '#shared/platform/local/gateway-router.ts';
 
 const log = createGatewayLog();
@@ -37,8 +38,8 @@ async function stopEarlierGateway({ dataDir }: GatewayOptions): Promise<Handover
     const { traffic } = (await callGateway(gatewayFiles(dataDir).controlSocket, undefined, 'POST', '/stop', {})) as { traffic: Handover };
     return traffic;
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === 'ENOENT' || code === 'ECONNREFUSED') return [];
+    // None there, or it went down on the way; if it holds the ports after all, opening them says so.
+    if (!(error instanceof AppError)) return [];
     throw error;
   }
 }

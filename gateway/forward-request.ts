@@ -1,6 +1,7 @@
-import { type Agent, type ClientRequest, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http';
+import type { KeptConnections } from './kept-connections.ts';
 import { answerHeaders, type RequestPlan } from './request-plan.ts';
-import { beginAttempt, type ChooseUpstream, type Upstream, type UpstreamAgents } from './upstream.ts';
+import { type AttemptOutcome, beginAttempt, type ChooseUpstream, type Upstream } from './upstream.ts';
 
 export interface ForwardTimeouts {
   /** Until the upstream begins to answer, counted from the last byte in either direction. */
@@ -17,7 +18,7 @@ export type ForwardFailure = 'unreachable' | 'broken' | 'late';
 export interface Forwarding {
   readonly plan: RequestPlan;
   readonly choose: ChooseUpstream;
-  readonly agents: UpstreamAgents;
+  readonly kept: KeptConnections;
   readonly timeouts: ForwardTimeouts;
   /** The client asked to be told before it sends the body. */
   readonly expectsContinue: boolean;
@@ -31,65 +32,88 @@ export interface Forwarding {
  * like a whole one.
  */
 export function forwardRequest(request: IncomingMessage, response: ServerResponse, forwarding: Forwarding): void {
-  const { plan, choose, agents, timeouts } = forwarding;
+  const { plan, choose, timeouts } = forwarding;
   const tried: Upstream[] = [];
-  let current: ClientRequest | undefined;
+  let abort: () => void = () => undefined;
   let clientGone = false;
 
   response.once('close', () => {
     if (response.writableFinished) return;
     clientGone = true;
-    current?.destroy();
+    abort();
   });
 
-  const attempt = (upstream: Upstream, agent: Agent): void => {
+  /** No answer came: elsewhere, once more, or not at all. */
+  const failed = (upstream: Upstream, error: NodeJS.ErrnoException): void => {
+    if (clientGone || response.headersSent) return;
+    if (error.syscall !== 'connect') return forwarding.fail(isTimeout(error) ? 'late' : 'broken');
+    tried.push(upstream);
+    const next = choose(tried);
+    if (next === undefined) forwarding.fail('unreachable');
+    else attempt(next);
+  };
+  const outcome = (good: boolean): AttemptOutcome => (good || clientGone ? 'good' : 'failed');
+
+  /** For what may be sent again. */
+  const attemptKept = (upstream: Upstream): void => {
+    const end = beginAttempt(upstream);
+    abort = forwarding.kept.send({
+      upstream,
+      method: request.method ?? 'GET',
+      plan,
+      response,
+      ended: () => end(outcome(response.statusCode < 500)),
+      broken: () => {
+        end(outcome(false));
+        cutOff(response);
+      },
+      failed: (error) => {
+        // Most likely the upstream closed the kept connection just as the request went out, and never saw it.
+        const isStale = error.syscall !== 'connect' && !isTimeout(error) && !clientGone;
+        end(isStale ? 'unseen' : outcome(false));
+        if (isStale) attemptFresh(upstream);
+        else failed(upstream, error);
+      },
+    });
+  };
+
+  /** On a connection of its own, which cannot be stale: a POST never fails for a race that nobody caused. */
+  const attemptFresh = (upstream: Upstream): void => {
     const end = beginAttempt(upstream);
     const outgoing = httpRequest({
       ...upstream.address,
       method: request.method ?? 'GET',
       path: plan.path,
       headers: plan.headers,
-      agent,
+      agent: false,
       timeout: timeouts.answerMilliseconds,
       setDefaultHeaders: false,
     });
-    current = outgoing;
+    abort = () => outgoing.destroy();
     let answered = false;
-    let late = false;
-
     outgoing.once('response', (incoming) => {
       answered = true;
-      sendAnswer(incoming, response, timeouts, (complete) => end(!clientGone && (!complete || (incoming.statusCode ?? 500) >= 500)));
+      sendAnswer(incoming, response, timeouts, (complete) => end(outcome(complete && response.statusCode < 500)));
     });
-    outgoing.once('timeout', () => {
-      late = true;
-      outgoing.destroy();
-    });
+    outgoing.once('timeout', () => outgoing.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })));
     outgoing.on('error', (error: NodeJS.ErrnoException) => {
       if (answered) return;
-      end(!clientGone);
-      if (clientGone || response.headersSent) return;
-      if (error.syscall === 'connect') {
-        tried.push(upstream);
-        const next = choose(tried);
-        if (next === undefined) forwarding.fail('unreachable');
-        else attempt(next, agent);
-      } else if (outgoing.reusedSocket && plan.replayable && !late) {
-        // The upstream had closed the kept connection just as the request went out: it never saw it.
-        attempt(upstream, agents.fresh);
-      } else {
-        forwarding.fail(late ? 'late' : 'broken');
-      }
+      end(outcome(false));
+      failed(upstream, error);
     });
-
     if (!plan.hasBody) outgoing.end();
     else if (forwarding.expectsContinue) sendBodyAfterContinue(request, response, outgoing, timeouts.continueMilliseconds);
     else whenConnected(outgoing, () => sendBody(request, outgoing));
   };
 
+  const attempt = plan.replayable ? attemptKept : attemptFresh;
   const first = choose(tried);
   if (first === undefined) forwarding.fail('unreachable');
-  else attempt(first, plan.replayable ? agents.kept : agents.fresh);
+  else attempt(first);
+}
+
+function isTimeout({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'ETIMEDOUT' || code === 'UND_ERR_HEADERS_TIMEOUT';
 }
 
 /** Until then not a byte of the body is taken, so that another upstream can be tried. */

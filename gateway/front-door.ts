@@ -3,13 +3,14 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ForwardFailure, type ForwardTimeouts, forwardRequest } from './forward-request.ts';
 import { isAddress } from './host.ts';
+import { createKeptConnections } from './kept-connections.ts';
 import {
   apiDown, badRequest, brokenAnswer, lateAnswer, noInstance, noSuchApp, noSuchHost, nothingDeployed, type OwnAnswer, renderAnswer,
 } from './own-answer.ts';
 import { planRequest, type RequestFault, type RequestPlan } from './request-plan.ts';
 import type { RouteTable } from './route-table.ts';
 import { forwardUpgrade } from './tunnel.ts';
-import { type ChooseUpstream, createUpstreamAgents, type Upstream } from './upstream.ts';
+import type { ChooseUpstream, Upstream } from './upstream.ts';
 
 export interface FrontDoorParts {
   readonly table: RouteTable;
@@ -59,7 +60,7 @@ interface Destination {
 }
 
 export function createFrontDoor({ table, apiHosts, appsDomain, apiSocket, timeouts, now }: FrontDoorParts): FrontDoor {
-  const agents = createUpstreamAgents();
+  const kept = createKeptConnections(timeouts);
   const api: Upstream = {
     address: { socketPath: apiSocket },
     inFlight: { count: 0 },
@@ -117,7 +118,7 @@ export function createFrontDoor({ table, apiHosts, appsDomain, apiSocket, timeou
     forwardRequest(request, response, {
       plan,
       choose,
-      agents,
+      kept,
       timeouts,
       expectsContinue: expectsContinue && plan.hasBody,
       fail: (failure) => refuse(failed(failure)),
@@ -137,7 +138,7 @@ export function createFrontDoor({ table, apiHosts, appsDomain, apiSocket, timeou
       const destination = destinationOf(plan.host);
       if (!('choose' in destination)) return refuse(destination);
       const { choose, failed } = destination;
-      forwardUpgrade(request, socket, head, { plan, choose, agents, timeouts, fail: (failure) => refuse(failed(failure)) });
+      forwardUpgrade(request, socket, head, { plan, choose, timeouts, fail: (failure) => refuse(failed(failure)) });
     },
     clientError(error, socket) {
       if (error.code === 'ECONNRESET' || !socket.writable || alreadyAnswering(socket)) return void socket.destroy();

@@ -79,6 +79,19 @@ describe('passing on', () => {
     expect(answer).toMatchObject({ status: 200, body: '', headers: { 'content-length': '1234' } });
   });
 
+  it.each([
+    ['of known length', true],
+    ['in chunks', false],
+  ])('keeps every byte of an answer %s, small or large', async (_, hasLength) => {
+    const everyByte = Buffer.from(Array.from({ length: 1024 }, (_byte, index) => index % 256));
+    for (const answer of [everyByte, Buffer.concat(new Array(1024).fill(everyByte))]) {
+      const app = await test.startApp((_request, response) => response.writeHead(200, hasLength ? { 'Content-Length': answer.length } : {}).end(answer));
+      const raw = await test.exchange(`GET / HTTP/1.1\r\nHost: ${app.host}\r\nConnection: close\r\n\r\n`);
+      if (hasLength) expect(Buffer.from(raw.slice(raw.indexOf('\r\n\r\n') + 4), 'latin1').equals(answer)).toBe(true);
+      expect((await test.fetch(app.host)).body).toBe(answer.toString('utf8'));
+    }
+  });
+
   it.each([204, 304])('passes a bodiless %i on and keeps the connection in step', async (status) => {
     const app = await test.startApp((_, response) => response.writeHead(status).end());
     const get = `GET / HTTP/1.1\r\nHost: ${app.host}\r\n`;
@@ -250,6 +263,8 @@ describe('choosing an instance', () => {
     await test.router.applyRoute({ ...route, backends: [{ releaseVersion: 1, weight: 100, instances: [{ key: 'stale', host: '127.0.0.1', port }] }] });
     for (let sent = 0; sent < 5; sent++) expect(await test.fetch(host)).toMatchObject({ status: 200, body: 'ok' });
     for (let sent = 0; sent < 5; sent++) expect(await test.fetch(host, { method: 'POST', body: 'x' })).toMatchObject({ status: 200, body: 'ok' });
+    // What the app never saw is neither a request nor an error of it.
+    expect(await test.router.readTraffic(route.appId)).toMatchObject([{ requests: 10, errors: 0 }]);
     server.close();
   });
 

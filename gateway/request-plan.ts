@@ -22,7 +22,7 @@ export interface RequestPlan {
   /** Name, value, name, value … to send on. */
   readonly headers: string[];
   readonly hasBody: boolean;
-  /** May be sent a second time when nothing of an answer came: idempotent, and no body to be consumed. */
+  /** May be sent a second time when nothing of an answer came: idempotent, and no body or trailers to be negotiated. */
   readonly replayable: boolean;
   readonly accept: string;
 }
@@ -109,9 +109,9 @@ export function planRequest(inbound: InboundRequest, upgrade?: string): RequestP
     'X-Forwarded-Port', String(inbound.localPort),
     'X-Request-Id', inbound.requestId,
   );
-  if (trailers && upgrade === undefined) headers.push('TE', 'trailers', 'Connection', 'TE, keep-alive');
+  if (trailers && upgrade === undefined) headers.push('TE', 'trailers', 'Connection', 'TE');
   if (upgrade !== undefined) headers.push('Connection', 'Upgrade', 'Upgrade', upgrade);
-  return { host, path, headers, hasBody, replayable: !hasBody && idempotentMethods.has(method), accept };
+  return { host, path, headers, hasBody, replayable: !hasBody && !trailers && upgrade === undefined && idempotentMethods.has(method), accept };
 }
 
 function fault(message: string): RequestFault {
@@ -129,6 +129,7 @@ function originForm(target: string, authority: string): string | undefined {
 
 /** Drops the headers that the Connection header declares to be about the connection only. */
 function withoutNamed(headers: string[], connectionOptions: string): string[] {
+  if (connectionOptions === '' || connectionOptions === ',keep-alive' || connectionOptions === ',close') return headers;
   const named = new Set(connectionOptions.split(',').map((option) => option.trim()));
   for (const usual of ['', 'close', 'keep-alive', 'upgrade', 'te']) named.delete(usual);
   if (named.size === 0) return headers;

@@ -11,8 +11,8 @@ import { beginAttempt, countRequest, type Upstream } from './upstream.ts';
  * upstream has answered.
  * @param head what the client sent behind its request already
  */
-export function forwardUpgrade(request: IncomingMessage, client: Duplex, head: Buffer, forwarding: Omit<Forwarding, 'expectsContinue'>): void {
-  const { plan, choose, agents, timeouts } = forwarding;
+export function forwardUpgrade(request: IncomingMessage, client: Duplex, head: Buffer, forwarding: Omit<Forwarding, 'expectsContinue' | 'kept'>): void {
+  const { plan, choose, timeouts } = forwarding;
   const tried: Upstream[] = [];
 
   const attempt = (upstream: Upstream): void => {
@@ -24,7 +24,7 @@ export function forwardUpgrade(request: IncomingMessage, client: Duplex, head: B
       method: request.method ?? 'GET',
       path: plan.path,
       headers: plan.headers,
-      agent: agents.fresh,
+      agent: false,
       timeout: timeouts.answerMilliseconds,
       setDefaultHeaders: false,
     });
@@ -47,16 +47,16 @@ export function forwardUpgrade(request: IncomingMessage, client: Duplex, head: B
       answered = true;
       client.write(responseHead(answer, ['Connection', 'close']));
       answer.pipe(client);
-      answer.once('end', () => end((answer.statusCode ?? 500) >= 500));
+      answer.once('end', () => end((answer.statusCode ?? 500) >= 500 ? 'failed' : 'good'));
       answer.once('close', () => {
-        end(true);
+        end('failed');
         if (!answer.complete) client.destroy();
       });
     });
     outgoing.once('timeout', leave);
     outgoing.on('error', (error: NodeJS.ErrnoException) => {
       if (answered) return;
-      end(!client.destroyed);
+      end(client.destroyed ? 'good' : 'failed');
       client.off('close', leave);
       if (client.destroyed) return;
       if (error.syscall !== 'connect') return forwarding.fail('broken');
