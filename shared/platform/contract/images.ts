@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newUuid, type AppId } from '#shared/ids.ts';
+import type { Images } from '#shared/platform/platform.ts';
+
+export interface ImagesHarness {
+  readonly images: Images;
+  /** Builds something that differs from what it built before; its image URL. */
+  makeImage(appId: AppId): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** What every store of images does. */
+export function describeImages(name: string, start: () => Promise<ImagesHarness>): void {
+  describe(`images contract: ${name}`, () => {
+    let harness: ImagesHarness;
+    beforeAll(async () => {
+      harness = await start();
+    });
+    afterAll(() => harness?.stop());
+
+    it('deletes one image and says whether it was there', async () => {
+      const appId = newUuid<AppId>();
+      const [one, other] = [await harness.makeImage(appId), await harness.makeImage(appId)];
+      expect(await harness.images.deleteImage(one)).toBe(true);
+      expect(await harness.images.deleteImage(one)).toBe(false);
+      expect(await harness.images.imageExists(one)).toBe(false);
+      expect(await harness.images.imageExists(other)).toBe(true);
+    });
+
+    it("deletes all of an app's images at once, and nobody else's", async () => {
+      const [one, other] = [newUuid<AppId>(), newUuid<AppId>()];
+      const urls = [await harness.makeImage(one), await harness.makeImage(one)];
+      const kept = await harness.makeImage(other);
+      expect(await harness.images.deleteImages(one)).toBe(true);
+      expect(await harness.images.deleteImages(one)).toBe(false);
+      expect(await Promise.all(urls.map((url) => harness.images.imageExists(url)))).toEqual([false, false]);
+      expect(await harness.images.imageExists(kept)).toBe(true);
+    });
+
+    it.each(['', 'slug://', 'https://example.com/a.tar', 'slug://../../etc@sha256:00', `slug://${'0'.repeat(36)}@sha256:${'/'.repeat(64)}`])(
+      'knows nothing of what is not an address of its own: %s',
+      async (url) => {
+        expect(await harness.images.imageExists(url)).toBe(false);
+        expect(await harness.images.deleteImage(url)).toBe(false);
+      },
+    );
+  });
+}

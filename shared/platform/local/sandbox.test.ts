@@ -1,0 +1,101 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { launchScript } from './sandbox-launch.ts';
+import { seccompFilter } from './sandbox-seccomp.ts';
+import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
+
+const spec: SandboxSpec = {
+  id: 'web.1',
+  uid: 0x7000_0001,
+  argv: ['/bin/sh', '-c', 'node server.js'],
+  env: { SECRET: 'canary-7f3a', PATH: '/app/bin' },
+  cwd: '/app',
+  mounts: [{ source: '/data/images/a', target: '/app' }],
+  tmp: { bytes: 1000 },
+  limits: { memoryBytes: 100, processes: 10, fileBytes: 50 },
+  dieWithParent: false,
+};
+const host: SandboxHost = { root: true, uid: 0, gid: 0, bwrap: '/usr/bin/bwrap', systemDirectories: [{ path: '/bin', linkTo: 'usr/bin' }], etc: [], limitedBy: 'rlimit' };
+const options = (changes: Partial<SandboxSpec>, on = host): readonly string[] =>
+  String(planSandbox({ ...spec, ...changes }, on, [], new Uint8Array()).descriptors[0]).split('\0');
+
+describe('the plan of a sandbox', () => {
+  it('holds no variable of the code and no path of the host in any argv, nor in the environment of a program with rights', () => {
+    const { command, args, env } = planSandbox(spec, host, [], new Uint8Array());
+    const visible = JSON.stringify([command, args, env]);
+    expect(visible).not.toContain('canary-7f3a');
+    expect(visible).not.toContain('/data/images');
+    expect(Object.keys(env)).toEqual(['PATH']);
+  });
+
+  it("as root drops to the app's own user before the code's shell starts", () => {
+    const { args } = planSandbox(spec, host, [], new Uint8Array());
+    const words = args.join(' ');
+    expect(words).toMatch(/setpriv --reuid 1879048193 --regid 1879048193 --clear-groups .*--bounding-set=-all --no-new-privs -- .*prlimit .*\/bin\/sh \/run/);
+  });
+
+  it('as an ordinary user makes a user namespace, and rules out further ones', () => {
+    const words = options({}, { ...host, root: false, uid: 1000, gid: 1000 });
+    expect(words).toEqual(expect.arrayContaining(['--unshare-user', '--disable-userns']));
+    expect(planSandbox(spec, { ...host, root: false }, [], new Uint8Array()).args.join(' ')).not.toContain('setpriv');
+  });
+
+  it('mounts read-only unless told otherwise, and seals its own root', () => {
+    const words = options({ mounts: [{ source: '/a', target: '/app' }, { source: '/b', target: '/cache', writable: true }] });
+    expect(words.join(' ')).toContain('--ro-bind /a /app --bind /b /cache');
+    expect(words.join(' ')).toContain('--remount-ro /');
+  });
+
+  it('ends with the platform only if asked to', () => {
+    expect(options({ dieWithParent: true })).toContain('--die-with-parent');
+    expect(options({ dieWithParent: false })).not.toContain('--die-with-parent');
+  });
+
+  it('limits processes and memory each by itself only where there are no control groups', () => {
+    const limited = planSandbox(spec, host, [], new Uint8Array()).args;
+    expect(limited).toEqual(expect.arrayContaining(['--nproc=10', '--data=100', '--fsize=50']));
+    const grouped = planSandbox(spec, host, ['/sys/fs/cgroup/x/cgroup.procs'], new Uint8Array()).args;
+    expect(grouped).toContain('/sys/fs/cgroup/x/cgroup.procs');
+    expect(grouped).toContain('--fsize=50');
+    expect(grouped.join(' ')).not.toMatch(/--nproc|--data/);
+  });
+});
+
+describe('the launch script', () => {
+  it('hands over every value as it is, whatever is in it', async () => {
+    const env = { A: `it's "$HOME" \`id\` $(id) \\ \n new line`, B: '', C: 'ünï', D: "'; exit 1; '" };
+    const script = launchScript(env);
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', script, 'sh', process.execPath, '-p', 'JSON.stringify(process.env)'], { env: {} });
+    expect(JSON.parse(stdout)).toMatchObject(env);
+  });
+
+  it('starts nothing when it was cut short', async () => {
+    const script = launchScript({ A: '1', B: '2' });
+    const cutShort = script.slice(0, script.indexOf('exec'));
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', cutShort, 'sh', 'echo', 'started']);
+    expect(stdout).toBe('');
+  });
+
+  it.each(['A-B', '1A', 'A B', 'A=B', '', 'A;id'])('refuses the name %j', (name) => {
+    expect(() => launchScript({ [name]: 'x' })).toThrow('cannot be the name of a variable');
+  });
+
+  it('refuses a NUL', () => {
+    expect(() => launchScript({ A: 'x\0y' })).toThrow('NUL');
+  });
+});
+
+describe('the system call filter', () => {
+  it.each(['x64', 'arm64'])('is a whole number of instructions that ends in a verdict, on %s', (architecture) => {
+    const filter = seccompFilter(architecture);
+    expect(filter.length % 8).toBe(0);
+    expect(filter.length / 8).toBeLessThan(4096);
+    const last = new DataView(filter.buffer).getUint16(filter.length - 8, true);
+    expect(last).toBe(0x06);
+  });
+
+  it('names the file to extend on a processor it does not know', () => {
+    expect(() => seccompFilter('riscv64')).toThrow('sandbox-seccomp.ts');
+  });
+});

@@ -1,0 +1,82 @@
+import { lstat, mkdtemp, readFile, readlink, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { SourceEntry } from '#shared/platform/platform.ts';
+import { openSourceTree } from './source-tree.ts';
+import { writeSource, type WrittenSource } from './source-writing.ts';
+
+let root: string;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'paas-source-'));
+});
+afterEach(() => rm(root, { recursive: true }));
+
+const entry = (path: string, text: string, kind: SourceEntry['kind'] = 'file'): SourceEntry => ({ path, kind, content: new TextEncoder().encode(text) });
+
+async function write(entries: readonly SourceEntry[], longestBytes = 1000): Promise<WrittenSource> {
+  async function* source(): AsyncIterable<SourceEntry> {
+    yield* entries;
+  }
+  return writeSource(`${root}`, source(), { owner: undefined, longestBytes, signal: new AbortController().signal });
+}
+
+describe('writing a source to disk', () => {
+  it('writes files, executables and symlinks that stay inside', async () => {
+    await write([entry('a/b/file', 'text'), entry('a/link', 'b/file', 'symlink'), entry('run', '#!', 'executable')]);
+    expect(await readFile(join(root, 'a/link'), 'utf8')).toBe('text');
+    expect((await stat(join(root, 'run'))).mode & 0o777).toBe(0o755);
+    expect((await stat(join(root, 'a/b/file'))).mode & 0o111).toBe(0);
+  });
+
+  it.each(['/etc/passwd', '../outside', 'a/../../outside', ''])('leaves out a symlink to %j and says so', async (target) => {
+    const { leftOut } = await write([entry('link', target, 'symlink'), entry('file', '')]);
+    expect(leftOut).toEqual(['link']);
+    await expect(lstat(join(root, 'link'))).rejects.toThrow('ENOENT');
+  });
+
+  it('never writes through a symlink, whichever comes first', async () => {
+    const outside = await mkdtemp(join(tmpdir(), 'paas-outside-'));
+    try {
+      // Two harmless links that together lead out: `up` is the root, `up/..` its parent.
+      await expect(write([entry('d/up', '..', 'symlink'), entry('d/up/evil', 'x')])).rejects.toThrow('two entries');
+      await expect(write([entry('x', 'y', 'symlink'), entry('x/evil', 'x')])).rejects.toThrow('two entries');
+      await expect(lstat(join(root, 'evil'))).rejects.toThrow('ENOENT');
+    } finally {
+      await rm(outside, { recursive: true });
+    }
+  });
+
+  it.each(['../x', 'a/../x', '/x', 'a//x', './x', 'x\0y', ''])('refuses the path %j', async (path) => {
+    await expect(write([entry(path, '')])).rejects.toThrow('cannot be written');
+  });
+
+  it('refuses the same path twice', async () => {
+    await expect(write([entry('a', '1'), entry('a', '2')])).rejects.toThrow('two entries');
+  });
+
+  it('stops at its limit', async () => {
+    await expect(write([entry('a', 'x'.repeat(600)), entry('b', 'x'.repeat(600))])).rejects.toThrow('larger than');
+  });
+});
+
+describe('looking at a source from outside the sandbox', () => {
+  it('does not follow a chain of symlinks that leads out', async () => {
+    await write([entry('package.json', 'd/up/../../../../../../../etc/hostname', 'symlink'), entry('d/up', '..', 'symlink'), entry('d/file', '')]);
+    const chain = await write([entry('e/file', ''), entry('e/up', '..', 'symlink'), entry('hosts', 'e/up/../etc', 'symlink')]);
+    expect(chain.leftOut).toEqual([]);
+    expect(await readlink(join(root, 'hosts'))).toBe('e/up/../etc');
+    const source = openSourceTree(root);
+    expect(await source.hasFile('hosts')).toBe(false);
+    expect(await source.readText('package.json')).toBeUndefined();
+    expect(await source.list('hosts')).toEqual([]);
+  });
+
+  it('reads files, also through symlinks within', async () => {
+    await write([entry('real', 'text'), entry('Procfile', 'real', 'symlink')]);
+    const source = openSourceTree(root);
+    expect(await source.readText('Procfile')).toBe('text');
+    expect(await source.list('')).toEqual(['Procfile', 'real']);
+    expect(await source.readText('nowhere')).toBeUndefined();
+  });
+});
