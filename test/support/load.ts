@@ -16,7 +16,7 @@ export interface LoadResult {
 }
 
 /** Keeps `connections` requests to an app under way at all times, half of them over connections that are kept alive. */
-export function holdLoad(platform: RunningPlatform, appName: string, connections = 4): Load {
+export function holdLoad(platform: Pick<RunningPlatform, 'httpPort'>, appName: string, connections = 4): Load {
   const result: LoadResult = { outcomes: {}, bodies: {} };
   let stopping = false;
   let answers = 0;

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { newUuid } from '#shared/ids.ts';
+import { specOf } from '#test/support/workload-ground.ts';
+import { newInstanceKey, parseInstanceKey } from './instances.ts';
+import { parseSocketTable } from './listening-ports.ts';
+import { describeEnd } from './programs.ts';
+import { planRoute } from './route-plan.ts';
+import { describeMissedBoot, planEnvironment, planRestartDelay } from './supervision.ts';
+
+describe('supervision', () => {
+  it('waits 1, 2, 4 … seconds before it starts a crashed instance again, never more than 60', () => {
+    expect([1, 2, 3, 4, 5, 6, 7, 8, 500].map(planRestartDelay)).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
+  });
+
+  it('gives PORT to instances that have one, and does not let an app variable replace it', () => {
+    const spec = specOf(newUuid(), 4, 'image', { env: { PORT: '80', COLOR: 'green' } });
+    const environment = planEnvironment(spec, { key: 'k', type: 'web', index: 2, port: 23_456 });
+    expect(environment).toMatchObject({ PORT: '23456', COLOR: 'green', PAAS_RELEASE: 'v4', PAAS_PROCESS: 'web.2', DYNO: 'web.2' });
+    const { PORT: _port, ...env } = spec.env;
+    expect(planEnvironment({ ...spec, env }, { key: 'k', type: 'worker', index: 1, port: 0 })).not.toHaveProperty('PORT');
+  });
+
+  it('names the cause of a missed start and what to change', () => {
+    expect(describeMissedBoot('did not listen', 5000, 60, [])).toBe(
+      'did not listen on PORT (5000) within 60 s; it must bind to the port in the variable PORT',
+    );
+    expect(describeMissedBoot('did not listen', 5000, 60, [{ address: 'any', port: 3000 }])).toContain('listens on port 3000, not on PORT (5000)');
+    expect(describeMissedBoot('did not listen', 5000, 60, [{ address: 'an IPv6 address', port: 5000 }])).toContain('0.0.0.0');
+    expect(describeMissedBoot('answered 503 to GET /up', 5000, 60, [])).toBe('answered 503 to GET /up within 60 s');
+  });
+
+  it('says how a process ended', () => {
+    const mebibytes = 512 * 1024 * 1024;
+    expect(describeEnd({ code: 1, outOfMemory: false }, mebibytes)).toBe('exited with code 1');
+    expect(describeEnd({ code: 137, outOfMemory: true }, mebibytes)).toBe('ran out of memory (512 MiB) and was killed');
+    expect(describeEnd({ code: 143, outOfMemory: false }, mebibytes)).toBe('was ended by signal 15');
+    expect(describeEnd({ code: undefined, outOfMemory: false }, mebibytes)).toBe('ended');
+  });
+
+  it('makes keys that tell type, index and release, and refuses what is none', () => {
+    const key = newInstanceKey('web-api', 12, 345);
+    expect(parseInstanceKey(key)).toEqual({ type: 'web-api', index: 12, releaseVersion: 345 });
+    expect(newInstanceKey('web-api', 12, 345)).not.toBe(key);
+    for (const other of ['web.1', '../x.1.v1.000000000000', `${key}.tmp`, '']) expect(parseInstanceKey(other)).toBeUndefined();
+  });
+
+  it('reads listeners out of the kernel table, and only those of the given sockets', () => {
+    const table = [
+      '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode',
+      '   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 111 1 0 100 0 0 10 0',
+      '   1: 00000000:0BB8 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 222 1 0 100 0 0 10 0',
+      '   2: 0100007F:1F91 0100007F:1F90 01 00000000:00000000 00:00000000 00000000     0        0 111 1 0 100 0 0 10 0',
+    ].join('\n');
+    expect(parseSocketTable(table, new Set(['111']))).toEqual([{ address: '127.0.0.1', port: 8080 }]);
+    expect(parseSocketTable(table, new Set(['222']))).toEqual([{ address: 'any', port: 3000 }]);
+  });
+
+  it('routes to web instances that are up, of releases with weight, and to nothing else', () => {
+    const instance = (key: string, change: object) => ({ key, type: 'web', state: 'up' as const, port: 1000, releaseVersion: 1, ...change });
+    const route = planRoute({
+      appId: newUuid(),
+      appName: 'hello',
+      hosts: ['hello.apps.localhost'],
+      weights: new Map([
+        [1, 75],
+        [2, 25],
+        [3, 0],
+      ]),
+      instances: [
+        instance('a', {}),
+        instance('b', { releaseVersion: 2 }),
+        instance('c', { releaseVersion: 3 }),
+        instance('d', { type: 'worker', port: 0 }),
+        instance('e', { state: 'starting' }),
+        instance('f', { state: 'stopping' }),
+        instance('g', { state: 'crashed' }),
+      ],
+    });
+    expect(route.backends.map(({ weight, instances }) => [weight, instances.map(({ key }) => key)])).toEqual([
+      [75, ['a']],
+      [25, ['b']],
+    ]);
+  });
+});

@@ -1,0 +1,48 @@
+/** A control plane in a process of its own that does nothing but host the workload driver: made to be killed. */
+import { createGatewayRouter } from '#shared/platform/local/gateway-router.ts';
+import type { AppId } from '#shared/ids.ts';
+import type { AppLogQuery, RolloutPlan, WorkloadSpec } from '#shared/platform/platform.ts';
+import { openWorkloadGround } from '#test/support/workload-ground.ts';
+
+export type HostCall =
+  | { op: 'rollOut'; spec: WorkloadSpec; plan: RolloutPlan }
+  | { op: 'ensureWorkload'; spec: WorkloadSpec }
+  | { op: 'restartWorkload' | 'readInstances'; appId: AppId }
+  | { op: 'readLogs'; appId: AppId; query: AppLogQuery }
+  | { op: 'detach' | 'stopAll' };
+
+export type HostAnswer = { ready: true } | { fact: unknown } | { id: number; result: unknown } | { id: number; problem: string };
+
+const [dataDir = '', controlSocket = ''] = process.argv.slice(2);
+const ground = await openWorkloadGround(dataDir, createGatewayRouter(controlSocket));
+await ground.adopt();
+const say = (answer: HostAnswer): void => void process.send?.(answer);
+
+async function perform(call: HostCall): Promise<unknown> {
+  switch (call.op) {
+    case 'rollOut': {
+      for await (const fact of ground.workloads.rollOut(call.spec, call.plan, new AbortController().signal)) say({ fact });
+      return undefined;
+    }
+    case 'ensureWorkload':
+      return ground.workloads.ensureWorkload(call.spec);
+    case 'restartWorkload':
+      return ground.workloads.restartWorkload(call.appId);
+    case 'readInstances':
+      return ground.workloads.readInstances(call.appId);
+    case 'readLogs':
+      return ground.logs.readLogs(call.appId, call.query);
+    case 'detach':
+      return ground.detach();
+    case 'stopAll':
+      return ground.stopAll();
+  }
+}
+
+process.on('message', ({ id, call }: { id: number; call: HostCall }) => {
+  perform(call).then(
+    (result) => say({ id, result }),
+    (error: unknown) => say({ id, problem: String(error) }),
+  );
+});
+say({ ready: true });
