@@ -39,7 +39,7 @@ const startBuild = createRoute({
         branch: lineOf(255).min(1).optional().openapi({ description: "Left out: the app's branch.", example: 'main' }),
         commit: z
           .string()
-          .regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/, 'must be a full commit id in lower-case hex')
+          .regex(/^[0-9a-f]{40}$/, 'must be 40 hex digits, as `git rev-parse HEAD` prints')
           .optional(),
       }),
       false,

@@ -5,6 +5,8 @@ import type { Config } from '#shared/core/services.ts';
 
 const tags = ['config'];
 const example = { GREETING: 'hello' };
+/** Variables are secrets: no cache may keep them. */
+const unkept = { 'cache-control': 'no-store' };
 const ConfigSchema = z.record(z.string(), z.string()).openapi('Config', { example });
 
 const readConfig = createRoute({
@@ -43,10 +45,10 @@ const changeConfig = createRoute({
 
 export function addConfigRoutes(api: Api, config: Config): void {
   api.openapi(readConfig, async (c) => {
-    return c.json({ data: await config.readConfig(c.get('principal'), c.req.valid('param').id) }, 200);
+    return c.json({ data: await config.readConfig(c.get('principal'), c.req.valid('param').id) }, 200, unkept);
   });
 
   api.openapi(changeConfig, async (c) => {
-    return c.json({ data: await config.changeConfig(c.get('principal'), c.req.valid('param').id, c.req.valid('json')) }, 200);
+    return c.json({ data: await config.changeConfig(c.get('principal'), c.req.valid('param').id, c.req.valid('json')) }, 200, unkept);
   });
 }

@@ -76,7 +76,7 @@ export function addServiceRoutes(api: Api, identity: Pick<Identity, 'readKeys'>,
       const { body } = c.get('refuse')(new AppError('internal', 'The service is not ready.', { cause }));
       return c.json(body, 503);
     }
-    return c.json({ data: { status: 'ok' as const } }, 200);
+    return c.json({ data: { status: 'ok' as const } }, 200, { 'cache-control': 'no-store' });
   });
 
   // Routes are all known once the first request comes, and never change after.

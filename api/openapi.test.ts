@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { parse } from 'yaml';
+import { describe, expect, it } from 'vitest';
+import { createDocumentedApi } from '#api/documented-api.ts';
+import { openApiDocument } from '#api/openapi-document.ts';
+
+const read = (name: string): string => readFileSync(new URL(name, import.meta.url), 'utf8');
+const document = () => openApiDocument(createDocumentedApi());
+
+interface Operation {
+  operationId?: string;
+  summary?: string;
+  tags?: string[];
+  security?: unknown;
+  responses: Record<string, unknown>;
+}
+const operations = Object.entries(document().paths ?? {}).flatMap(([path, item]) =>
+  Object.entries(item as Record<string, Operation>).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
+);
+
+describe('the OpenAPI document', () => {
+  it('is committed as the routes make it: if not, run `npm run openapi`', () => {
+    expect(`${JSON.stringify(document(), null, 2)}\n`).toBe(read('openapi.json'));
+  });
+
+  it('is what the committed types were made of: if not, run `npm run openapi`', () => {
+    expect(read('openapi-types.ts')).toContain(createHash('sha256').update(read('openapi.json')).digest('hex'));
+  });
+
+  it('is valid OpenAPI 3.1', async () => {
+    const validator = new Validator();
+    const result = await validator.validate(JSON.parse(read('openapi.json')));
+    expect(result).toEqual({ valid: true });
+    expect(validator.version).toBe('3.1');
+  });
+
+  it('is served as JSON and as YAML, the same', async () => {
+    const api = createDocumentedApi();
+    const json: unknown = await (await api.request('/v1/openapi.json')).json();
+    expect(json).toEqual(JSON.parse(read('openapi.json')));
+    const yaml = await api.request('/api/v1/openapi.yaml');
+    expect(yaml.headers.get('content-type')).toBe('application/yaml');
+    expect(parse(await yaml.text())).toEqual(json);
+  });
+
+  it('lists every route that there is', () => {
+    const routed = new Set(createDocumentedApi().routes.filter((route) => route.method !== 'ALL').map((route) => `${route.method} ${route.path.replace(/:(\w+)/g, '{$1}')}`));
+    expect(new Set(operations.map(({ name }) => name))).toEqual(routed);
+  });
+
+  it('names each operation once', () => {
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it.each(operations)('says what $name is, who may call it and how it refuses', ({ operation }) => {
+    expect(operation.summary).toBeTruthy();
+    expect(operation.tags).toHaveLength(1);
+    expect(operation.security).toBeDefined();
+    if (JSON.stringify(operation.security) === '[]') return;
+    expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(['401', '403', '429', '500']));
+  });
+});

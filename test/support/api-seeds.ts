@@ -1,0 +1,44 @@
+import { createBuild } from '#shared/core/build-creation.ts';
+import { createBuildLogWriter } from '#shared/core/build-log.ts';
+import { createRelease } from '#shared/core/release-creation.ts';
+import { readAppById, setCurrentRelease } from '#shared/database/apps.ts';
+import type { BuildRow } from '#shared/database/builds.ts';
+import type { AppId, ObjectId, ReleaseId, UserId } from '#shared/ids.ts';
+import type { TestApi, TestUser } from '#test/support/api.ts';
+
+const commit = '5478677c3a5a1f2c8f1c1fbb6b9d7c7a6e1d2f30' as ObjectId;
+
+/** A queued build, made as a push makes it. */
+export async function seedBuild({ context }: TestApi, user: TestUser, appId: string): Promise<BuildRow> {
+  const app = await requireRow(context, appId);
+  return context.db
+    .transaction()
+    .execute((trx) => createBuild(context, trx, app, { commit, branch: 'main', refChanges: null, createdBy: user.id as UserId }));
+}
+
+export async function seedBuildLog({ context }: TestApi, build: BuildRow, lines: readonly string[]): Promise<void> {
+  const writer = createBuildLogWriter(context, build.id, (text) => text);
+  for (const line of lines) writer.line(line);
+  await writer.flush();
+}
+
+/** A release that went live, as a finished build makes it. */
+export async function seedRelease({ context }: TestApi, user: TestUser, appId: string, processes = { web: 'node server.js' }): Promise<ReleaseId> {
+  const app = await requireRow(context, appId);
+  const image = { image_url: `slug://${appId}@sha256:${'a'.repeat(64)}`, processes, release_command: null, commit };
+  const { releaseId, deployId } = await context.db
+    .transaction()
+    .execute((trx) =>
+      createRelease(context, trx, app, { kind: 'build', image, description: 'Deploy 5478677', createdBy: user.id as UserId, buildId: null }),
+    );
+  await context.db.updateTable('releases').set({ status: 'succeeded' }).where('id', '=', releaseId).execute();
+  await context.db.updateTable('deploys').set({ status: 'live', weight: 100 }).where('id', '=', deployId).execute();
+  await setCurrentRelease(context.db, app.id, releaseId);
+  return releaseId;
+}
+
+async function requireRow({ db }: TestApi['context'], appId: string) {
+  const app = await readAppById(db, appId as AppId);
+  if (app === undefined) throw new Error('no such app');
+  return app;
+}

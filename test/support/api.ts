@@ -1,0 +1,186 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Api } from '#api/api-env.ts';
+import { createApi } from '#api/create-api.ts';
+import { createAddresses } from '#shared/core/addresses.ts';
+import type { Context } from '#shared/core/context.ts';
+import { createServices } from '#shared/core/control-plane.ts';
+import type { Services } from '#shared/core/services.ts';
+import { createWakeups } from '#shared/core/wakeups.ts';
+import { createMemoryGitStorage } from '#shared/git/storage.ts';
+import { createMemoryIdempotencyKeys } from '#shared/idempotency/memory-idempotency.ts';
+import type { AppId } from '#shared/ids.ts';
+import { createHeldClock, type HeldClock } from '#shared/identity/contract/identity.ts';
+import { createMemoryIdentity } from '#shared/identity/memory.ts';
+import type { PasswordIdentity } from '#shared/identity/password-identity.ts';
+import { MemoryJobs } from '#shared/jobs/memory-jobs.ts';
+import { createLog } from '#shared/log.ts';
+import { createMemoryAppLogs, type MemoryAppLogs } from '#shared/platform/memory/app-logs.ts';
+import { createMemoryRouter } from '#shared/platform/memory/router.ts';
+import { createMemoryWorkloads } from '#shared/platform/memory/workloads.ts';
+import type { BuildCaches, Platform } from '#shared/platform/platform.ts';
+import { createMemoryRateLimits } from '#shared/rate-limits/memory-rate-limits.ts';
+import { createSecretBox } from '#shared/secret-box.ts';
+import { createApiContract, type DocumentedOperation } from '#test/support/api-contract.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+
+export interface TestApi {
+  readonly api: Api;
+  readonly context: Context;
+  readonly services: Services;
+  readonly identity: PasswordIdentity;
+  readonly clock: HeldClock;
+  readonly logs: MemoryAppLogs;
+  readonly operations: readonly DocumentedOperation[];
+  /** What the operator's log got. */
+  readonly logged: readonly string[];
+  /** Every answer is held against the OpenAPI document. */
+  ask(method: string, path: string, options?: AskOptions): Promise<Answer>;
+  /** A new user in a tenant of their own. */
+  signUp(): Promise<TestUser>;
+  createApp(user: TestUser, name?: string): Promise<{ id: AppId; name: string }>;
+  close(): Promise<void>;
+}
+
+export interface TestUser {
+  readonly id: string;
+  readonly email: string;
+  readonly tenantId: string;
+  readonly token: string;
+  readonly refreshToken: string;
+}
+
+export interface AskOptions {
+  as?: TestUser;
+  /** Sent as JSON. */
+  json?: unknown;
+  /** Sent as it is. */
+  body?: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
+  headers?: Record<string, string>;
+  /** Where the call comes from; by default a new address each, which no rate limit holds up. */
+  address?: string;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  /** Parsed when it is JSON; undefined when there is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape, and compare what they find
+  body: any;
+}
+
+export const testPassword = 'correct horse';
+
+/** The API on the real core and a real database; what runs builds and apps are the twins in memory. */
+export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'builds' | 'logs'>> = {}): Promise<TestApi> {
+  const database = await createTestDatabase();
+  const directory = await mkdtemp(join(tmpdir(), 'paas-api-'));
+  const clock = createHeldClock();
+  const logged: string[] = [];
+  const log = createLog('debug', (line) => logged.push(line));
+  const issuer = 'http://localhost:8080/v1/auth';
+  const identity = createMemoryIdentity({ clock, issuer });
+  const logs = createMemoryAppLogs(clock);
+  const git = createMemoryGitStorage({ directory, log });
+  const context: Context = {
+    db: database.db,
+    clock,
+    log,
+    platform: createMemoryPlatform(clock, logs),
+    git,
+    jobs: new MemoryJobs(),
+    identity,
+    secrets: await createSecretBox(crypto.getRandomValues(new Uint8Array(32))),
+    addresses: createAddresses({
+      baseUrl: 'http://localhost:8080',
+      appsDomain: 'apps.localhost',
+      httpPort: 8080,
+      httpsPort: 8443,
+      sshPort: 2222,
+    }),
+    wakeups: createWakeups(),
+    settings: { signup: 'open', canaryStepSeconds: 1 },
+  };
+  const services = { ...createServices(context), ...replaced };
+  const now = () => clock.now().getTime();
+  const api = createApi({
+    services,
+    identity,
+    rateLimits: createMemoryRateLimits(now),
+    idempotencyKeys: createMemoryIdempotencyKeys(now),
+    issuer,
+    checkReady: async () => undefined,
+    clientAddress: (request) => request.headers.get('x-test-address') ?? '',
+    clock,
+    log,
+  });
+  const contract = createApiContract();
+  let addresses = 0;
+
+  const ask = async (method: string, path: string, options: AskOptions = {}): Promise<Answer> => {
+    const headers = new Headers({ 'x-test-address': options.address ?? `2001:db8:0:${(addresses += 1).toString(16)}::1` });
+    if (options.as !== undefined) headers.set('authorization', `Bearer ${options.as.token}`);
+    if (options.json !== undefined) headers.set('content-type', 'application/json');
+    for (const [name, value] of Object.entries(options.headers ?? {})) headers.set(name, value);
+    const body = options.json === undefined ? options.body : JSON.stringify(options.json);
+    const response = await api.request(path, { method, headers, ...(body === undefined ? {} : { body, duplex: 'half' }) });
+    const type = response.headers.get('content-type')?.split(';')[0] ?? '';
+    const text = type === 'text/event-stream' ? '' : await response.text();
+    const parsed: unknown = text === '' ? undefined : type === 'application/json' ? JSON.parse(text) : text;
+    contract.check(method, path, response.status, type, parsed);
+    return { status: response.status, headers: response.headers, body: parsed };
+  };
+
+  const test: TestApi = {
+    api,
+    context,
+    services,
+    identity,
+    clock,
+    logs,
+    operations: contract.operations,
+    logged,
+    ask,
+    async signUp() {
+      const email = `${crypto.randomUUID()}@example.com`;
+      const { status, body } = await ask('POST', '/v1/signup', { json: { email, password: testPassword } });
+      if (status !== 201) throw new Error(`sign-up answered ${status}`);
+      const { user, tenant, access_token, refresh_token } = body.data;
+      return { id: user.id, email, tenantId: tenant.id, token: access_token, refreshToken: refresh_token };
+    },
+    async createApp(user, name = `app-${crypto.randomUUID().slice(0, 8)}`) {
+      const { status, body } = await ask('POST', '/v1/apps', { as: user, json: { name } });
+      if (status !== 201) throw new Error(`creating an app answered ${status}: ${JSON.stringify(body)}`);
+      return { id: body.data.id, name };
+    },
+    async close() {
+      await git.close();
+      await database.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+  return test;
+}
+
+/** Nothing is built in these tests: what the API asks of builds is a cache, and whether an image is there. */
+function createMemoryPlatform(clock: HeldClock, logs: MemoryAppLogs): Platform {
+  const caches = new Set<AppId>();
+  const buildCaches: BuildCaches = {
+    async ensureCache(appId) {
+      const existed = caches.has(appId);
+      caches.add(appId);
+      return { existed };
+    },
+    deleteCache: async (appId) => caches.delete(appId),
+    readCache: async (appId) => (caches.has(appId) ? { usedBytes: 0 } : undefined),
+  };
+  return {
+    capabilities: { pipeline: 'memory', sandbox: true },
+    caches: buildCaches,
+    builds: { runBuild: () => Promise.reject(new Error('nothing is built here')) },
+    images: { imageExists: async () => true, deleteImage: async () => false, deleteImages: async () => false },
+    workloads: createMemoryWorkloads({ router: createMemoryRouter(), logs, clock }),
+    logs,
+  };
+}
