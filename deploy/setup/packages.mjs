@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SetupError } from './fault.mjs';
@@ -12,10 +12,7 @@ const stampFile = join(root, 'node_modules', '.installed');
 
 /** Installs what the lockfile says, when the last install was of another one or did not finish. */
 export async function ensurePackages() {
-  const wanted = createHash('sha256')
-    .update(readFileSync(join(root, 'bun.lockb')))
-    .update(`${process.platform}-${process.arch}`)
-    .digest('hex');
+  const wanted = describeWanted();
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === wanted && existsSync(nodeBinary)) return;
   await step('Installing the locked packages (650 MB, at the first start and when they change)', async () => {
     // Without a network npm would retry for more than a minute before it says so.
@@ -25,6 +22,15 @@ export async function ensurePackages() {
     await checkInstallScripts();
     writeFileSync(stampFile, wanted);
   });
+}
+
+/** Changes with everything an install depends on: the lockfile, the patches, the platform. */
+function describeWanted() {
+  const digest = createHash('sha256').update(`${process.platform}-${process.arch}`);
+  const patches = readdirSync(root).includes('patches') ? readdirSync(join(root, 'patches')).sort() : [];
+  for (const file of ['bun.lockb', ...patches.map((name) => join('patches', name))])
+    digest.update(file).update(readFileSync(join(root, file)));
+  return digest.digest('hex');
 }
 
 /** Two packages are of no use unless their install scripts ran: the pinned Node, and PostgreSQL's links to its libraries. */
