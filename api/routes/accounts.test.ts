@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTestApi, type TestApi, testPassword } from '#test/support/api.ts';
+
+let test: TestApi;
+beforeAll(async () => {
+  test = await createTestApi();
+});
+afterAll(() => test?.close());
+
+const newEmail = (): string => `${crypto.randomUUID()}@example.com`;
+
+describe('signing up', () => {
+  it('makes a user, a tenant of their own and a token that works', async () => {
+    const email = newEmail();
+    const { status, body } = await test.ask('POST', '/v1/signup', { json: { email, password: testPassword, tenant_name: 'Analytical Engines' } });
+    expect(status).toBe(201);
+    expect(body.data).toMatchObject({ user: { email }, tenant: { name: 'Analytical Engines' }, token_type: 'Bearer', expires_in: 3600 });
+    const me = await test.ask('GET', '/v1/user', { headers: { authorization: `Bearer ${body.data.access_token}` } });
+    expect(me.body.data).toEqual({ id: body.data.user.id, email, role: 'owner', tenant: body.data.tenant });
+  });
+
+  it('refuses an email that is taken, in whatever case', async () => {
+    const email = newEmail();
+    await test.ask('POST', '/v1/signup', { json: { email, password: testPassword } });
+    const { status, body } = await test.ask('POST', '/v1/signup', { json: { email: email.toUpperCase(), password: testPassword } });
+    expect([status, body.error.code]).toEqual([409, 'conflict']);
+  });
+
+  it.each([
+    ['email', { email: 'ada', password: testPassword }],
+    ['password', { email: 'ada@example.com', password: 'short' }],
+    ['email', { email: 'a\u0000da@example.com', password: testPassword }],
+    ['tenant_name', { email: 'ada@example.com', password: testPassword, tenant_name: '' }],
+  ])('says what is wrong with the %s', async (path, json) => {
+    const { status, body } = await test.ask('POST', '/v1/signup', { json });
+    expect(status).toBe(422);
+    expect(body.error.details).toEqual([{ path, message: expect.any(String) }]);
+  });
+
+  it('never repeats a password', async () => {
+    const json = { email: 'ada', password: 'canary-9f31' };
+    expect(JSON.stringify((await test.ask('POST', '/v1/signup', { json })).body)).not.toContain('canary-9f31');
+    expect(JSON.stringify(test.logged)).not.toContain('canary-9f31');
+  });
+});
+
+describe('a session', () => {
+  it('begins with a login, goes on by refreshing and ends with a logout', async () => {
+    const user = await test.signUp();
+    const login = await test.ask('POST', '/api/v1/auth/login', { json: { email: user.email, password: testPassword } });
+    expect(login.status).toBe(200);
+    expect(Object.keys(login.body.data).sort()).toEqual(['access_token', 'expires_in', 'refresh_token', 'token_type']);
+    const refreshed = await test.ask('POST', '/v1/auth/refresh', { json: { refresh_token: login.body.data.refresh_token } });
+    expect(refreshed.status).toBe(200);
+    const json = { refresh_token: refreshed.body.data.refresh_token };
+    expect((await test.ask('POST', '/v1/auth/logout', { json })).status).toBe(204);
+    expect((await test.ask('POST', '/v1/auth/refresh', { json })).status).toBe(401);
+  });
+
+  it('cannot be begun by a wrong password or an unknown email, and does not say which it was', async () => {
+    const user = await test.signUp();
+    const [wrong, unknown] = await Promise.all([
+      test.ask('POST', '/v1/auth/login', { json: { email: user.email, password: 'wrong horse' } }),
+      test.ask('POST', '/v1/auth/login', { json: { email: newEmail(), password: testPassword } }),
+    ]);
+    expect([wrong.status, unknown.status]).toEqual([401, 401]);
+    expect(wrong.body.error.message).toBe(unknown.body.error.message);
+  });
+});

@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
+
+const run = promisify(execFile);
+let test: TestApi;
+let ada: TestUser;
+let directory: string;
+beforeAll(async () => {
+  test = await createTestApi();
+  ada = await test.signUp();
+  directory = await mkdtemp(join(tmpdir(), 'paas-keys-'));
+});
+afterAll(async () => {
+  await test?.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function newKey(type = 'ed25519'): Promise<{ publicKey: string; fingerprint: string }> {
+  const path = join(directory, crypto.randomUUID());
+  await run('ssh-keygen', ['-q', '-t', type, '-N', '', '-C', 'ada@laptop', '-f', path]);
+  const { stdout } = await run('ssh-keygen', ['-lf', `${path}.pub`]);
+  return { publicKey: await readFile(`${path}.pub`, 'utf8'), fingerprint: stdout.split(' ')[1] ?? '' };
+}
+
+describe('an SSH key', () => {
+  it.each(['ed25519', 'ecdsa', 'rsa'])('of type %s is registered with the fingerprint that ssh-keygen prints', async (type) => {
+    const { publicKey, fingerprint } = await newKey(type);
+    const { status, body } = await test.ask('POST', '/api/v1/auth/ssh-keys', { as: ada, json: { name: 'laptop', public_key: publicKey } });
+    expect(status).toBe(201);
+    expect(body.data).toMatchObject({ name: 'laptop', fingerprint, last_used_at: null });
+    expect(body.data.public_key).toBe(publicKey.split(' ').slice(0, 2).join(' '));
+  });
+
+  it('is listed to its owner alone, newest first, page by page', async () => {
+    const bob = await test.signUp();
+    for (const name of ['one', 'two', 'three']) {
+      await test.ask('POST', '/v1/auth/ssh-keys', { as: bob, json: { name, public_key: (await newKey()).publicKey } });
+    }
+    const names: string[] = [];
+    let cursor: string | null = '';
+    while (cursor !== null) {
+      const { body } = await test.ask('GET', `/v1/auth/ssh-keys?limit=1${cursor === '' ? '' : `&cursor=${cursor}`}`, { as: bob });
+      names.push(...body.data.map((key: { name: string }) => key.name));
+      cursor = body.next_cursor;
+    }
+    expect(names).toEqual(['three', 'two', 'one']);
+  });
+
+  it.each(['id', 'fingerprint'])('is removed by its %s, by its owner alone', async (field) => {
+    const { body } = await test.ask('POST', '/v1/auth/ssh-keys', { as: ada, json: { name: 'old', public_key: (await newKey()).publicKey } });
+    const path = `/v1/auth/ssh-keys/${encodeURIComponent(body.data[field])}`;
+    const foreign = await test.ask('DELETE', path, { as: await test.signUp() });
+    expect([foreign.status, foreign.body.error.message]).toEqual([404, 'No such SSH key.']);
+    expect((await test.ask('DELETE', path, { as: ada })).status).toBe(204);
+    expect((await test.ask('DELETE', path, { as: ada })).status).toBe(404);
+  });
+
+  it('belongs to one user only', async () => {
+    const { publicKey } = await newKey();
+    await test.ask('POST', '/v1/auth/ssh-keys', { as: ada, json: { name: 'mine', public_key: publicKey } });
+    const taken = await test.ask('POST', '/v1/auth/ssh-keys', { as: await test.signUp(), json: { name: 'mine', public_key: publicKey } });
+    expect([taken.status, taken.body.error.code]).toEqual([409, 'conflict']);
+  });
+
+  it.each(['not a key', 'ssh-ed25519 AAAA', 'ssh-dss AAAAB3NzaC1kc3M=', '-----BEGIN OPENSSH PRIVATE KEY-----'])('that reads %j is refused', async (text) => {
+    expect((await test.ask('POST', '/v1/auth/ssh-keys', { as: ada, json: { name: 'x', public_key: text } })).status).toBe(422);
+  });
+});
