@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import type { Readable, Writable } from 'node:stream';
+import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { isAlive, readDescendants, readProcessIdentity, sendSignal, type ProcessIdentity } from './process-identity.ts';
 import { infoDescriptor, type SandboxPlan } from './sandbox.ts';
 
@@ -54,6 +54,7 @@ export async function spawnSandboxed(
     ],
   });
   const closed = waitForClose(child);
+  const [stdout, stderr] = [child.stdout, child.stderr].map(keepOutput);
   plan.descriptors.forEach((data, index) => {
     if (data !== undefined) handOver(child.stdio[index + 3] as Writable, data);
   });
@@ -61,15 +62,15 @@ export async function spawnSandboxed(
   const outer = child.pid === undefined ? undefined : await readProcessIdentity(child.pid);
   const init = initPid === undefined ? undefined : await readProcessIdentity(initPid);
   if (child.pid === undefined || initPid === undefined) {
-    throw new SandboxStartError(await explainFailure(child, closed));
+    throw new SandboxStartError(await explainFailure(stderr, closed));
   }
   // A program that was over before we looked has no identity any more, and needs none.
   const gone = (pid: number): ProcessIdentity => ({ pid, startTicks: -1, bootId: '' });
   const record = { id, outer: outer ?? gone(child.pid), init: init ?? gone(initPid) };
   return {
     record,
-    stdout: child.stdout ?? undefined,
-    stderr: child.stderr ?? undefined,
+    stdout,
+    stderr,
     exited: closed.then(async (code) => {
       await endSandbox(record);
       return { code };
@@ -123,11 +124,16 @@ async function readInitPid(stream: Readable): Promise<number | undefined> {
   return pid === undefined ? undefined : Number(pid);
 }
 
-async function explainFailure(child: ChildProcess, closed: Promise<number>): Promise<string> {
+/** Node throws away what nobody reads when a child exits, and a short program is over before anybody here does. */
+function keepOutput(stream: Readable | null): Readable | undefined {
+  return stream?.pipe(new PassThrough());
+}
+
+async function explainFailure(stderr: Readable | undefined, closed: Promise<number>): Promise<string> {
   let said = '';
-  if (child.stderr !== null) {
-    child.stderr.setEncoding('utf8');
-    for await (const chunk of child.stderr) said += chunk;
+  if (stderr !== undefined) {
+    stderr.setEncoding('utf8');
+    for await (const chunk of stderr) said += chunk;
   }
   const code = await closed;
   return `The sandbox could not be set up (exit ${code}): ${said.trim() || 'no message'}`;

@@ -1,6 +1,8 @@
+import { describe, expect, it } from 'vitest';
+import { newUuid } from '#shared/ids.ts';
 import { describeWorkloads } from '#shared/platform/contract/workloads.ts';
 import { createMemoryRouter } from '#shared/platform/memory/router.ts';
-import { makeDataDir, makeImage, openWorkloadGround, removeDataDir, serverScript } from '#test/support/workload-ground.ts';
+import { makeDataDir, makeImage, openWorkloadGround, removeDataDir, serverScript, specOf } from '#test/support/workload-ground.ts';
 
 describeWorkloads('local', async () => {
   const dataDir = await makeDataDir();
@@ -24,4 +26,22 @@ describeWorkloads('local', async () => {
       await removeDataDir(dataDir);
     },
   };
+});
+
+describe('local commands', () => {
+  it('give all of their output, though they are over before anybody reads', async () => {
+    const dataDir = await makeDataDir();
+    const { workloads, stopAll } = await openWorkloadGround(dataDir, createMemoryRouter());
+    try {
+      const spec = specOf(newUuid(), 1, await makeImage(dataDir, 'empty', { file: '' }));
+      for (let round = 0; round < 20; round += 1) {
+        const lines: string[] = [];
+        const code = await workloads.runOnce(spec, 'echo out; echo err >&2', (line) => lines.push(line), new AbortController().signal);
+        expect([code, lines.toSorted()]).toEqual([0, ['err', 'out']]);
+      }
+    } finally {
+      await stopAll();
+      await removeDataDir(dataDir);
+    }
+  });
 });
