@@ -37,7 +37,13 @@ describe('parseSettings', () => {
     expect(() => parseSettings({ PAAS_HTTP_PROT: '80' })).toThrow('PAAS_HTTP_PROT is not a setting');
   });
 
+  it("does not mind the command line's own variables in the shell that starts the platform", () => {
+    expect(parseSettings({ PAAS_API_URL: 'http://localhost:9090', PAAS_APP: 'hello', PAAS_PASSWORD: 'x', PAAS_TOKEN: 'x' }).httpPort).toBe(8080);
+  });
+
   it('never repeats a value, which may be a secret', () => {
-    expect(() => parseSettings({ PAAS_WEBHOOK_SECRET: 'hunter2' })).toThrow(expect.not.objectContaining({ message: expect.stringContaining('hunter2') }));
+    expect(() => parseSettings({ PAAS_WEBHOOK_SECRET: 'hunter2' })).toThrow(
+      expect.not.objectContaining({ message: expect.stringContaining('hunter2') }),
+    );
   });
 });

@@ -28,6 +28,9 @@ const schema = z.object({
   PAAS_LOG_LEVEL: z.enum(logLevels).default('info'),
 });
 
+/** What the command line reads (cli/help.ts): they may be set in the shell that starts the platform, and mean nothing to it. */
+const clientVariables = new Set(['PAAS_API_URL', 'PAAS_APP', 'PAAS_PASSWORD', 'PAAS_TOKEN']);
+
 /** Everything an operator can set. Paths are as given; the main makes them absolute. */
 export interface Settings {
   dataDir: string;
@@ -59,7 +62,7 @@ export class SettingsError extends Error {}
  */
 export function parseSettings(env: Readonly<Record<string, string | undefined>>): Settings {
   const given = Object.fromEntries(Object.entries(env).filter(([name, value]) => name.startsWith('PAAS_') && value !== ''));
-  const unknown = Object.keys(given).find((name) => !(name in schema.shape));
+  const unknown = Object.keys(given).find((name) => !(name in schema.shape) && !clientVariables.has(name));
   if (unknown !== undefined) {
     throw new SettingsError(`${unknown} is not a setting. There are: ${Object.keys(schema.shape).join(', ')}.`);
   }
