@@ -33,6 +33,8 @@ export function connectPostgres(url: string, onIdleError: (error: Error) => void
     db,
     pool,
     close: async () => {
+      // From here on it is no news that the server ends a connection.
+      pool.off('error', onIdleError).on('error', () => undefined);
       await db.destroy();
       // Kysely ends a pool only if it ever ran a query on it.
       if (!pool.ending) await pool.end();
