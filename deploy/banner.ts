@@ -14,8 +14,7 @@ const launcher = fileURLToPath(new URL('../cli/paas', import.meta.url));
 /** What the operator reads when everything runs: where things are, and what to type next. */
 export function describeStart(settings: Settings, dataDir: string, facts: StartFacts, seconds: number): string[] {
   const addresses = createAddresses(settings);
-  const signUp =
-    settings.signup === 'open' ? [`  ${launcher} signup`] : ['  (sign-up is closed: PAAS_SIGNUP=open opens it)'];
+  const signUp = settings.signup === 'open' ? [`  ${launcher} signup`] : ['  (sign-up is closed: PAAS_SIGNUP=open opens it)'];
   return [
     `paas is ready (${seconds.toFixed(1)} s)`,
     '',

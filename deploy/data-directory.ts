@@ -15,7 +15,9 @@ export async function prepareDataDirectory(dataDir: string): Promise<void> {
     await rm(probe);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-    throw new StartError(`PAAS_DATA_DIR: cannot write to ${dataDir} (${code}). Choose a directory of your own, or free some disk.`);
+    throw new StartError(
+      `PAAS_DATA_DIR: cannot write to ${dataDir} (${code}). Choose a directory of your own, or free some disk.`,
+    );
   }
 }
 
@@ -36,7 +38,9 @@ export async function lockDataDirectory(dataDir: string): Promise<{ release(): P
     }
     const holder = await readHolder(path);
     if (holder !== undefined && (await isAlive(holder))) {
-      throw new StartError(`Another paas (pid ${holder.pid}) runs on ${dataDir}. Stop it, or set PAAS_DATA_DIR to another directory.`);
+      throw new StartError(
+        `Another paas (pid ${holder.pid}) runs on ${dataDir}. Stop it, or set PAAS_DATA_DIR to another directory.`,
+      );
     }
     await rm(path, { force: true });
   }
@@ -63,7 +67,8 @@ export async function loadMasterKey(dataDir: string, secretKey: string | undefin
   });
   if (existing === undefined) return createMasterKey(path);
   const key = Uint8Array.fromBase64(existing.trim());
-  if (key.length !== keyBytes) throw new StartError(`${path} is damaged: it must hold ${keyBytes} bytes in base64. Restore it from a backup.`);
+  if (key.length !== keyBytes)
+    throw new StartError(`${path} is damaged: it must hold ${keyBytes} bytes in base64. Restore it from a backup.`);
   return key;
 }
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { describeStart } from '#deploy/banner.ts';
-import { startSingleMachine } from '#deploy/start-single-machine.ts';
 import { StartError } from '#deploy/start-error.ts';
+import { startSingleMachine } from '#deploy/start-single-machine.ts';
 import { onStopSignal } from '#deploy/stop-signals.ts';
 import { createLog } from '#shared/log.ts';
 import { PostgresError } from '#shared/platform/local/postgres-server.ts';

@@ -5,7 +5,7 @@ import { getRequestListener } from '@hono/node-server';
 import { sql } from 'kysely';
 import { createApi } from '#api/create-api.ts';
 import type { StartFacts } from '#deploy/banner.ts';
-import { lockDataDirectory, loadMasterKey, prepareDataDirectory } from '#deploy/data-directory.ts';
+import { loadMasterKey, lockDataDirectory, prepareDataDirectory } from '#deploy/data-directory.ts';
 import { ensureGateway, gatewayOptions } from '#deploy/gateway-process.ts';
 import { findPortOwner } from '#deploy/port-owner.ts';
 import { StartError } from '#deploy/start-error.ts';
@@ -70,7 +70,10 @@ export async function startSingleMachine(options: SingleMachineOptions): Promise
   }
 }
 
-async function bringUp({ settings, dataDir, hostEnv, log, tell }: SingleMachineOptions, started: AsyncDisposableStack): Promise<SingleMachine> {
+async function bringUp(
+  { settings, dataDir, hostEnv, log, tell }: SingleMachineOptions,
+  started: AsyncDisposableStack,
+): Promise<SingleMachine> {
   checkSettings(settings);
   await prepareDataDirectory(dataDir);
   const lock = await lockDataDirectory(dataDir);

@@ -37,7 +37,9 @@ export class ManualClock implements Clock {
   /** Moves time on, and wakes who slept until then, earliest first. */
   advance(milliseconds: number): void {
     this.time += milliseconds;
-    const due = this.sleepers.filter((sleeper) => sleeper.wakesAt <= this.time).toSorted((one, other) => one.wakesAt - other.wakesAt);
+    const due = this.sleepers
+      .filter((sleeper) => sleeper.wakesAt <= this.time)
+      .toSorted((one, other) => one.wakesAt - other.wakesAt);
     this.sleepers = this.sleepers.filter((sleeper) => sleeper.wakesAt > this.time);
     for (const sleeper of due) sleeper.wake();
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { newTenantId, newUuid, type AppId, type TenantId } from '#shared/ids.ts';
+import { type AppId, newTenantId, newUuid, type TenantId } from '#shared/ids.ts';
 import { checkAppName, kvstoreName, previewName } from '#shared/names.ts';
 
 describe('checkAppName', () => {
@@ -7,12 +7,27 @@ describe('checkAppName', () => {
     expect(() => checkAppName(name)).not.toThrow();
   });
 
-  it.each(['', '-a', 'a-', '1a', 'Hello', 'a_b', 'a.b', 'a--b', 'xn--a', `a${'b'.repeat(40)}`, 'api', 'www', 'localhost', 'a\n', '../a', 'a b', 'ä'])(
-    'refuses %j',
-    (name) => {
-      expect(() => checkAppName(name)).toThrow(expect.objectContaining({ code: 'validation_failed' }));
-    },
-  );
+  it.each([
+    '',
+    '-a',
+    'a-',
+    '1a',
+    'Hello',
+    'a_b',
+    'a.b',
+    'a--b',
+    'xn--a',
+    `a${'b'.repeat(40)}`,
+    'api',
+    'www',
+    'localhost',
+    'a\n',
+    '../a',
+    'a b',
+    'ä',
+  ])('refuses %j', (name) => {
+    expect(() => checkAppName(name)).toThrow(expect.objectContaining({ code: 'validation_failed' }));
+  });
 });
 
 describe('kvstoreName', () => {

@@ -3,8 +3,33 @@ import type { AppId, TenantId } from '#shared/ids.ts';
 
 const appNamePattern = /^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$/;
 const reservedNames = new Set([
-  'admin', 'api', 'app', 'apps', 'auth', 'console', 'dashboard', 'docs', 'git', 'help', 'internal', 'localhost', 'login',
-  'mail', 'metrics', 'ns', 'ops', 'paas', 'root', 'signup', 'smtp', 'ssh', 'static', 'status', 'support', 'system', 'www',
+  'admin',
+  'api',
+  'app',
+  'apps',
+  'auth',
+  'console',
+  'dashboard',
+  'docs',
+  'git',
+  'help',
+  'internal',
+  'localhost',
+  'login',
+  'mail',
+  'metrics',
+  'ns',
+  'ops',
+  'paas',
+  'root',
+  'signup',
+  'smtp',
+  'ssh',
+  'static',
+  'status',
+  'support',
+  'system',
+  'www',
 ]);
 
 /** Throws `validation_failed` with what a name must look like. */

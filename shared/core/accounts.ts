@@ -56,7 +56,10 @@ async function createTenant(db: Db, user: IdentityUser, name: string): Promise<T
   return db.transaction().execute(async (trx) => {
     const tenant = { id: newTenantId(), name };
     await trx.insertInto('tenants').values(tenant).execute();
-    await trx.insertInto('memberships').values({ tenant_id: tenant.id, user_id: user.id, email: user.email, role: 'owner' }).execute();
+    await trx
+      .insertInto('memberships')
+      .values({ tenant_id: tenant.id, user_id: user.id, email: user.email, role: 'owner' })
+      .execute();
     return tenant;
   });
 }

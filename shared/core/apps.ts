@@ -1,6 +1,6 @@
 import { requireApp, requireAppToChange, requireRole } from '#shared/core/authorization.ts';
-import type { Context } from '#shared/core/context.ts';
 import { checkBranchName } from '#shared/core/branch-name.ts';
+import type { Context } from '#shared/core/context.ts';
 import { generateAppName } from '#shared/core/generated-names.ts';
 import { decodeCursor, toPage } from '#shared/core/page.ts';
 import type { Principal } from '#shared/core/principals.ts';

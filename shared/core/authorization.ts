@@ -1,6 +1,6 @@
 import type { Principal } from '#shared/core/principals.ts';
-import { findApp } from '#shared/database/apps.ts';
 import type { AppRow } from '#shared/database/apps.ts';
+import { findApp } from '#shared/database/apps.ts';
 import type { Db, Role } from '#shared/database/schema.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 

@@ -1,13 +1,13 @@
-import { lockApp, readAppById } from '#shared/database/apps.ts';
-import type { AppRow } from '#shared/database/apps.ts';
-import { type BuildRow, claimBuild, endBuild, readBuildById } from '#shared/database/builds.ts';
-import { buildLogKey, type BuildLogWriter, createBuildLogWriter } from '#shared/core/build-log.ts';
+import { type BuildLogWriter, buildLogKey, createBuildLogWriter } from '#shared/core/build-log.ts';
 import { gitSource } from '#shared/core/build-source.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createRedactor } from '#shared/core/redaction.ts';
-import { createRelease } from '#shared/core/release-creation.ts';
 import { canMoveRefs, moveRefs } from '#shared/core/ref-moves.ts';
+import { createRelease } from '#shared/core/release-creation.ts';
 import { readVariables } from '#shared/core/variables.ts';
+import type { AppRow } from '#shared/database/apps.ts';
+import { lockApp, readAppById } from '#shared/database/apps.ts';
+import { type BuildRow, claimBuild, endBuild, readBuildById } from '#shared/database/builds.ts';
 import type { BuildId, ObjectId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { BuildOutcome } from '#shared/platform/platform.ts';
@@ -42,7 +42,9 @@ export async function runBuildJob(context: Context, buildId: BuildId, stopping: 
     if (stopping.aborted) throw error;
     const canceled = cancel.signal.aborted;
     if (!canceled) context.log.error('A build broke on our side.', { buildId, error });
-    const cause = canceled ? 'Canceled.' : 'The platform failed, not your app. Push again; if it stays, tell the operator the build id.';
+    const cause = canceled
+      ? 'Canceled.'
+      : 'The platform failed, not your app. Push again; if it stays, tell the operator the build id.';
     log.line(` !     ${cause}`);
     await log.flush();
     await endBuild(db, build, { status: canceled ? 'canceled' : 'failed', error: cause }, clock.now());
@@ -91,7 +93,12 @@ async function buildAndRelease(
   return fail(outcome.cause);
 }
 
-async function recordSuccess(context: Context, build: BuildRow, outcome: BuildOutcome & { status: 'succeeded' }, log: BuildLogWriter): Promise<void> {
+async function recordSuccess(
+  context: Context,
+  build: BuildRow,
+  outcome: BuildOutcome & { status: 'succeeded' },
+  log: BuildLogWriter,
+): Promise<void> {
   const { db, clock } = context;
   const moved = await db.transaction().execute(async (trx) => {
     const app = await lockApp(trx, build.app_id);

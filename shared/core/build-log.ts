@@ -22,7 +22,11 @@ export interface BuildLogWriter {
 }
 
 /** Stores lines in small batches, in order, after whatever an earlier attempt said. One writer at a time a build. */
-export function createBuildLogWriter({ db, clock, log, wakeups }: Context, buildId: BuildId, redact: (text: string) => string): BuildLogWriter {
+export function createBuildLogWriter(
+  { db, clock, log, wakeups }: Context,
+  buildId: BuildId,
+  redact: (text: string) => string,
+): BuildLogWriter {
   let pending: { ts: Date; line: string }[] = [];
   let writing: Promise<void> = Promise.resolve();
   let scheduled = false;
@@ -36,7 +40,9 @@ export function createBuildLogWriter({ db, clock, log, wakeups }: Context, build
     await sql`insert into build_logs (build_id, seq, ts, line)
       select ${buildId}::uuid, last.seq + row_number() over (order by batch.ordinality), batch.ts, batch.line
       from (select coalesce(max(seq), 0)::int as seq from build_logs where build_id = ${buildId}::uuid) last,
-        unnest(${batch.map((entry) => entry.ts)}::timestamptz[], ${batch.map((entry) => entry.line)}::text[]) with ordinality as batch (ts, line, ordinality)`.execute(db);
+        unnest(${batch.map((entry) => entry.ts)}::timestamptz[], ${batch.map((entry) => entry.line)}::text[]) with ordinality as batch (ts, line, ordinality)`.execute(
+      db,
+    );
     wakeups.wake(buildLogKey(buildId));
   };
   const enqueueWrite = (): Promise<void> => {
@@ -49,7 +55,8 @@ export function createBuildLogWriter({ db, clock, log, wakeups }: Context, build
       if (bytes > limits.build.logBytes) return;
       bytes += text.length + 1;
       // PostgreSQL's text holds every character but NUL.
-      const kept = bytes > limits.build.logBytes ? ' !     The log is too long; the rest is left out.' : redact(text).replaceAll('\0', '');
+      const kept =
+        bytes > limits.build.logBytes ? ' !     The log is too long; the rest is left out.' : redact(text).replaceAll('\0', '');
       pending.push({ ts: clock.now(), line: kept });
       if (scheduled) return;
       scheduled = true;
@@ -71,7 +78,12 @@ export async function readBuildLog({ db }: Context, buildId: BuildId, afterSeq: 
 }
 
 /** Lines as they come, until the build, and the deploy it led to, are over. */
-export async function* followBuildLog(context: Context, buildId: BuildId, afterSeq: number, signal: AbortSignal): AsyncGenerator<BuildLogLine> {
+export async function* followBuildLog(
+  context: Context,
+  buildId: BuildId,
+  afterSeq: number,
+  signal: AbortSignal,
+): AsyncGenerator<BuildLogLine> {
   let seq = afterSeq;
   for (;;) {
     // Asked before the lines are read: what is said between the two is then read in the last round.

@@ -5,7 +5,12 @@ import type { OpenSource, SourceEntry } from '#shared/platform/platform.ts';
 const lfsPointer = new TextEncoder().encode('version https://git-lfs.github.com/spec/v1');
 
 /** The tree of a commit as a build takes it. What git keeps elsewhere is told to the person who pushed. */
-export function gitSource(reader: GitReader, repositoryId: RepositoryId, commit: ObjectId, tell: (line: string) => void): OpenSource {
+export function gitSource(
+  reader: GitReader,
+  repositoryId: RepositoryId,
+  commit: ObjectId,
+  tell: (line: string) => void,
+): OpenSource {
   return async function* openSource(): AsyncGenerator<SourceEntry> {
     for await (const entry of reader.readTree(repositoryId, commit)) {
       if (entry.kind === 'submodule') {
@@ -14,7 +19,9 @@ export function gitSource(reader: GitReader, repositoryId: RepositoryId, commit:
       }
       const content = await entry.read();
       if (startsWith(content, lfsPointer)) {
-        tell(` !     ${entry.path} is a git-lfs pointer, not the file. Run \`git lfs migrate export --include="${entry.path}"\`.`);
+        tell(
+          ` !     ${entry.path} is a git-lfs pointer, not the file. Run \`git lfs migrate export --include="${entry.path}"\`.`,
+        );
       }
       yield { path: entry.path, kind: entry.kind, content };
     }

@@ -30,7 +30,10 @@ export function createBuilds(context: Context): Builds {
       const resolved = await git.reader.resolveCommit(row.repository_id, revision);
       if (resolved === undefined) {
         const what = commit === undefined ? `the branch ${branch ?? row.branch}` : `the commit ${commit}`;
-        throw new AppError('conflict', `The app's repository does not have ${what}. Push it first: git push paas ${branch ?? row.branch}`);
+        throw new AppError(
+          'conflict',
+          `The app's repository does not have ${what}. Push it first: git push paas ${branch ?? row.branch}`,
+        );
       }
       const build = await db.transaction().execute(async (trx) => {
         const locked = await lockApp(trx, row.id);

@@ -48,7 +48,10 @@ export function createConfig(context: Context): Config {
   };
 }
 
-function applyChanges(before: Readonly<Record<string, string>>, changes: Readonly<Record<string, string | null>>): Record<string, string> {
+function applyChanges(
+  before: Readonly<Record<string, string>>,
+  changes: Readonly<Record<string, string | null>>,
+): Record<string, string> {
   const merged = Object.entries({ ...before, ...changes }).filter((entry): entry is [string, string] => entry[1] !== null);
   const after = Object.fromEntries(merged.toSorted(([one], [other]) => (one < other ? -1 : 1)));
   const bytes = new TextEncoder().encode(JSON.stringify(after)).length;
@@ -76,5 +79,7 @@ function checkChanges(changes: Readonly<Record<string, string | null>>): void {
 function describe(changed: readonly string[], after: Readonly<Record<string, string>>): string {
   const set = changed.filter((name) => name in after);
   const unset = changed.filter((name) => !(name in after));
-  return [set.length > 0 ? `Set ${set.join(', ')}` : '', unset.length > 0 ? `Unset ${unset.join(', ')}` : ''].filter(Boolean).join('; ');
+  return [set.length > 0 ? `Set ${set.join(', ')}` : '', unset.length > 0 ? `Unset ${unset.join(', ')}` : '']
+    .filter(Boolean)
+    .join('; ');
 }

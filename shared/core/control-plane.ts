@@ -51,6 +51,7 @@ export async function resumeApps({ db, jobs }: Context): Promise<number> {
     .where('deleted_at', 'is', null)
     .where('current_release_id', 'is not', null)
     .execute();
-  for (const { id } of rows) await jobs.enqueue(db, 'ensure-workload', { appId: id }, { queue: `deploy:${id}`, key: `ensure:${id}` });
+  for (const { id } of rows)
+    await jobs.enqueue(db, 'ensure-workload', { appId: id }, { queue: `deploy:${id}`, key: `ensure:${id}` });
   return rows.length;
 }

@@ -1,9 +1,9 @@
-import { buildLogKey, type BuildLogWriter, createBuildLogWriter } from '#shared/core/build-log.ts';
+import { type BuildLogWriter, buildLogKey, createBuildLogWriter } from '#shared/core/build-log.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createRedactor } from '#shared/core/redaction.ts';
 import { workloadSpec } from '#shared/core/workload-spec.ts';
 import { type AppRow, readAppById, setCurrentRelease } from '#shared/database/apps.ts';
-import { claimDeploy, type DeployRow, readReleaseById, type ReleaseRow } from '#shared/database/releases.ts';
+import { claimDeploy, type DeployRow, type ReleaseRow, readReleaseById } from '#shared/database/releases.ts';
 import type { DeployStatus, DeployStep } from '#shared/database/schema.ts';
 import type { DeployId } from '#shared/ids.ts';
 import type { RolloutFacts, WorkloadSpec } from '#shared/platform/platform.ts';
@@ -56,7 +56,11 @@ async function decide(
 ): Promise<Verdict> {
   if (app.deleted_at !== null) return { status: 'superseded', error: 'The app was deleted.', lines: [] };
   if (deploy.attempt === 1 && (await hasNewerDeploy(context, release))) {
-    return { status: 'superseded', error: 'A newer release was waiting.', lines: ['       Left to the newer release that waits already'] };
+    return {
+      status: 'superseded',
+      error: 'A newer release was waiting.',
+      lines: ['       Left to the newer release that waits already'],
+    };
   }
   if (deploy.attempt === 1) say.line(`-----> Releasing v${release.version}`);
   const refused = await runReleaseCommand(context, release, spec, say, stopping);
@@ -86,7 +90,12 @@ async function runReleaseCommand(
 ): Promise<Verdict | undefined> {
   if (release.release_command === null) return undefined;
   say.line(`-----> Running the release command: ${release.release_command}`);
-  const exitCode = await platform.workloads.runOnce(spec, release.release_command, (line) => say.line(`       ${line}`), stopping);
+  const exitCode = await platform.workloads.runOnce(
+    spec,
+    release.release_command,
+    (line) => say.line(`       ${line}`),
+    stopping,
+  );
   if (exitCode === 0) return undefined;
   const error = `The release command exited with ${exitCode}, so v${release.version} was not rolled out.`;
   return { status: 'failed', error, lines: [` !     ${error}`, ...servesOn(spec)] };
@@ -104,10 +113,15 @@ async function rollOut(
   const isFirst = app.current_release_id === null;
   const weights = isFirst ? [100] : canaryWeights;
   const hasWeb = spec.processes.some((process) => process.type === 'web' && process.quantity > 0);
-  if (deploy.attempt === 1) say.line(hasWeb ? `-----> Rolling out: ${weights.map((weight) => `${weight}%`).join(' ')}` : '-----> Starting the processes');
+  if (deploy.attempt === 1)
+    say.line(hasWeb ? `-----> Rolling out: ${weights.map((weight) => `${weight}%`).join(' ')}` : '-----> Starting the processes');
   const steps: DeployStep[] = [...deploy.steps];
   let last: RolloutFacts = { phase: 'starting', weight: 0 };
-  for await (const facts of context.platform.workloads.rollOut(spec, { weights, stepSeconds: context.settings.canaryStepSeconds }, stopping)) {
+  for await (const facts of context.platform.workloads.rollOut(
+    spec,
+    { weights, stepSeconds: context.settings.canaryStepSeconds },
+    stopping,
+  )) {
     if (facts.weight > last.weight || steps.length === 0) await recordStep(context, deploy, steps, facts);
     if (facts.phase === 'progressing' && facts.detail !== undefined) say.line(`       ${facts.weight}%: ${facts.detail}`);
     last = facts;
@@ -119,12 +133,18 @@ async function rollOut(
   return {
     status: 'aborted',
     error,
-    lines: [...(output.length > 0 ? ['       Its last output:', ...output] : []), ` !     v${release.version} was not rolled out: ${error}`, ...servesOn(spec, isFirst)],
+    lines: [
+      ...(output.length > 0 ? ['       Its last output:', ...output] : []),
+      ` !     v${release.version} was not rolled out: ${error}`,
+      ...servesOn(spec, isFirst),
+    ],
   };
 }
 
 function deployedLines({ addresses }: Context, app: AppRow, spec: WorkloadSpec, hasWeb: boolean): string[] {
-  const idle = spec.processes.filter((process) => process.quantity === 0 && process.type !== 'release').map((process) => process.type);
+  const idle = spec.processes
+    .filter((process) => process.quantity === 0 && process.type !== 'release')
+    .map((process) => process.type);
   return [
     ...(idle.length > 0 ? [`       Not running: ${idle.join(', ')} (start with \`paas ps:scale ${idle[0]}=1\`)`] : []),
     hasWeb ? `       ${addresses.webUrl(app.name)} deployed` : `       ${app.name} deployed`,
@@ -132,11 +152,19 @@ function deployedLines({ addresses }: Context, app: AppRow, spec: WorkloadSpec, 
 }
 
 function servesOn(spec: WorkloadSpec, isFirst = spec.releaseVersion === 1): string[] {
-  return [isFirst ? ' !     Nothing serves yet. Mend it and push again.' : ' !     The release before it serves on. `paas logs` shows what happened.'];
+  return [
+    isFirst
+      ? ' !     Nothing serves yet. Mend it and push again.'
+      : ' !     The release before it serves on. `paas logs` shows what happened.',
+  ];
 }
 
 async function recordStep({ db, clock }: Context, deploy: DeployRow, steps: DeployStep[], facts: RolloutFacts): Promise<void> {
-  steps.push({ weight: facts.weight, at: clock.now().toISOString(), ...(facts.detail === undefined ? {} : { detail: facts.detail }) });
+  steps.push({
+    weight: facts.weight,
+    at: clock.now().toISOString(),
+    ...(facts.detail === undefined ? {} : { detail: facts.detail }),
+  });
   await db
     .updateTable('deploys')
     .set({ weight: facts.weight, steps: JSON.stringify(steps) })
@@ -145,7 +173,13 @@ async function recordStep({ db, clock }: Context, deploy: DeployRow, steps: Depl
     .execute();
 }
 
-async function recordVerdict({ db, clock, wakeups }: Context, app: AppRow, deploy: DeployRow, release: ReleaseRow, verdict: Verdict): Promise<void> {
+async function recordVerdict(
+  { db, clock, wakeups }: Context,
+  app: AppRow,
+  deploy: DeployRow,
+  release: ReleaseRow,
+  verdict: Verdict,
+): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const written = await trx
       .updateTable('deploys')

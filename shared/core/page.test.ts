@@ -18,7 +18,13 @@ describe('cursors', () => {
 
 describe('toPage', () => {
   const rows = [1, 2, 3].map((number) => ({ number, ...position }));
-  const page = (limit: number) => toPage(rows, limit, (row) => row, (row) => row.number);
+  const page = (limit: number) =>
+    toPage(
+      rows,
+      limit,
+      (row) => row,
+      (row) => row.number,
+    );
 
   it('gives a cursor only when there is more', () => {
     expect(page(2)).toEqual({ items: [1, 2], nextCursor: encodeCursor(position) });

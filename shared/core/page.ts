@@ -43,7 +43,12 @@ function decodeBase64Url(text: string): string {
 }
 
 /** `rows` were read with `limit + 1`: one more than asked for tells that there is a next page. */
-export function toPage<Row, Item>(rows: readonly Row[], limit: number, position: (row: Row) => Keyset, item: (row: Row) => Item): Page<Item> {
+export function toPage<Row, Item>(
+  rows: readonly Row[],
+  limit: number,
+  position: (row: Row) => Keyset,
+  item: (row: Row) => Item,
+): Page<Item> {
   const kept = rows.slice(0, limit);
   const last = kept.at(-1);
   return {

@@ -9,7 +9,13 @@ import { previewName } from '#shared/names.ts';
  * The preview app of a branch, made or brought back. It shares the repository and nothing else: a branch may hold
  * anybody's code, so it gets none of the app's variables and add-ons (set its own with `paas config:set -a <preview>`).
  */
-export async function ensurePreview(context: Context, trx: Db, parent: AppRow, branch: string, createdBy: UserId): Promise<AppRow> {
+export async function ensurePreview(
+  context: Context,
+  trx: Db,
+  parent: AppRow,
+  branch: string,
+  createdBy: UserId,
+): Promise<AppRow> {
   const existing = await findPreview(trx, parent.id, branch);
   const now = context.clock.now();
   if (existing !== undefined) {

@@ -3,7 +3,7 @@ import type { Context } from '#shared/core/context.ts';
 import type { Processes, ProcessType } from '#shared/core/services.ts';
 import { readQuantities, workloadSpec } from '#shared/core/workload-spec.ts';
 import { type AppRow, readAppById } from '#shared/database/apps.ts';
-import { readReleaseById, type ReleaseRow } from '#shared/database/releases.ts';
+import { type ReleaseRow, readReleaseById } from '#shared/database/releases.ts';
 import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
@@ -20,9 +20,13 @@ export function createProcesses(context: Context): Processes {
       const release = await currentRelease(context, row);
       if (release === undefined) throw nothingReleased(row);
       if (!(type in release.processes)) {
-        throw new AppError('validation_failed', `${row.name} has no process type ${type}. It has: ${Object.keys(release.processes).join(', ')}.`, {
-          details: [{ path: 'type', message: 'is not in the Procfile' }],
-        });
+        throw new AppError(
+          'validation_failed',
+          `${row.name} has no process type ${type}. It has: ${Object.keys(release.processes).join(', ')}.`,
+          {
+            details: [{ path: 'type', message: 'is not in the Procfile' }],
+          },
+        );
       }
       if (!Number.isInteger(quantity) || quantity < 0 || quantity > limits.app.instancesPerType) {
         throw new AppError('validation_failed', `The quantity must be 0 to ${limits.app.instancesPerType}.`, {

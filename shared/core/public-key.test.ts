@@ -46,7 +46,11 @@ describe('parsePublicKey', () => {
     ['words', () => 'hello there'],
     ['a type alone', () => 'ssh-ed25519'],
     ['a cut key', () => good().split(' ').slice(0, 2).join(' ').slice(0, -8)],
-    ['a key with bytes behind it', () => `ssh-ed25519 ${Buffer.concat([Buffer.from(good().split(' ')[1] ?? '', 'base64'), Buffer.from('more')]).toString('base64')}`],
+    [
+      'a key with bytes behind it',
+      () =>
+        `ssh-ed25519 ${Buffer.concat([Buffer.from(good().split(' ')[1] ?? '', 'base64'), Buffer.from('more')]).toString('base64')}`,
+    ],
     ['another type than its content', () => good().replace('ssh-ed25519', 'ssh-rsa')],
     ['two keys', () => `${good()}\n${good()}`],
     ['options before the key', () => `command="sh" ${good()}`],

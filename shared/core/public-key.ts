@@ -27,7 +27,8 @@ export function parsePublicKey(text: string): PublicKey {
     throw refuse(`A key starts with one of ${acceptedTypes.join(', ')}. Make one with \`ssh-keygen -t ed25519\`.`);
   }
   const blob = decode(base64);
-  if (new TextDecoder().decode(readString(blob, 0)) !== type) throw refuse('The key is damaged: its text and its content disagree.');
+  if (new TextDecoder().decode(readString(blob, 0)) !== type)
+    throw refuse('The key is damaged: its text and its content disagree.');
   if (type === 'ssh-rsa' && rsaBits(blob) < smallestRsaBits) {
     throw refuse(`An RSA key needs at least ${smallestRsaBits} bits. Make a better one with \`ssh-keygen -t ed25519\`.`);
   }

@@ -19,11 +19,19 @@ function actions(...commands: RefCommand[]): string[] {
 
 describe('planPush', () => {
   it('builds the deploy branch and previews of others, and stores the rest', () => {
-    expect(actions(update('refs/heads/main'), update('refs/heads/feature/x'), update('refs/tags/v1'))).toEqual(['build', 'build', 'store']);
+    expect(actions(update('refs/heads/main'), update('refs/heads/feature/x'), update('refs/tags/v1'))).toEqual([
+      'build',
+      'build',
+      'store',
+    ]);
   });
 
   it('removes the preview of a deleted branch, and refuses to delete the deploy branch', () => {
-    expect(actions(remove('refs/heads/feature'), remove('refs/heads/main'), remove('refs/tags/v1'))).toEqual(['delete-branch', 'refuse', 'store']);
+    expect(actions(remove('refs/heads/feature'), remove('refs/heads/main'), remove('refs/tags/v1'))).toEqual([
+      'delete-branch',
+      'refuse',
+      'store',
+    ]);
   });
 
   it('does not start an environment for each branch of a big push, and says so', () => {

@@ -26,7 +26,9 @@ export function planPush(commands: readonly RefCommand[], deployBranch: string):
     command.newOid !== undefined && command.name.startsWith(branchPrefix) && command.name !== branchPrefix + deployBranch;
   const tooMany = commands.filter(isPreview).length > mostPreviews;
   const hints = tooMany
-    ? [` !     Only ${deployBranch} is built: this push has more than ${mostPreviews} other branches. Push one alone to get its preview.`]
+    ? [
+        ` !     Only ${deployBranch} is built: this push has more than ${mostPreviews} other branches. Push one alone to get its preview.`,
+      ]
     : [];
   const planned = commands.map((command): PlannedCommand => {
     const branch = command.name.startsWith(branchPrefix) ? command.name.slice(branchPrefix.length) : '';

@@ -90,7 +90,10 @@ async function accept(
     });
   } catch (error) {
     if (error instanceof AtomicRefusal) {
-      return { started: [], results: commands.map(({ command }) => reject(command, 'atomic push failed: a ref has moved, fetch first')) };
+      return {
+        started: [],
+        results: commands.map(({ command }) => reject(command, 'atomic push failed: a ref has moved, fetch first')),
+      };
     }
     if (error instanceof AppError && error.code !== 'internal') {
       return { started: [], results: commands.map(({ command }) => reject(command, error.message)) };

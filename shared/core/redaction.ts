@@ -9,7 +9,12 @@ const replacement = '[redacted]';
 export function createRedactor(variables: Readonly<Record<string, string>>): (text: string) => string {
   const values = Object.entries(variables)
     .filter(([name, value]) => secretName.test(name) && value.length >= shortestSecret)
-    .flatMap(([, value]) => [value, encodeURIComponent(value), new TextEncoder().encode(value).toBase64({ omitPadding: true }), ...passwordOf(value)]);
+    .flatMap(([, value]) => [
+      value,
+      encodeURIComponent(value),
+      new TextEncoder().encode(value).toBase64({ omitPadding: true }),
+      ...passwordOf(value),
+    ]);
   // Longest first: a value that contains another must not be left in part.
   const needles = [...new Set(values)].toSorted((one, other) => other.length - one.length);
   if (needles.length === 0) return (text) => text;

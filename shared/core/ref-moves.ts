@@ -16,13 +16,22 @@ async function rebase({ git }: Context, repositoryId: RepositoryId, move: RefMov
 }
 
 /** Whether `moveRefs` would succeed now: asked before a build, to save the building. */
-export async function canMoveRefs(context: Context, repositoryId: RepositoryId, moves: readonly RefMove[] | null): Promise<boolean> {
+export async function canMoveRefs(
+  context: Context,
+  repositoryId: RepositoryId,
+  moves: readonly RefMove[] | null,
+): Promise<boolean> {
   for (const move of moves ?? []) if ((await rebase(context, repositoryId, move)) === undefined) return false;
   return true;
 }
 
 /** All or none, in the caller's transaction. */
-export async function moveRefs(context: Context, trx: Db, repositoryId: RepositoryId, moves: readonly RefMove[] | null): Promise<boolean> {
+export async function moveRefs(
+  context: Context,
+  trx: Db,
+  repositoryId: RepositoryId,
+  moves: readonly RefMove[] | null,
+): Promise<boolean> {
   const changes: RefChange[] = [];
   for (const move of moves ?? []) {
     const change = await rebase(context, repositoryId, move);

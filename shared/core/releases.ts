@@ -29,7 +29,8 @@ export function createReleases(context: Context): Releases {
       const row = await requireAppToChange(db, principal, app);
       const target = await findRelease(db, row.id, release);
       if (target === undefined) throw notFound('release');
-      if (target.status === 'failed') throw new AppError('conflict', `v${target.version} never went live. Choose another release.`);
+      if (target.status === 'failed')
+        throw new AppError('conflict', `v${target.version} never went live. Choose another release.`);
       if (!(await context.platform.images.imageExists(target.image_url))) {
         throw new AppError('conflict', `The image of v${target.version} is gone. Push that commit again instead.`);
       }

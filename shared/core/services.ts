@@ -130,9 +130,20 @@ export interface Builds {
   listBuilds(principal: Principal, app: string, page: PageQuery): Promise<Page<Build>>;
   /** `build` is an id, or 'latest'. */
   readBuild(principal: Principal, app: string, build: string): Promise<Build>;
-  readBuildLog(principal: Principal, app: string, build: string, query: { afterSeq?: number; limit?: number }): Promise<readonly BuildLogLine[]>;
+  readBuildLog(
+    principal: Principal,
+    app: string,
+    build: string,
+    query: { afterSeq?: number; limit?: number },
+  ): Promise<readonly BuildLogLine[]>;
   /** All lines from `afterSeq` on, until the build and the deploy it leads to are over, or the signal aborts. */
-  followBuildLog(principal: Principal, app: string, build: string, query: { afterSeq?: number }, signal: AbortSignal): Promise<AsyncIterable<BuildLogLine>>;
+  followBuildLog(
+    principal: Principal,
+    app: string,
+    build: string,
+    query: { afterSeq?: number },
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<BuildLogLine>>;
   /** `conflict` when it is over. A queued one ends at once, a running one within seconds. */
   cancelBuild(principal: Principal, app: string, build: string): Promise<Build>;
 }

@@ -4,8 +4,8 @@ import type { Context } from '#shared/core/context.ts';
 import { decodeCursor, toPage } from '#shared/core/page.ts';
 import { fingerprint, keyHash, parsePublicKey } from '#shared/core/public-key.ts';
 import type { SshKey, SshKeys } from '#shared/core/services.ts';
-import { isUniqueViolation } from '#shared/database/violations.ts';
 import type { Database } from '#shared/database/schema.ts';
+import { isUniqueViolation } from '#shared/database/violations.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import { isUuid, newUuid, type SshKeyId } from '#shared/ids.ts';
 

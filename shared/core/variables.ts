@@ -10,7 +10,12 @@ export async function readVariables({ secrets }: Context, db: Db, appId: AppId):
 }
 
 /** Makes `variables` all that the app has. */
-export async function writeVariables({ secrets }: Context, trx: Db, appId: AppId, variables: Readonly<Record<string, string>>): Promise<void> {
+export async function writeVariables(
+  { secrets }: Context,
+  trx: Db,
+  appId: AppId,
+  variables: Readonly<Record<string, string>>,
+): Promise<void> {
   await trx.deleteFrom('config_vars').where('app_id', '=', appId).execute();
   const sealed = Object.entries(variables).map(async ([name, value]) => ({
     app_id: appId,

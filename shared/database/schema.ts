@@ -14,11 +14,34 @@ export interface Database {
   /** Embedded identity. `email_key` is the lower-cased address and unique. */
   users: { id: UserId; email: string; email_key: string; password_hash: string; created_at: CreatedAt };
   /** Embedded identity. `private_key` is sealed. Retired keys verify until `retired_at` + the longest token life. */
-  signing_keys: { id: string; public_jwk: JSONColumnType<Record<string, unknown>>; private_key: string; created_at: CreatedAt; retired_at: Date | null };
+  signing_keys: {
+    id: string;
+    public_jwk: JSONColumnType<Record<string, unknown>>;
+    private_key: string;
+    created_at: CreatedAt;
+    retired_at: Date | null;
+  };
   /** Embedded identity. Only the SHA-256 of a token is kept. */
-  refresh_tokens: { token_hash: string; family_id: string; user_id: UserId; created_at: CreatedAt; expires_at: Date; used_at: Date | null; revoked_at: Date | null };
+  refresh_tokens: {
+    token_hash: string;
+    family_id: string;
+    user_id: UserId;
+    created_at: CreatedAt;
+    expires_at: Date;
+    used_at: Date | null;
+    revoked_at: Date | null;
+  };
   /** `key_hash` is the hex SHA-256 of the raw key blob and unique on the platform. */
-  ssh_keys: { id: SshKeyId; user_id: UserId; name: string; public_key: string; fingerprint: string; key_hash: string; created_at: CreatedAt; last_used_at: Date | null };
+  ssh_keys: {
+    id: SshKeyId;
+    user_id: UserId;
+    name: string;
+    public_key: string;
+    fingerprint: string;
+    key_hash: string;
+    created_at: CreatedAt;
+    last_used_at: Date | null;
+  };
 
   apps: {
     id: AppId;
@@ -107,7 +130,14 @@ export interface Database {
   /** A sliding log of hits: one row a limited key, newest hits in milliseconds since the epoch. */
   rate_limits: { key: string; hits: number[]; updated_at: ColumnType<Date, Date | undefined, Date> };
   /** First answers of POSTs with an Idempotency-Key. `response` is sealed. */
-  idempotency_keys: { subject: string; key: string; request_hash: string; status: number | null; response: string | null; created_at: ColumnType<Date, Date | undefined, Date> };
+  idempotency_keys: {
+    subject: string;
+    key: string;
+    request_hash: string;
+    status: number | null;
+    response: string | null;
+    created_at: ColumnType<Date, Date | undefined, Date>;
+  };
 }
 
 export type Role = 'owner' | 'admin' | 'developer' | 'viewer';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Db } from '#shared/database/schema.ts';
-import type { JobHandlers, JobWorker, Jobs } from '#shared/jobs/jobs.ts';
+import type { JobHandlers, Jobs, JobWorker } from '#shared/jobs/jobs.ts';
 
 export interface JobsUnderTest {
   db: Db;

@@ -31,7 +31,12 @@ describeJobs('memory', () => {
 
 describeJobs('graphile-worker', async () => {
   const database = await openGraphile();
-  return { db: database.db, jobs: graphileJobs, start: (handlers) => startWorker(database, handlers), close: () => database.close() };
+  return {
+    db: database.db,
+    jobs: graphileJobs,
+    start: (handlers) => startWorker(database, handlers),
+    close: () => database.close(),
+  };
 });
 
 describe('graphile-worker', () => {
@@ -64,7 +69,11 @@ describe('graphile-worker', () => {
     await database.pool.query(`update graphile_worker._private_jobs set locked_by = 'dead', locked_at = now(), attempts = 1`);
     await database.pool.query(`update graphile_worker._private_job_queues set locked_by = 'dead', locked_at = now()`);
     const seen = Promise.withResolvers<string>();
-    const worker = await startWorker(database, { ...untouched, restart: ({ appId }) => Promise.resolve(seen.resolve(appId)) }, true);
+    const worker = await startWorker(
+      database,
+      { ...untouched, restart: ({ appId }) => Promise.resolve(seen.resolve(appId)) },
+      true,
+    );
     expect(await seen.promise).toBe('orphan');
     await worker.stop();
   });
@@ -72,7 +81,9 @@ describe('graphile-worker', () => {
   it('takes over what a dead worker held once its lease is over, and leaves the living alone', async () => {
     await graphileJobs.enqueue(database.db, 'restart', { appId: 'of the dead' });
     await graphileJobs.enqueue(database.db, 'build', { buildId: 'of the living' });
-    await database.pool.query(`insert into worker_leases values ('dead', now() - interval '1 minute'), ('living', now() + interval '1 minute')`);
+    await database.pool.query(
+      `insert into worker_leases values ('dead', now() - interval '1 minute'), ('living', now() + interval '1 minute')`,
+    );
     await database.pool.query(`update graphile_worker._private_jobs jobs set locked_at = now() - interval '1 minute',
       locked_by = case when tasks.identifier = 'restart' then 'dead' else 'living' end
       from graphile_worker._private_tasks tasks where tasks.id = jobs.task_id`);

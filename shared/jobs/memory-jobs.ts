@@ -1,4 +1,4 @@
-import type { EnqueueOptions, JobHandlers, JobName, JobPayloads, JobWorker, Jobs } from '#shared/jobs/jobs.ts';
+import type { EnqueueOptions, JobHandlers, JobName, JobPayloads, Jobs, JobWorker } from '#shared/jobs/jobs.ts';
 
 interface Pending {
   name: JobName;
@@ -11,7 +11,12 @@ export class MemoryJobs implements Jobs {
   private pending: Pending[] = [];
   private wake: () => void = () => {};
 
-  enqueue<Name extends JobName>(_db: unknown, name: Name, payload: JobPayloads[Name], options: EnqueueOptions = {}): Promise<void> {
+  enqueue<Name extends JobName>(
+    _db: unknown,
+    name: Name,
+    payload: JobPayloads[Name],
+    options: EnqueueOptions = {},
+  ): Promise<void> {
     if (options.key !== undefined) this.pending = this.pending.filter((job) => job.options.key !== options.key);
     this.pending.push({ name, payload, options });
     this.wake();
@@ -35,7 +40,8 @@ export class MemoryJobs implements Jobs {
     const takeJobs = (): void => {
       if (stopping.signal.aborted) return;
       const ready = (job: Pending): boolean =>
-        (job.options.runAt?.getTime() ?? 0) <= Date.now() && !(job.options.queue !== undefined && busyQueues.has(job.options.queue));
+        (job.options.runAt?.getTime() ?? 0) <= Date.now() &&
+        !(job.options.queue !== undefined && busyQueues.has(job.options.queue));
       for (let index = this.pending.findIndex(ready); index >= 0; index = this.pending.findIndex(ready)) {
         const [job] = this.pending.splice(index, 1);
         if (job === undefined) return;

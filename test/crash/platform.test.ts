@@ -51,7 +51,12 @@ describe('kill -9 of the control plane', () => {
     };
     await expect.poll(open, { timeout: resumeMilliseconds }).toBe(0);
     expect(await visit(platform, 'survivor')).toEqual({ status: 200, body: word });
-    const cloned = await user.git(user.home, ['clone', '-q', (await copy.git('remote', 'get-url', 'paas')).stdout.trim(), `clone-${Date.now()}`]);
+    const cloned = await user.git(user.home, [
+      'clone',
+      '-q',
+      (await copy.git('remote', 'get-url', 'paas')).stdout.trim(),
+      `clone-${Date.now()}`,
+    ]);
     expect(cloned.code).toBe(0);
   }
 

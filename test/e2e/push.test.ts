@@ -168,5 +168,7 @@ describe('git push paas main', () => {
 });
 
 async function untilBuilds(user: User, app: string, condition: (builds: BuildAnswer[]) => boolean): Promise<void> {
-  await expect.poll(async () => condition(await user.api<BuildAnswer[]>('GET', `/v1/apps/${app}/builds`)), { timeout: 20_000 }).toBe(true);
+  await expect
+    .poll(async () => condition(await user.api<BuildAnswer[]>('GET', `/v1/apps/${app}/builds`)), { timeout: 20_000 })
+    .toBe(true);
 }

@@ -9,7 +9,15 @@ import { isAlive } from '#shared/platform/local/process-identity.ts';
 import type { AppLogEntry, InstanceFacts, RolloutFacts, RolloutPlan } from '#shared/platform/platform.ts';
 import { holdLoad } from '#test/support/load.ts';
 import { startWorkloadHost, type WorkloadHost } from '#test/support/start-workload-host.ts';
-import { makeDataDir, makeImage, openWorkloadGround, removeDataDir, serverScript, specOf, webProcess } from '#test/support/workload-ground.ts';
+import {
+  makeDataDir,
+  makeImage,
+  openWorkloadGround,
+  removeDataDir,
+  serverScript,
+  specOf,
+  webProcess,
+} from '#test/support/workload-ground.ts';
 
 const plan: RolloutPlan = { weights: [10, 25, 50, 100], stepSeconds: 2 };
 
@@ -23,7 +31,9 @@ describe('workloads behind the gateway', () => {
   beforeAll(async () => {
     dataDir = await makeDataDir();
     gateway = await startTestGateway({}, dataDir);
-    image = await makeImage(dataDir, 'app', { 'server.js': serverScript("setInterval(() => console.log('tick ' + Date.now()), 20);") });
+    image = await makeImage(dataDir, 'app', {
+      'server.js': serverScript("setInterval(() => console.log('tick ' + Date.now()), 20);"),
+    });
   });
   afterAll(async () => {
     await gateway.stop();
@@ -40,7 +50,8 @@ describe('workloads behind the gateway', () => {
   });
 
   const startHost = (): Promise<WorkloadHost> => startWorkloadHost(dataDir, gatewayFiles(dataDir).controlSocket);
-  const spec = (releaseVersion: number, quantity = 1) => specOf(appId, releaseVersion, image, { processes: [{ ...webProcess, quantity }] });
+  const spec = (releaseVersion: number, quantity = 1) =>
+    specOf(appId, releaseVersion, image, { processes: [{ ...webProcess, quantity }] });
   const rollOut = (releaseVersion: number): Promise<void> => host.call({ op: 'rollOut', spec: spec(releaseVersion), plan });
   const instances = (): Promise<InstanceFacts[]> => host.call({ op: 'readInstances', appId });
   const load = () => holdLoad({ httpPort: gateway.gateway.httpPort }, `app-${appId.slice(0, 8)}`);
@@ -174,11 +185,27 @@ describe('what an app is told when it does not come up', () => {
   });
 
   it.each([
-    ['listens on another port', "require('node:http').createServer().listen(0)", /^web\.1 listens on port \d+, not on PORT \(\d+\)/],
-    ['listens where no traffic comes', "require('node:http').createServer().listen(process.env.PORT, '::1')", /^web\.1 listens on an IPv6 address only/],
+    [
+      'listens on another port',
+      "require('node:http').createServer().listen(0)",
+      /^web\.1 listens on port \d+, not on PORT \(\d+\)/,
+    ],
+    [
+      'listens where no traffic comes',
+      "require('node:http').createServer().listen(process.env.PORT, '::1')",
+      /^web\.1 listens on an IPv6 address only/,
+    ],
     ['does not listen', 'setInterval(() => {}, 1000)', /^web\.1 did not listen on PORT \(\d+\) within 2 s/],
-    ['takes too much memory', 'const a = []; for (;;) a.push(Buffer.alloc(8 << 20, 1))', /^web\.1 ran out of memory \(512 MiB\) and was killed/],
-    ['fails its health check', "require('node:http').createServer((q, r) => r.writeHead(503).end()).listen(process.env.PORT)", /^web\.1 answered 503 to GET \/healthz within 2 s/],
+    [
+      'takes too much memory',
+      'const a = []; for (;;) a.push(Buffer.alloc(8 << 20, 1))',
+      /^web\.1 ran out of memory \(512 MiB\) and was killed/,
+    ],
+    [
+      'fails its health check',
+      "require('node:http').createServer((q, r) => r.writeHead(503).end()).listen(process.env.PORT)",
+      /^web\.1 answered 503 to GET \/healthz within 2 s/,
+    ],
   ])('%s', async (name, script, expected) => {
     const ground = await openWorkloadGround(dataDir, gateway.router, { timings: { bootSeconds: 2 } });
     try {

@@ -47,7 +47,10 @@ export function slowApp(word: string, seconds: number): Record<string, string> {
       name: 'hello',
       version: '1.0.0',
       private: true,
-      scripts: { start: 'node server.js', build: `node -e "console.log('building slowly'); setTimeout(() => {}, ${seconds * 1000})"` },
+      scripts: {
+        start: 'node server.js',
+        build: `node -e "console.log('building slowly'); setTimeout(() => {}, ${seconds * 1000})"`,
+      },
     }),
   };
 }

@@ -40,7 +40,17 @@ export async function createUser(platform: RunningPlatform, email = 'ada@example
   const home = await mkdtemp(join(tmpdir(), 'paas-user-'));
   const keyPath = join(home, 'id_ed25519');
   await runChecked('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', email, '-f', keyPath]);
-  const ssh = ['ssh', '-F', 'none', '-i', keyPath, '-o', 'IdentitiesOnly=yes', '-o', `UserKnownHostsFile=${join(home, 'known_hosts')}`];
+  const ssh = [
+    'ssh',
+    '-F',
+    'none',
+    '-i',
+    keyPath,
+    '-o',
+    'IdentitiesOnly=yes',
+    '-o',
+    `UserKnownHostsFile=${join(home, 'known_hosts')}`,
+  ];
   const gitEnvironment = {
     GIT_SSH_COMMAND: [...ssh, '-o', 'StrictHostKeyChecking=accept-new', '-o', 'BatchMode=yes'].join(' '),
     GIT_CONFIG_GLOBAL: '/dev/null',

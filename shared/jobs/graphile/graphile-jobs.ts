@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely';
 import type pg from 'pg';
 import type { Database } from '#shared/database/schema.ts';
 import { keepLeases } from '#shared/jobs/graphile/leases.ts';
-import type { JobHandlers, JobName, JobWorker, Jobs } from '#shared/jobs/jobs.ts';
+import type { JobHandlers, JobName, Jobs, JobWorker } from '#shared/jobs/jobs.ts';
 import type { Log } from '#shared/log.ts';
 
 /** Enqueues by SQL, so that a job commits with the rows that make it necessary. The worker's schema must exist. */

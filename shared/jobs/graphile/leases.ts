@@ -49,7 +49,11 @@ export async function keepLeases(options: LeaseOptions): Promise<{ release(): Pr
   return {
     async release() {
       clearInterval(timer);
-      if (workerIds.size > 0) await db.deleteFrom('worker_leases').where('worker_id', 'in', [...workerIds]).execute();
+      if (workerIds.size > 0)
+        await db
+          .deleteFrom('worker_leases')
+          .where('worker_id', 'in', [...workerIds])
+          .execute();
     },
   };
 }
@@ -62,7 +66,9 @@ async function freeJobsOfTheDead(db: Kysely<Database>, seconds: number): Promise
       select locked_by, locked_at from graphile_worker._private_job_queues where locked_by is not null) held
     where locked_at <= now() - make_interval(secs => ${seconds})
       and not exists (
-        select 1 from worker_leases where worker_id = locked_by and heartbeat_at > now() - make_interval(secs => ${leaseSeconds}))`.execute(db);
+        select 1 from worker_leases where worker_id = locked_by and heartbeat_at > now() - make_interval(secs => ${leaseSeconds}))`.execute(
+    db,
+  );
   if (dead.rows.length === 0) return;
   const ids = dead.rows.map((row) => row.locked_by);
   await sql`select graphile_worker.force_unlock_workers(${ids}::text[])`.execute(db);
