@@ -75,7 +75,8 @@ export function authenticate(client: Connection, options: AuthenticationOptions)
       if (failures > options.attempts) return options.hangUp();
       return context.reject(['publickey']);
     }
-    if (context.method !== 'publickey' || context.username !== userName || !keyTypes.has(context.key.algo)) return refuse(context);
+    if (context.method !== 'publickey' || context.username !== userName || !keyTypes.has(context.key.algo))
+      return refuse(context);
     if (context.signature === undefined) return context.accept();
     if (!isSignedBy(context)) return refuse(context);
 

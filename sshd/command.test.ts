@@ -58,7 +58,10 @@ describe('parseGitProtocol', () => {
     expect(parseGitProtocol(value)).toBe(expected);
   });
 
-  test.each(['', 'version=3', 'version=22', 'version=2\n', 'version=2:', 'version=2:--option', 'x=version=2', ':version=2'])('refuses %j', (value) => {
-    expect(parseGitProtocol(value)).toBeUndefined();
-  });
+  test.each(['', 'version=3', 'version=22', 'version=2\n', 'version=2:', 'version=2:--option', 'x=version=2', ':version=2'])(
+    'refuses %j',
+    (value) => {
+      expect(parseGitProtocol(value)).toBeUndefined();
+    },
+  );
 });

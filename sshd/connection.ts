@@ -3,12 +3,12 @@ import ssh2, { type Connection, type ServerChannel, type ServerConfig } from 'ss
 import type { Clock } from '#shared/clock.ts';
 import type { SshKeys } from '#shared/core/services.ts';
 import type { Log } from '#shared/log.ts';
-import { authenticate, type Authentication, type Login } from './authentication.ts';
+import { type Authentication, authenticate, type Login } from './authentication.ts';
 import type { CommandHandler } from './command-handler.ts';
 import { guardFlow } from './flow-guard.ts';
 import type { SshLimits } from './limits.ts';
 import type { Offence, Penalties } from './penalties.ts';
-import { serveSession, type SessionCommand } from './session.ts';
+import { type SessionCommand, serveSession } from './session.ts';
 import type { WaitingRoom } from './waiting-room.ts';
 
 /** What every connection of one server shares. */
@@ -38,7 +38,15 @@ export function serveConnection(socket: Socket, source: string, house: House): L
   /** Aborted as soon as nothing can reach the client any more. */
   const gone = new AbortController();
   const channels = new Set<ServerChannel>();
-  const guest = { source, drop: () => socket.destroy() };
+  /** Dropped for want of room, which is no offence. */
+  let evicted = false;
+  const guest = {
+    source,
+    drop: () => {
+      evicted = true;
+      socket.destroy();
+    },
+  };
   let client: Connection | undefined;
   let authentication: Authentication | undefined;
   let authenticated = false;
@@ -84,6 +92,9 @@ export function serveConnection(socket: Socket, source: string, house: House): L
     arrived.on('ready', () => {
       authenticated = true;
       house.waitingRoom.leave(guest);
+      house.penalties.loggedIn(source);
+      const identity = authentication?.login()?.identity;
+      log.info('ssh login', { source, user_id: identity?.userId, key: identity?.fingerprint });
       rest();
     });
     arrived.on('session', (accept, reject) => {
@@ -131,8 +142,11 @@ export function serveConnection(socket: Socket, source: string, house: House): L
     gone.abort();
     clearTimeout(idleTimer);
     house.waitingRoom.leave(guest);
-    if (!authenticated && !finishing) offence ??= (authentication?.failures ?? 0) > 0 ? 'login-failed' : 'left-without-login';
-    if (offence !== undefined) house.penalties.add(source, offence);
+    if (!authenticated && !finishing && !evicted)
+      offence ??= (authentication?.failures ?? 0) > 0 ? 'login-failed' : 'left-without-login';
+    if (offence === undefined) return;
+    house.penalties.add(source, offence);
+    log[offence === 'login-failed' ? 'info' : 'debug']('ssh connection ended badly', { source, offence });
   });
   clock.sleep(limits.loginGraceSeconds * 1000, gone.signal).then(
     () => {

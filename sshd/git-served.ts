@@ -23,7 +23,9 @@ export function gitServed(pushes: Pushes, git: GitServer): CommandHandler {
       .openRepository(command.identity, wanted.appName, pushing ? 'write' : 'read')
       .catch((error: unknown) => {
         if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
-        throw new AppError('not_found', `No such app, or it is not yours: ${wanted.appName}. \`paas apps\` lists yours.`, { cause: error });
+        throw new AppError('not_found', `No such app, or it is not yours: ${wanted.appName}. \`paas apps\` lists yours.`, {
+          cause: error,
+        });
       });
     return pushing
       ? git.receivePack(repository, command.stream, repository.applyPush)

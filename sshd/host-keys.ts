@@ -80,7 +80,9 @@ async function makeHostKey(file: string, type: 'ed25519' | 'ecdsa' | 'rsa', size
 function parseHostKey(text: string, file: string): HostKey {
   const parsed = ssh2.utils.parseKey(text);
   if (parsed instanceof Error || !parsed.isPrivateKey()) {
-    throw new Error(`${file} is not an OpenSSH private key. Restore it from a backup, or remove it to get a new one (clients will then warn).`);
+    throw new Error(
+      `${file} is not an OpenSSH private key. Restore it from a backup, or remove it to get a new one (clients will then warn).`,
+    );
   }
   const blob = parsed.getPublicSSH();
   return {

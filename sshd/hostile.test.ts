@@ -1,9 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
-import { connect, type Socket } from 'node:net';
 import path from 'node:path';
 import ssh2 from 'ssh2';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Principal } from '#shared/core/principals.ts';
 import { gitSshEnv, makeKey, makeWorkTree, run, ssh } from '#test/support/ssh-client.ts';
 import { openSshDoor, type SshDoor, somebody } from '#test/support/ssh-door.ts';
 import { RawSshClient, signWithSha1 } from '#test/support/ssh-raw-client.ts';
@@ -14,7 +12,6 @@ const adasPrivateKey = ssh2.utils.generateKeyPairSync('ed25519').private;
 let adasKey: ssh2.ParsedKey;
 let evesKey: ssh2.ParsedKey;
 let door: SshDoor;
-const sockets: Socket[] = [];
 
 function newKey(privateKey = ssh2.utils.generateKeyPairSync('ed25519').private): ssh2.ParsedKey {
   const key = ssh2.utils.parseKey(privateKey);
@@ -39,7 +36,10 @@ async function pushAsAda(app: string): Promise<void> {
   await door.addApp(app, ada);
   const tree = path.join(door.directory, `tree-${app}`);
   await makeWorkTree(tree, { 'readme.txt': 'hello' });
-  const pushed = await run('git', ['push', `ssh://git@127.0.0.1:${door.port}/${app}.git`, 'main'], { cwd: tree, env: gitSshEnv(door.port, key) });
+  const pushed = await run('git', ['push', `ssh://git@127.0.0.1:${door.port}/${app}.git`, 'main'], {
+    cwd: tree,
+    env: gitSshEnv(door.port, key),
+  });
   expect(pushed.status, pushed.stderr).toBe(0);
 }
 
@@ -69,7 +69,6 @@ beforeAll(() => {
   evesKey = newKey();
 });
 afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.destroy();
   await door.close();
 });
 
@@ -120,7 +119,10 @@ describe('login', () => {
   test.each<[string, (client: RawSshClient) => void]>([
     ['none', (client) => client.protocol.authNone('git')],
     ['password', (client) => client.protocol.authPassword('git', '')],
-    ['hostbased', (client) => client.protocol.authHostbased('git', adasKey, 'host', 'root', (data, done) => done(adasKey.sign(data)))],
+    [
+      'hostbased',
+      (client) => client.protocol.authHostbased('git', adasKey, 'host', 'root', (data, done) => done(adasKey.sign(data))),
+    ],
   ])('%s is refused each time, and after the allowed attempts the connection ends', async (_method, attempt) => {
     const client = await RawSshClient.connect(door.port);
     for (let i = 0; i < 6; i += 1) {
@@ -306,7 +308,10 @@ describe('flow', () => {
   ])('a writer is stopped while the client %s, though it granted a window of 4 GiB', async (_what, stall) => {
     let written = 0;
     const gate = Promise.withResolvers<void>();
-    const write = async (_repository: unknown, stream: { write(chunk: Uint8Array): Promise<void>; clientGone: AbortSignal }): Promise<number> => {
+    const write = async (
+      _repository: unknown,
+      stream: { write(chunk: Uint8Array): Promise<void>; clientGone: AbortSignal },
+    ): Promise<number> => {
       await gate.promise;
       for (; !stream.clientGone.aborted && written < 256; written += 1) await stream.write(Buffer.alloc(mebibyte));
       return 0;
@@ -325,7 +330,32 @@ describe('flow', () => {
     await settled(() => written);
     expect(written).toBeLessThan(32);
     client.end();
-    await vi.waitFor(() => expect(door.logLines.some((line) => line.includes('"client_gone":true'))).toBe(true), { timeout: 10_000 });
+    await vi.waitFor(() => expect(door.logLines.some((line) => line.includes('"client_gone":true'))).toBe(true), {
+      timeout: 10_000,
+    });
+  });
+
+  test('what waited for the window is sent once, on stdout and then on stderr', async () => {
+    const fail = async (_repository: unknown, stream: { write(chunk: Uint8Array): Promise<void> }): Promise<number> => {
+      await stream.write(Buffer.alloc(150, 'x'));
+      throw new Error('and now the words');
+    };
+    await openDoor({ git: { receivePack: fail, uploadPack: fail } });
+    await door.addApp('hello', ada);
+    const client = await RawSshClient.logIn(door.port, adasKey);
+    const channel = await client.openSession(0, 100);
+    client.protocol.exec(channel, "git-upload-pack 'hello.git'", false);
+    const first = await client.next('CHANNEL_DATA');
+    // Exactly what is left, so that the words find the window shut.
+    client.protocol.channelWindowAdjust(channel, 50);
+    const second = await client.next('CHANNEL_DATA');
+    client.protocol.channelWindowAdjust(channel, 10_000);
+    const { stderr, status } = await client.ending();
+    expect([first, second].map(({ args }) => String(args[1]).length)).toEqual([100, 50]);
+    expect(client.heard.filter(({ message }) => message === 'CHANNEL_DATA')).toEqual([]);
+    expect(stderr).toMatch(/^Something went wrong on our side/);
+    expect(status).toBe(1);
+    client.end();
   });
 
   test('a client that ignores the window is cut off, and the door serves on', async () => {
@@ -354,10 +384,9 @@ describe('flow', () => {
   test('much data before a login is cut off', async () => {
     await openDoor();
     const client = await RawSshClient.connect(door.port);
-    // Debug messages, which anybody may send at any time.
-    const ignored = (): void => client.protocol.authPK('git', adasKey);
+    // Offers of keys cost no attempt, because they are not looked up.
     const noise = setInterval(() => {
-      for (let i = 0; i < 200; i += 1) if (client.socket.writable) ignored();
+      for (let i = 0; i < 200 && client.socket.writable; i += 1) client.protocol.authPK('git', adasKey);
     }, 1);
     await client.closed;
     clearInterval(noise);

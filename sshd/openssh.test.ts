@@ -98,19 +98,26 @@ describe('keys', () => {
   ] as const)('%s %s logs in', async (type, bits) => {
     const made = await makeKey(door.directory, `key-${type}-${bits}`, type, bits);
     door.addKey(made.publicKey, ada);
-    expect(await ssh(door.port, made, ['git@127.0.0.1'])).toMatchObject({ status: 0, stderr: expect.stringContaining('Hello ada@example.com') });
+    expect(await ssh(door.port, made, ['git@127.0.0.1'])).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('Hello ada@example.com'),
+    });
   });
 
   test.each(['rsa-sha2-256', 'rsa-sha2-512'])('a client that signs with nothing but %s logs in', async (algorithm) => {
     const made = await makeKey(door.directory, algorithm, 'rsa', 2048);
     door.addKey(made.publicKey, ada);
-    expect(await ssh(door.port, made, ['git@127.0.0.1'], ['-o', `PubkeyAcceptedAlgorithms=${algorithm}`])).toMatchObject({ status: 0 });
+    expect(await ssh(door.port, made, ['git@127.0.0.1'], ['-o', `PubkeyAcceptedAlgorithms=${algorithm}`])).toMatchObject({
+      status: 0,
+    });
   });
 
   test('a client that signs with SHA-1 is refused', async () => {
     const made = await makeKey(door.directory, 'sha1', 'rsa', 2048);
     door.addKey(made.publicKey, ada);
-    expect(await ssh(door.port, made, ['git@127.0.0.1'], ['-o', 'PubkeyAcceptedAlgorithms=ssh-rsa'])).toMatchObject({ status: 255 });
+    expect(await ssh(door.port, made, ['git@127.0.0.1'], ['-o', 'PubkeyAcceptedAlgorithms=ssh-rsa'])).toMatchObject({
+      status: 255,
+    });
   });
 
   test('a key whose registered text differs in case only is unknown', async () => {
@@ -146,7 +153,9 @@ describe('words', () => {
     const ran = await ssh(door.port, stranger, ['git@127.0.0.1']);
     const fingerprint = (await run('ssh-keygen', ['-lf', stranger.file])).stdout.split(' ')[1] ?? '';
     expect(ran.status).toBe(255);
-    expect(ran.stderr).toContain(`Nobody has registered your SSH key here:\n  ${fingerprint}\nRegister it with:\n  paas keys:add`);
+    expect(ran.stderr).toContain(
+      `Nobody has registered your SSH key here:\n  ${fingerprint}\nRegister it with:\n  paas keys:add`,
+    );
     expect(ran.stderr).toContain('Permission denied (publickey)');
   });
 
@@ -162,7 +171,14 @@ describe('words', () => {
 
   test('who offers too many keys reads how to offer the right one', async () => {
     const many = await Promise.all([1, 2, 3, 4, 5, 6, 7].map((n) => makeKey(door.directory, `many-${n}`, 'ed25519')));
-    const ran = await run('ssh', [...sshOptions(door.port, undefined, many.flatMap((each) => ['-i', each.file])), 'git@127.0.0.1']);
+    const ran = await run('ssh', [
+      ...sshOptions(
+        door.port,
+        undefined,
+        many.flatMap((each) => ['-i', each.file]),
+      ),
+      'git@127.0.0.1',
+    ]);
     expect(ran).toMatchObject({ status: 255, stderr: expect.stringContaining('IdentitiesOnly=yes') });
   });
 
@@ -195,10 +211,13 @@ describe('what is not there', () => {
     expect(ran.stdout).toBe('');
   });
 
-  test.each(['diffie-hellman-group14-sha1', 'diffie-hellman-group14-sha256'])('the key exchange %s is not offered', async (name) => {
-    const ran = await ssh(door.port, key, ['git@127.0.0.1'], ['-o', `KexAlgorithms=${name}`]);
-    expect(ran).toMatchObject({ status: 255, stderr: expect.stringContaining('no matching key exchange method found') });
-  });
+  test.each(['diffie-hellman-group14-sha1', 'diffie-hellman-group14-sha256'])(
+    'the key exchange %s is not offered',
+    async (name) => {
+      const ran = await ssh(door.port, key, ['git@127.0.0.1'], ['-o', `KexAlgorithms=${name}`]);
+      expect(ran).toMatchObject({ status: 255, stderr: expect.stringContaining('no matching key exchange method found') });
+    },
+  );
 
   test.each([
     ['Ciphers', 'aes128-cbc', 'no matching cipher'],
@@ -210,9 +229,12 @@ describe('what is not there', () => {
     expect(ran).toMatchObject({ status: 255, stderr: expect.stringContaining(words) });
   });
 
-  test.each(['ssh-ed25519', 'ecdsa-sha2-nistp256', 'rsa-sha2-512', 'rsa-sha2-256'])('the host proves itself by %s', async (name) => {
-    expect(await ssh(door.port, key, ['git@127.0.0.1'], ['-o', `HostKeyAlgorithms=${name}`])).toMatchObject({ status: 0 });
-  });
+  test.each(['ssh-ed25519', 'ecdsa-sha2-nistp256', 'rsa-sha2-512', 'rsa-sha2-256'])(
+    'the host proves itself by %s',
+    async (name) => {
+      expect(await ssh(door.port, key, ['git@127.0.0.1'], ['-o', `HostKeyAlgorithms=${name}`])).toMatchObject({ status: 0 });
+    },
+  );
 
   test('key exchange is strict, which defeats prefix truncation (Terrapin)', async () => {
     expect((await ssh(door.port, key, ['git@127.0.0.1'], ['-vv'])).stderr).toContain('kex-strict-s-v00@openssh.com');

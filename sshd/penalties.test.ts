@@ -44,3 +44,14 @@ test('an attack from a hundred thousand sources does not fill the memory, and th
   expect(penalties.size).toBeLessThanOrEqual(10_000);
   expect(penalties.refusedForSeconds('last')).toBeGreaterThan(0);
 });
+
+test('a source from which somebody logged in within the hour is slowed, but not refused', () => {
+  const penalties = new Penalties(limits.ssh, clock);
+  penalties.loggedIn('office');
+  for (let i = 0; i < 600; i += 1) penalties.add('office', 'login-failed');
+  expect(penalties.refusedForSeconds('office')).toBe(0);
+  expect(penalties.delayMilliseconds('office')).toBe(3000);
+  now += 3_600_000;
+  for (let i = 0; i < 600; i += 1) penalties.add('office', 'login-failed');
+  expect(penalties.refusedForSeconds('office')).toBe(540);
+});

@@ -13,17 +13,29 @@ const points: Readonly<Record<Offence, number>> = {
 
 const slowestMilliseconds = 3000;
 const mostPoints = 600;
-/** Sources remembered; beyond it the one whose last offence is longest ago is forgotten. */
+/** Sources remembered; beyond it the one that changed longest ago is forgotten. */
 const sourcesKept = 10_000;
+
+const trustedMilliseconds = 60 * 60 * 1000;
+
+interface SourceRecord {
+  readonly score: number;
+  /** When the score was that. */
+  readonly at: number;
+  /** Last login, 0 for none. */
+  readonly loginAt: number;
+}
 
 /**
  * Who misbehaves collects points, which fade by one a second: first the answers get slow, then connections are refused.
- * Kept by source, so that one address costs another nothing.
+ * Kept by source, so that one address costs another nothing. A source from which somebody logged in within the hour is
+ * slowed but not refused: one broken script must not lock out the office it runs in.
  */
 export class Penalties {
   readonly #limits: Pick<SshLimits, 'slowFromPoints' | 'refuseFromPoints'>;
   readonly #clock: Clock;
-  readonly #scores = new Map<string, { score: number; at: number }>();
+  /** In the order of the last change. */
+  readonly #records = new Map<string, SourceRecord>();
 
   constructor(limits: Pick<SshLimits, 'slowFromPoints' | 'refuseFromPoints'>, clock: Clock) {
     this.#limits = limits;
@@ -32,23 +44,23 @@ export class Penalties {
 
   /** Sources remembered. */
   get size(): number {
-    return this.#scores.size;
+    return this.#records.size;
   }
 
   add(source: string, offence: Offence): void {
     const score = Math.min(mostPoints, this.#score(source) + points[offence]);
-    // Taken out first, so that the map stays in the order of the last offence.
-    this.#scores.delete(source);
-    this.#scores.set(source, { score, at: this.#clock.now().getTime() });
-    if (this.#scores.size <= sourcesKept) return;
-    const [longestAgo] = this.#scores.keys();
-    if (longestAgo !== undefined) this.#scores.delete(longestAgo);
+    this.#put(source, { score, at: this.#now(), loginAt: this.#records.get(source)?.loginAt ?? 0 });
+  }
+
+  loggedIn(source: string): void {
+    this.#put(source, { score: this.#score(source), at: this.#now(), loginAt: this.#now() });
   }
 
   /** Seconds until the source may connect again; 0 when it may now. */
   refusedForSeconds(source: string): number {
     const over = this.#score(source) - this.#limits.refuseFromPoints;
-    return over < 0 ? 0 : Math.max(1, Math.ceil(over));
+    const trusted = this.#now() - (this.#records.get(source)?.loginAt ?? 0) < trustedMilliseconds;
+    return over < 0 || trusted ? 0 : Math.max(1, Math.ceil(over));
   }
 
   /** How late a failed login is answered. */
@@ -58,8 +70,19 @@ export class Penalties {
   }
 
   #score(source: string): number {
-    const entry = this.#scores.get(source);
-    if (entry === undefined) return 0;
-    return Math.max(0, entry.score - (this.#clock.now().getTime() - entry.at) / 1000);
+    const record = this.#records.get(source);
+    return record === undefined ? 0 : Math.max(0, record.score - (this.#now() - record.at) / 1000);
+  }
+
+  #put(source: string, record: SourceRecord): void {
+    this.#records.delete(source);
+    this.#records.set(source, record);
+    if (this.#records.size <= sourcesKept) return;
+    const [longestAgo] = this.#records.keys();
+    if (longestAgo !== undefined) this.#records.delete(longestAgo);
+  }
+
+  #now(): number {
+    return this.#clock.now().getTime();
   }
 }

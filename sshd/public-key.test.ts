@@ -73,7 +73,9 @@ function securityKey(kind: 'ed25519' | 'ecdsa', flags = 1): SignedLogin {
   const keyType = 'sk-ecdsa-sha2-nistp256@openssh.com';
   const key = Buffer.concat([string(keyType), string('nistp256'), string(point(publicKey)), string(application)]);
   const halves = sign('sha256', signed, { key: privateKey, dsaEncoding: 'ieee-p1363' });
-  const trimmed = [halves.subarray(0, 32), halves.subarray(32)].map((half) => half.subarray(half.findIndex((byte) => byte !== 0)));
+  const trimmed = [halves.subarray(0, 32), halves.subarray(32)].map((half) =>
+    half.subarray(half.findIndex((byte) => byte !== 0)),
+  );
   return { keyType, key, signature: Buffer.concat([...trimmed.map((half) => mpint(half)), trailer]), data, rsaHash: undefined };
 }
 

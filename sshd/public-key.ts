@@ -148,6 +148,7 @@ function readStrings(blob: Uint8Array): Uint8Array[] {
 /** SSH writes an ECDSA signature as two mpints, OpenSSL reads a DER sequence of two integers, which are encoded alike. */
 function derSignature(signature: Uint8Array): Buffer {
   const [r, s, ...rest] = readStrings(signature);
-  if (r === undefined || s === undefined || rest.length > 0 || r.length > 33 || s.length > 33) throw new Error('not an ECDSA signature');
+  if (r === undefined || s === undefined || rest.length > 0 || r.length > 33 || s.length > 33)
+    throw new Error('not an ECDSA signature');
   return Buffer.concat([Buffer.of(0x30, r.length + s.length + 4, 0x02, r.length), r, Buffer.of(0x02, s.length), s]);
 }

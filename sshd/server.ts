@@ -49,7 +49,10 @@ export function createSshServer(options: SshServerOptions): SshServer {
       keepaliveCountMax: limits.keepaliveMisses,
     },
     sshKeys: options.sshKeys,
-    handle: chain([logged(log, clock), faultsTold(log), keyStillRegistered(options.sshKeys), shellGreeted], gitServed(options.pushes, options.git)),
+    handle: chain(
+      [logged(log, clock), faultsTold(log), keyStillRegistered(options.sshKeys), shellGreeted],
+      gitServed(options.pushes, options.git),
+    ),
     waitingRoom: new WaitingRoom(limits, clock),
     penalties,
     limits,

@@ -52,7 +52,8 @@ export function serveSession(session: Session, options: SessionOptions): void {
       idleSeconds: options.idleSeconds,
       onIdle: options.hangUp,
     });
-    const say = (...lines: readonly string[]): Promise<void> => writeText(channel, lines.map((line) => line + lineEnd).join(''), clientGone);
+    const say = (...lines: readonly string[]): Promise<void> =>
+      writeText(channel, lines.map((line) => line + lineEnd).join(''), clientGone);
     const status = await options.run({ text, stream, say });
     if (clientGone.aborted) return;
     channel.exit(status);

@@ -9,11 +9,16 @@ export function faultsTold(log: Log): Middleware {
       return await next(command);
     } catch (error) {
       if (error instanceof AppError && error.code !== 'internal') {
-        await command.say(error.message, ...error.details.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)));
+        await command.say(
+          error.message,
+          ...error.details.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)),
+        );
         return 1;
       }
       log.error('ssh command failed', { request_id: command.requestId, error });
-      await command.say(`Something went wrong on our side (${command.requestId}). Try again; if it stays, tell your operator this id.`);
+      await command.say(
+        `Something went wrong on our side (${command.requestId}). Try again; if it stays, tell your operator this id.`,
+      );
       return 1;
     }
   };

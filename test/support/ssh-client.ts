@@ -42,7 +42,18 @@ export async function run(
 /** Makes a key pair with ssh-keygen. */
 export async function makeKey(directory: string, name: string, type: string, bits?: number): Promise<KeyFile> {
   const file = path.join(directory, name);
-  const made = await run('ssh-keygen', ['-q', '-t', type, ...(bits === undefined ? [] : ['-b', String(bits)]), '-N', '', '-C', name, '-f', file]);
+  const made = await run('ssh-keygen', [
+    '-q',
+    '-t',
+    type,
+    ...(bits === undefined ? [] : ['-b', String(bits)]),
+    '-N',
+    '',
+    '-C',
+    name,
+    '-f',
+    file,
+  ]);
   if (made.status !== 0) throw new Error(made.stderr);
   return { file, publicKey: (await readFile(`${file}.pub`, 'utf8')).trim() };
 }
@@ -50,13 +61,20 @@ export async function makeKey(directory: string, name: string, type: string, bit
 /** Arguments of `ssh` that keep the machine's own configuration, agent and keys out of it. */
 export function sshOptions(port: number, key: KeyFile | undefined, more: readonly string[] = []): string[] {
   return [
-    '-F', 'none',
-    '-p', String(port),
-    '-o', 'StrictHostKeyChecking=no',
-    '-o', 'UserKnownHostsFile=/dev/null',
-    '-o', 'LogLevel=INFO',
-    '-o', 'IdentitiesOnly=yes',
-    '-o', 'IdentityAgent=none',
+    '-F',
+    'none',
+    '-p',
+    String(port),
+    '-o',
+    'StrictHostKeyChecking=no',
+    '-o',
+    'UserKnownHostsFile=/dev/null',
+    '-o',
+    'LogLevel=INFO',
+    '-o',
+    'IdentitiesOnly=yes',
+    '-o',
+    'IdentityAgent=none',
     ...(key === undefined ? ['-o', 'IdentityFile=none'] : ['-i', key.file]),
     ...more,
   ];
@@ -83,7 +101,11 @@ export async function makeWorkTree(directory: string, files: Readonly<Record<str
   await mkdir(directory, { recursive: true });
   for (const [name, content] of Object.entries(files)) await writeFile(path.join(directory, name), content);
   const env = gitSshEnv(0, undefined);
-  for (const args of [['init', '--quiet', '--initial-branch=main'], ['add', '--all'], ['commit', '--quiet', '--message=first']]) {
+  for (const args of [
+    ['init', '--quiet', '--initial-branch=main'],
+    ['add', '--all'],
+    ['commit', '--quiet', '--message=first'],
+  ]) {
     const ran = await run('git', args, { cwd: directory, env });
     if (ran.status !== 0) throw new Error(ran.stderr);
   }

@@ -52,7 +52,9 @@ export function somebody(email: string): Principal {
   return { userId: newUuid<UserId>(), email, tenantId: newTenantId(), role: 'owner' };
 }
 
-export async function openSshDoor(changes: { limits?: Partial<SshLimits>; git?: GitServer; resolveKey?: SshKeys['resolveKey'] } = {}): Promise<SshDoor> {
+export async function openSshDoor(
+  changes: { limits?: Partial<SshLimits>; git?: GitServer; resolveKey?: SshKeys['resolveKey'] } = {},
+): Promise<SshDoor> {
   const directory = await mkdtemp(path.join(tmpdir(), 'paas-ssh-'));
   hostKeysOfAllDoors ??= loadHostKeys(path.join(directory, 'ssh'));
   const hostKeys = await hostKeysOfAllDoors;
@@ -109,7 +111,9 @@ export async function openSshDoor(changes: { limits?: Partial<SshLimits>; git?: 
     },
     async addApp(name, owner) {
       const appId = newUuid<AppId>();
-      const child = spawn('git', ['init', '--quiet', '--bare', '--initial-branch=main', repositoryPath(appId)], { stdio: 'ignore' });
+      const child = spawn('git', ['init', '--quiet', '--bare', '--initial-branch=main', repositoryPath(appId)], {
+        stdio: 'ignore',
+      });
       const [code] = (await once(child, 'exit')) as [number];
       if (code !== 0) throw new Error(`git init exited with ${code}`);
       apps.set(name, { owner, appId });

@@ -36,9 +36,25 @@ type Signer = (data: Buffer, done: (signature: Buffer) => void) => void;
 const engine = createRequire(import.meta.url)('ssh2/lib/protocol/Protocol.js') as new (config: object) => Protocol;
 
 const messages = [
-  'SERVICE_ACCEPT', 'USERAUTH_FAILURE', 'USERAUTH_SUCCESS', 'USERAUTH_PK_OK', 'USERAUTH_INFO_REQUEST', 'CHANNEL_OPEN_CONFIRMATION',
-  'CHANNEL_OPEN_FAILURE', 'CHANNEL_SUCCESS', 'CHANNEL_FAILURE', 'CHANNEL_DATA', 'CHANNEL_EXTENDED_DATA', 'CHANNEL_EOF', 'CHANNEL_CLOSE',
-  'CHANNEL_REQUEST', 'CHANNEL_WINDOW_ADJUST', 'REQUEST_SUCCESS', 'REQUEST_FAILURE', 'DISCONNECT', 'GLOBAL_REQUEST',
+  'SERVICE_ACCEPT',
+  'USERAUTH_FAILURE',
+  'USERAUTH_SUCCESS',
+  'USERAUTH_PK_OK',
+  'USERAUTH_INFO_REQUEST',
+  'CHANNEL_OPEN_CONFIRMATION',
+  'CHANNEL_OPEN_FAILURE',
+  'CHANNEL_SUCCESS',
+  'CHANNEL_FAILURE',
+  'CHANNEL_DATA',
+  'CHANNEL_EXTENDED_DATA',
+  'CHANNEL_EOF',
+  'CHANNEL_CLOSE',
+  'CHANNEL_REQUEST',
+  'CHANNEL_WINDOW_ADJUST',
+  'REQUEST_SUCCESS',
+  'REQUEST_FAILURE',
+  'DISCONNECT',
+  'GLOBAL_REQUEST',
 ] as const;
 type Message = (typeof messages)[number];
 
@@ -101,7 +117,7 @@ export class RawSshClient {
         client.protocol.service('ssh-userauth');
         client.next('SERVICE_ACCEPT').then(() => resolve(client), reject);
       });
-      client.closed.then(() => reject(new Error('closed during the key exchange')));
+      void client.closed.then(() => reject(new Error('closed during the key exchange')));
       client.protocol.start();
     });
   }
@@ -125,7 +141,8 @@ export class RawSshClient {
       const index = this.heard.findIndex(({ message }) => wanted.includes(message));
       const [found] = index < 0 ? [] : this.heard.splice(index, 1);
       if (found !== undefined) return found;
-      if (this.#ended) throw new Error(`closed before ${wanted.join(' or ')}; heard ${this.heard.map(({ message }) => message).join(', ')}`);
+      if (this.#ended)
+        throw new Error(`closed before ${wanted.join(' or ')}; heard ${this.heard.map(({ message }) => message).join(', ')}`);
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -151,7 +168,10 @@ export class RawSshClient {
   beginKeyExchangeOnly(): void {
     this.protocol.parse = () => {};
     this.protocol.rekey();
-    const engine = this.protocol as unknown as { _kexinit: unknown; _packetRW: { write: { allocStart: number; allocStartKEX: number } } };
+    const engine = this.protocol as unknown as {
+      _kexinit: unknown;
+      _packetRW: { write: { allocStart: number; allocStartKEX: number } };
+    };
     engine._kexinit = undefined;
     engine._packetRW.write.allocStart = engine._packetRW.write.allocStartKEX;
   }
