@@ -6,7 +6,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import { ensureGateway, gatewayOptions, type GatewayProcess } from '#deploy/gateway-process.ts';
+import { ensureGateway, type GatewayProcess, gatewayOptions } from '#deploy/gateway-process.ts';
 import type { GatewayIdentity } from '#gateway/control-server.ts';
 import { type GatewayOptions, gatewayFiles } from '#gateway/gateway-options.ts';
 import { newUuid } from '#shared/ids.ts';
@@ -33,7 +33,14 @@ async function freePort(): Promise<number> {
 async function newOptions(): Promise<GatewayOptions> {
   const dataDir = await mkdtemp(join(tmpdir(), 'paas-gateway-process-'));
   cleanUps.push(() => rm(dataDir, { recursive: true }));
-  return { dataDir, host: '127.0.0.1', httpPort: await freePort(), httpsPort: await freePort(), apiHosts: ['localhost'], appsDomain: 'apps.localhost' };
+  return {
+    dataDir,
+    host: '127.0.0.1',
+    httpPort: await freePort(),
+    httpsPort: await freePort(),
+    apiHosts: ['localhost'],
+    appsDomain: 'apps.localhost',
+  };
 }
 
 async function ensure(options: GatewayOptions): Promise<GatewayProcess> {
@@ -79,7 +86,12 @@ async function routeToHello(): Promise<AppRoute> {
   const server = await startServer((_, response) => void response.end('hello'));
   const { port } = server.address() as AddressInfo;
   const instances = [{ key: newUuid(), host: '127.0.0.1', port }];
-  return { appId: newUuid(), appName: 'hello', hosts: ['hello.apps.localhost'], backends: [{ releaseVersion: 1, weight: 100, instances }] };
+  return {
+    appId: newUuid(),
+    appName: 'hello',
+    hosts: ['hello.apps.localhost'],
+    backends: [{ releaseVersion: 1, weight: 100, instances }],
+  };
 }
 
 describeRouter('gateway process', async () => {
@@ -176,13 +188,24 @@ setInterval(() => undefined, 1000);`,
     await expect(visit(options, 'localhost')).rejects.toThrow('ECONNREFUSED');
   });
 
+  it('ends when its data directory is removed', async () => {
+    const options = { ...(await newOptions()), dataDir: await mkdtemp(join(tmpdir(), 'paas-gateway-gone-')) };
+    const gateway = await ensureGateway(options, log);
+    const pid = await readPid(options);
+    await gateway.leave();
+    await rm(options.dataDir, { recursive: true });
+    await vi.waitFor(() => expect(isRunning(pid)).toBe(false), { timeout: 15_000 });
+  });
+
   it.each(['PAAS_HTTP_PORT', 'PAAS_HTTPS_PORT'])('says in one line who has the port of %s', async (setting) => {
     const squatter = await startServer((_, response) => void response.end());
     const { port } = squatter.address() as AddressInfo;
     const options = { ...(await newOptions()), ...(setting === 'PAAS_HTTP_PORT' ? { httpPort: port } : { httpsPort: port }) };
     const error: unknown = await ensureGateway(options, log).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(SettingsError);
-    expect((error as Error).message).toMatch(new RegExp(`^Port ${port} is taken \\(by pid ${process.pid} [^)]+\\): set ${setting} to another\\.$`));
+    expect((error as Error).message).toMatch(
+      new RegExp(`^Port ${port} is taken \\(by pid ${process.pid} [^)]+\\): set ${setting} to another\\.$`),
+    );
   });
 
   it('starts in spite of a damaged routes.json, and sets the file aside', async () => {
@@ -198,10 +221,29 @@ setInterval(() => undefined, 1000);`,
 
   it('is told the base host and the ports of the settings, and no secret', () => {
     const settings = {
-      dataDir: '.paas', host: '0.0.0.0', httpPort: 80, httpsPort: 443, sshPort: 22, baseUrl: 'https://PaaS.example.com', appsDomain: 'apps.example.com',
-      databaseUrl: 'postgres://u:secret@h/d', platform: 'local', secretKey: 'secret', webhookSecret: 'secret', signup: 'open', canaryStepSeconds: 1, logLevel: 'info',
+      dataDir: '.paas',
+      host: '0.0.0.0',
+      httpPort: 80,
+      httpsPort: 443,
+      sshPort: 22,
+      baseUrl: 'https://PaaS.example.com',
+      appsDomain: 'apps.example.com',
+      databaseUrl: 'postgres://u:secret@h/d',
+      platform: 'local',
+      secretKey: 'secret',
+      webhookSecret: 'secret',
+      signup: 'open',
+      canaryStepSeconds: 1,
+      logLevel: 'info',
     } as const;
     const options = gatewayOptions(settings, '/data', ['Box']);
-    expect(options).toEqual({ dataDir: '/data', host: '0.0.0.0', httpPort: 80, httpsPort: 443, apiHosts: ['paas.example.com', 'localhost', 'box'], appsDomain: 'apps.example.com' });
+    expect(options).toEqual({
+      dataDir: '/data',
+      host: '0.0.0.0',
+      httpPort: 80,
+      httpsPort: 443,
+      apiHosts: ['paas.example.com', 'localhost', 'box'],
+      appsDomain: 'apps.example.com',
+    });
   });
 });

@@ -105,7 +105,9 @@ async function startProcess(options: GatewayOptions, version: string): Promise<v
     const start = await new Promise<GatewayStart>((resolve) => {
       child.once('message', (message) => resolve(message as GatewayStart));
       child.once('error', (error) => resolve({ outcome: 'failed', message: error.message }));
-      child.once('exit', (code, signal) => resolve({ outcome: 'failed', message: `it ended at once (${signal ?? `exit code ${code}`})` }));
+      child.once('exit', (code, signal) =>
+        resolve({ outcome: 'failed', message: `it ended at once (${signal ?? `exit code ${code}`})` }),
+      );
     });
     child.unref();
     if (start.outcome === 'serving') return;

@@ -2,9 +2,10 @@
  * The gateway's own process: `gateway.ts <options as JSON> <version>`. It is started detached by the control plane and
  * outlives it. What it logs goes to standard output; over the IPC channel it says once how its start went.
  */
+import { existsSync } from 'node:fs';
 import { createGatewayLog, type GatewayStart } from '#deploy/gateway-start.ts';
+import { type Gateway, type Handover, PortTakenError, startGateway } from '#gateway/gateway.ts';
 import { type GatewayOptions, gatewayFiles, gatewayOptionsSchema } from '#gateway/gateway-options.ts';
-import { PortTakenError, startGateway, type Handover } from '#gateway/gateway.ts';
 import { AppError } from '#shared/errors.ts';
 import { callGateway } from '#shared/platform/local/gateway-router.ts';
 
@@ -19,6 +20,7 @@ try {
   // Its terminal may go away; the apps' visitors stay.
   process.on('SIGHUP', () => undefined);
   report({ outcome: 'serving', httpPort: gateway.httpPort, httpsPort: gateway.httpsPort });
+  endWithDirectory(options, gateway);
   await gateway.drained;
   log.info('gateway has ended', { pid: process.pid });
   process.exit(0);
@@ -35,13 +37,27 @@ try {
 
 async function stopEarlierGateway({ dataDir }: GatewayOptions): Promise<Handover> {
   try {
-    const { traffic } = (await callGateway(gatewayFiles(dataDir).controlSocket, undefined, 'POST', '/stop', {})) as { traffic: Handover };
+    const { traffic } = (await callGateway(gatewayFiles(dataDir).controlSocket, undefined, 'POST', '/stop', {})) as {
+      traffic: Handover;
+    };
     return traffic;
   } catch (error) {
     // None there, or it went down on the way; if it holds the ports after all, opening them says so.
     if (!(error instanceof AppError)) return [];
     throw error;
   }
+}
+
+/** A platform whose data directory was removed is gone: nobody could ever reach this process again to end it. */
+function endWithDirectory({ dataDir }: GatewayOptions, gateway: Gateway): void {
+  const watch = setInterval(() => {
+    if (existsSync(gatewayFiles(dataDir).directory)) return;
+    clearInterval(watch);
+    log.warn('the data directory is gone; the gateway ends');
+    // Its list of routes cannot be written any more; it ends all the same.
+    gateway.stop(0).catch(() => process.exit(1));
+  }, 2000);
+  watch.unref();
 }
 
 /** Nobody listens when it was started by hand. */

@@ -8,7 +8,9 @@ export interface PortOwner {
 
 /** The process that listens on a TCP port, where the kernel tells: Linux, and processes of other users only to root. */
 export async function findPortOwner(port: number): Promise<PortOwner | undefined> {
-  const inodes = new Set((await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map((table) => listeningInodes(table, port)))).flat());
+  const inodes = new Set(
+    (await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map((table) => listeningInodes(table, port)))).flat(),
+  );
   if (inodes.size === 0) return undefined;
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   for (const pid of pids) {
@@ -17,7 +19,10 @@ export async function findPortOwner(port: number): Promise<PortOwner | undefined
       const target = await readlink(`/proc/${pid}/fd/${handle}`).catch(() => '');
       const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1];
       if (inode === undefined || !inodes.has(inode)) continue;
-      return { pid: Number(pid), command: (await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '?')).trim().split(' ')[0] ?? '?' };
+      return {
+        pid: Number(pid),
+        command: (await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '?')).trim().split(' ')[0] ?? '?',
+      };
     }
   }
   return undefined;

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { AppError } from '#shared/errors.ts';
@@ -44,7 +43,7 @@ interface Answer {
  */
 export function createControlServer(parts: ControlServerParts): ControlServer {
   let stopped = false;
-  const open = new Set<Promise<unknown>>();
+  const open = new Set<ServerResponse>();
   const server = createServer((request, response) => {
     // The next gateway has taken over: the caller is to ask that one.
     if (stopped) return void request.socket.destroy();
@@ -54,13 +53,13 @@ export function createControlServer(parts: ControlServerParts): ControlServer {
       response.flushHeaders();
       return;
     }
-    const closed = once(response, 'close');
-    open.add(closed);
-    closed.finally(() => open.delete(closed));
-    answer(parts, request)
+    open.add(response);
+    response.once('close', () => open.delete(response));
+    void answer(parts, request)
       .catch((error: unknown): Answer => {
         if (!(error instanceof AppError)) parts.log.error('a control request failed', { error, url: request.url });
-        const { code, message } = error instanceof AppError ? error : new AppError('internal', 'The gateway failed; see its log.');
+        const { code, message } =
+          error instanceof AppError ? error : new AppError('internal', 'The gateway failed; see its log.');
         return { status: code === 'conflict' ? 409 : code === 'not_found' ? 404 : 500, body: { error: { code, message } } };
       })
       .then(({ status, body }) => send(response, status, body));
@@ -68,7 +67,7 @@ export function createControlServer(parts: ControlServerParts): ControlServer {
   return {
     server,
     async answered() {
-      await Promise.all(open);
+      await Promise.all([...open].map((response) => new Promise((resolve) => response.once('close', resolve))));
     },
   };
 }
@@ -84,7 +83,8 @@ async function answer({ table, file, identity, stop }: ControlServerParts, reque
       return { status: 200, body: { route: table.find(id as AppId)?.route ?? null } };
     case 'PUT routes/:id': {
       const parsed = appRouteSchema.safeParse(JSON.parse(await readBody(request)));
-      if (!parsed.success || parsed.data.appId !== id) throw new AppError('internal', 'The gateway was sent something that is not a route.');
+      if (!parsed.success || parsed.data.appId !== id)
+        throw new AppError('internal', 'The gateway was sent something that is not a route.');
       table.check(parsed.data);
       table.apply(parsed.data);
       await file.write();

@@ -1,4 +1,4 @@
-import { type ClientRequest, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http';
+import { type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { KeptConnections } from './kept-connections.ts';
 import { answerHeaders, type RequestPlan } from './request-plan.ts';
 import { type AttemptOutcome, beginAttempt, type ChooseUpstream, type Upstream } from './upstream.ts';
@@ -135,7 +135,12 @@ function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
   });
 }
 
-function sendBodyAfterContinue(request: IncomingMessage, response: ServerResponse, outgoing: ClientRequest, milliseconds: number): void {
+function sendBodyAfterContinue(
+  request: IncomingMessage,
+  response: ServerResponse,
+  outgoing: ClientRequest,
+  milliseconds: number,
+): void {
   let begun = false;
   const begin = (): void => {
     if (begun || outgoing.destroyed) return;

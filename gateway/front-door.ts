@@ -5,7 +5,16 @@ import { type ForwardFailure, type ForwardTimeouts, forwardRequest } from './for
 import { isAddress } from './host.ts';
 import { createKeptConnections } from './kept-connections.ts';
 import {
-  apiDown, badRequest, brokenAnswer, lateAnswer, noInstance, noSuchApp, noSuchHost, nothingDeployed, type OwnAnswer, renderAnswer,
+  apiDown,
+  badRequest,
+  brokenAnswer,
+  lateAnswer,
+  noInstance,
+  noSuchApp,
+  noSuchHost,
+  nothingDeployed,
+  type OwnAnswer,
+  renderAnswer,
 } from './own-answer.ts';
 import { planRequest, type RequestFault, type RequestPlan } from './request-plan.ts';
 import type { RouteTable } from './route-table.ts';
@@ -46,7 +55,8 @@ export const serverOptions: ServerOptions = {
   noDelay: true,
   optimizeEmptyRequests: true,
   // Only WebSockets are tunnelled; other offers to upgrade (h2c) are served as the plain requests they also are.
-  shouldUpgradeCallback: ({ method, headers }) => method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && !hasBody(headers),
+  shouldUpgradeCallback: ({ method, headers }) =>
+    method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && !hasBody(headers),
 };
 
 function hasBody(headers: IncomingMessage['headers']): boolean {
@@ -168,12 +178,18 @@ function malformed(code: string | undefined): [status: number, message: string] 
 }
 
 const reasons: Readonly<Record<number, string>> = {
-  400: 'Bad Request', 404: 'Not Found', 405: 'Method Not Allowed', 408: 'Request Timeout', 431: 'Request Header Fields Too Large',
-  501: 'Not Implemented', 502: 'Bad Gateway', 503: 'Service Unavailable', 504: 'Gateway Timeout',
+  400: 'Bad Request',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+  501: 'Not Implemented',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
 };
 
 function rawAnswer({ status, headers, body }: ReturnType<typeof renderAnswer>): string {
   const lines = Object.entries({ ...headers, Connection: 'close' }).map(([name, value]) => `${name}: ${value}`);
   return [`HTTP/1.1 ${status} ${reasons[status] ?? 'Error'}`, ...lines, '', body].join('\r\n');
 }
-

@@ -177,7 +177,8 @@ async function readRoutes(file: RouteFile, path: string, log: Log): Promise<read
 
 async function listen(server: Server, port: number, host: string, setting: PortTakenError['setting']): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    const failed = (error: NodeJS.ErrnoException): void => reject(error.code === 'EADDRINUSE' ? new PortTakenError(port, setting, error) : error);
+    const failed = (error: NodeJS.ErrnoException): void =>
+      reject(error.code === 'EADDRINUSE' ? new PortTakenError(port, setting, error) : error);
     server.once('error', failed);
     server.listen({ port, host, backlog: 4096 }, () => {
       server.off('error', failed);

@@ -45,7 +45,12 @@ export async function issueAuthority(days: number, now: Date): Promise<IssuedCer
 }
 
 /** @param hosts names or IP addresses without brackets, at least one */
-export async function issueLeaf(authority: IssuedCertificate, hosts: readonly string[], days: number, now: Date): Promise<IssuedCertificate> {
+export async function issueLeaf(
+  authority: IssuedCertificate,
+  hosts: readonly string[],
+  days: number,
+  now: Date,
+): Promise<IssuedCertificate> {
   const issuer = new X509Certificate(authority.certificate);
   const signingKey = await crypto.subtle.importKey('pkcs8', PemConverter.decodeFirst(authority.key), algorithm, false, ['sign']);
   const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
@@ -79,7 +84,7 @@ function validity(days: number, now: Date): { notBefore: Date; notAfter: Date } 
 /** 127 bits, positive. */
 function newSerialNumber(): string {
   const bytes = randomBytes(16);
-  bytes[0] = (bytes[0] ?? 0) & 0x7f | 0x40;
+  bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
   return bytes.toString('hex');
 }
 

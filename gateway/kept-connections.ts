@@ -107,7 +107,9 @@ class KeptAnswer implements Dispatcher.DispatchHandler {
     this.#sent = true;
     // Node joins a string with the headers into one write; a buffer costs a second one.
     const flushed =
-      isFirst && this.#hasLength && chunk.length <= joinedBytes ? response.write(chunk.toString('latin1'), 'latin1') : response.write(chunk);
+      isFirst && this.#hasLength && chunk.length <= joinedBytes
+        ? response.write(chunk.toString('latin1'), 'latin1')
+        : response.write(chunk);
     if (!flushed) controller.pause();
   }
 
@@ -116,7 +118,10 @@ class KeptAnswer implements Dispatcher.DispatchHandler {
     const trailers = decode(controller.rawTrailers);
     this.#sent = true;
     ended();
-    if (trailers.length > 0) response.addTrailers(trailers.flatMap((name, at): [string, string][] => (at % 2 === 0 ? [[name, trailers[at + 1] ?? '']] : [])));
+    if (trailers.length > 0)
+      response.addTrailers(
+        trailers.flatMap((name, at): [string, string][] => (at % 2 === 0 ? [[name, trailers[at + 1] ?? '']] : [])),
+      );
     response.end();
   }
 

@@ -1,9 +1,9 @@
+import { X509Certificate } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { get } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';
-import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLocalAuthority } from './local-authority.ts';
 import { readAnswer, startTestGateway, type TestAnswer, type TestGateway } from './start-test-gateway.ts';
@@ -19,7 +19,9 @@ afterAll(() => test?.stop());
 const fetchSecurely = (host: string, servername: string | undefined): Promise<TestAnswer> =>
   new Promise((resolve, reject) => {
     const options = { host: '127.0.0.1', port: test.gateway.httpsPort, ca, headers: { host }, agent: false };
-    get(servername === undefined ? options : { ...options, servername }, (incoming) => readAnswer(incoming).then(resolve, reject)).once('error', reject);
+    get(servername === undefined ? options : { ...options, servername }, (incoming) =>
+      readAnswer(incoming).then(resolve, reject),
+    ).once('error', reject);
   });
 
 const presentedTo = (servername: string): Promise<PeerCertificate> =>
@@ -32,7 +34,10 @@ const presentedTo = (servername: string): Promise<PeerCertificate> =>
 
 describe('HTTPS', () => {
   it('serves an app with a certificate that the authority’s ca.pem vouches for', async () => {
-    const app = await test.startApp((incoming, response) => void response.end(`${incoming.headers['x-forwarded-proto']} ${incoming.headers['x-forwarded-port']}`));
+    const app = await test.startApp(
+      (incoming, response) =>
+        void response.end([incoming.headers['x-forwarded-proto'], incoming.headers['x-forwarded-port']].join(' ')),
+    );
     expect(await fetchSecurely(app.host, app.host)).toMatchObject({ status: 200, body: `https ${test.gateway.httpsPort}` });
   });
 

@@ -77,7 +77,8 @@ async function issueAndKeep(file: string, hosts: Hosts, authority: KeyPair, now:
   return leaf;
 }
 
-const leafPattern = /^(-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----)\s+(-----BEGIN CERTIFICATE-----.*-----END CERTIFICATE-----)\s*$/s;
+const leafPattern =
+  /^(-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----)\s+(-----BEGIN CERTIFICATE-----.*-----END CERTIFICATE-----)\s*$/s;
 
 /** Undefined when there is none, it is due for renewal, is not for all of `hosts`, or another authority made it. */
 async function readLeaf(file: string, hosts: Hosts, authority: KeyPair, now: Date): Promise<KeyPair | undefined> {

@@ -15,7 +15,8 @@ const inbound: InboundRequest = {
 function plan(change: Partial<InboundRequest>) {
   const result = planRequest({ ...inbound, ...change });
   if (!('host' in result)) throw new Error(result.message);
-  const values = (name: string) => result.headers.filter((_, index) => index % 2 === 1 && result.headers[index - 1]?.toLowerCase() === name);
+  const values = (name: string) =>
+    result.headers.filter((_, index) => index % 2 === 1 && result.headers[index - 1]?.toLowerCase() === name);
   return { ...result, values };
 }
 
@@ -33,13 +34,29 @@ describe('the plan of a request', () => {
     expect(values('x-request-id')).toEqual(['req_1']);
   });
 
-  it.each(['X-Forwarded-For', 'x-forwarded-proto', 'X_Forwarded_For', 'Forwarded', 'X-Real-IP', 'X-Request-Id'])('replaces a stranger’s %s', (name) => {
-    const { headers } = plan({ rawHeaders: withHeaders(name, 'forged') });
-    expect(headers).not.toContain('forged');
-  });
+  it.each(['X-Forwarded-For', 'x-forwarded-proto', 'X_Forwarded_For', 'Forwarded', 'X-Real-IP', 'X-Request-Id'])(
+    'replaces a stranger’s %s',
+    (name) => {
+      const { headers } = plan({ rawHeaders: withHeaders(name, 'forged') });
+      expect(headers).not.toContain('forged');
+    },
+  );
 
   it('drops headers about the connection, and those the Connection header names', () => {
-    const rawHeaders = withHeaders('Connection', 'keep-alive, X-Hop', 'X-Hop', 'a', 'Keep-Alive', 'b', 'Proxy-Authorization', 'c', 'Upgrade', 'h2c', 'X-Kept', 'd');
+    const rawHeaders = withHeaders(
+      'Connection',
+      'keep-alive, X-Hop',
+      'X-Hop',
+      'a',
+      'Keep-Alive',
+      'b',
+      'Proxy-Authorization',
+      'c',
+      'Upgrade',
+      'h2c',
+      'X-Kept',
+      'd',
+    );
     expect(plan({ rawHeaders }).headers).toEqual(expect.not.arrayContaining(['a', 'b', 'c', 'h2c']));
     expect(plan({ rawHeaders }).values('x-kept')).toEqual(['d']);
   });
@@ -80,7 +97,9 @@ describe('the plan of a request', () => {
   });
 
   it('refuses chunked in HTTP/1.0, TRACE and CONNECT', () => {
-    expect(planRequest({ ...inbound, httpVersion: '1.0', rawHeaders: withHeaders('Transfer-Encoding', 'chunked') })).toMatchObject({ status: 400 });
+    expect(
+      planRequest({ ...inbound, httpVersion: '1.0', rawHeaders: withHeaders('Transfer-Encoding', 'chunked') }),
+    ).toMatchObject({ status: 400 });
     expect(planRequest({ ...inbound, method: 'TRACE' })).toMatchObject({ status: 405 });
     expect(planRequest({ ...inbound, method: 'CONNECT' })).toMatchObject({ status: 405 });
   });
@@ -99,7 +118,12 @@ describe('the plan of a request', () => {
     expect(plan({ target: 'http://app.example.com:8080/x?y' }).path).toBe('/x?y');
     expect(plan({ target: 'http://app.example.com:8080' }).path).toBe('/');
     expect(plan({ method: 'OPTIONS', target: '*' }).path).toBe('*');
-    for (const target of ['http://other.example.com/', 'http://app.example.com:8080@other/', 'other', 'ftp://app.example.com:8080/']) {
+    for (const target of [
+      'http://other.example.com/',
+      'http://app.example.com:8080@other/',
+      'other',
+      'ftp://app.example.com:8080/',
+    ]) {
       expect(planRequest({ ...inbound, target })).toMatchObject({ status: 400 });
     }
   });
@@ -107,7 +131,22 @@ describe('the plan of a request', () => {
 
 describe('the headers of an answer', () => {
   it('come through but for those about the upstream’s connection', () => {
-    const raw = ['Set-Cookie', 'a', 'Set-Cookie', 'b', 'Connection', 'close, X-Hop', 'X-Hop', 'c', 'Transfer-Encoding', 'chunked', 'Keep-Alive', 'timeout=5', 'ETag', 'd'];
+    const raw = [
+      'Set-Cookie',
+      'a',
+      'Set-Cookie',
+      'b',
+      'Connection',
+      'close, X-Hop',
+      'X-Hop',
+      'c',
+      'Transfer-Encoding',
+      'chunked',
+      'Keep-Alive',
+      'timeout=5',
+      'ETag',
+      'd',
+    ];
     expect(answerHeaders(raw)).toEqual(['Set-Cookie', 'a', 'Set-Cookie', 'b', 'ETag', 'd']);
   });
 });

@@ -37,9 +37,27 @@ const idempotentMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 
 /** Headers about one connection, and those the gateway alone may set. With "_" too, which CGI-like servers read as "-". */
 const droppedHeaders = new Set([
-  'connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'transfer-encoding', 'upgrade',
-  'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-forwarded-ssl',
-  'x-forwarded-server', 'x-forwarded-by', 'x-real-ip', 'x-request-id', 'host', 'content-length', 'http2-settings',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-proto',
+  'x-forwarded-ssl',
+  'x-forwarded-server',
+  'x-forwarded-by',
+  'x-real-ip',
+  'x-request-id',
+  'host',
+  'content-length',
+  'http2-settings',
 ]);
 
 /** `upgrade`: the value of the Upgrade header when the request is to be tunnelled. */
@@ -63,7 +81,8 @@ export function planRequest(inbound: InboundRequest, upgrade?: string): RequestP
         hostHeader = value;
         continue;
       case 'content-length':
-        if (contentLength !== undefined || !/^\d{1,15}$/.test(value)) return fault('The Content-Length header is not one number.');
+        if (contentLength !== undefined || !/^\d{1,15}$/.test(value))
+          return fault('The Content-Length header is not one number.');
         contentLength = value;
         continue;
       case 'transfer-encoding':
@@ -103,15 +122,27 @@ export function planRequest(inbound: InboundRequest, upgrade?: string): RequestP
   else if (contentLength !== undefined) headers.push('Content-Length', contentLength);
   else if (method !== 'GET' && method !== 'HEAD') headers.push('Content-Length', '0');
   headers.push(
-    'X-Forwarded-For', inbound.remoteAddress,
-    'X-Forwarded-Proto', inbound.encrypted ? 'https' : 'http',
-    'X-Forwarded-Host', authority,
-    'X-Forwarded-Port', String(inbound.localPort),
-    'X-Request-Id', inbound.requestId,
+    'X-Forwarded-For',
+    inbound.remoteAddress,
+    'X-Forwarded-Proto',
+    inbound.encrypted ? 'https' : 'http',
+    'X-Forwarded-Host',
+    authority,
+    'X-Forwarded-Port',
+    String(inbound.localPort),
+    'X-Request-Id',
+    inbound.requestId,
   );
   if (trailers && upgrade === undefined) headers.push('TE', 'trailers', 'Connection', 'TE');
   if (upgrade !== undefined) headers.push('Connection', 'Upgrade', 'Upgrade', upgrade);
-  return { host, path, headers, hasBody, replayable: !hasBody && !trailers && upgrade === undefined && idempotentMethods.has(method), accept };
+  return {
+    host,
+    path,
+    headers,
+    hasBody,
+    replayable: !hasBody && !trailers && upgrade === undefined && idempotentMethods.has(method),
+    accept,
+  };
 }
 
 function fault(message: string): RequestFault {

@@ -1,5 +1,14 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type RequestListener, request, type RequestOptions, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type RequestOptions,
+  request,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,7 +52,14 @@ export interface TestAnswer {
 export async function startTestGateway(parts: Partial<GatewayParts> = {}, dataDir?: string): Promise<TestGateway> {
   const directory = dataDir ?? (await mkdtemp(join(tmpdir(), 'paas-gateway-')));
   const log = createLog('silent', () => undefined);
-  const options = { dataDir: directory, host: '127.0.0.1', httpPort: 0, httpsPort: 0, apiHosts: ['paas.example.com'], appsDomain: 'apps.localhost' };
+  const options = {
+    dataDir: directory,
+    host: '127.0.0.1',
+    httpPort: 0,
+    httpsPort: 0,
+    apiHosts: ['paas.example.com'],
+    appsDomain: 'apps.localhost',
+  };
   const gateway = await startGateway(options, { log, version: 'test', ...parts });
   const router = createGatewayRouter(gatewayFiles(directory).controlSocket);
   const servers: Server[] = [];
@@ -76,7 +92,13 @@ export async function startTestGateway(parts: Partial<GatewayParts> = {}, dataDi
     },
     fetch: (host, { body, ...options } = {}) =>
       new Promise((resolve, reject) => {
-        const outgoing = request({ host: '127.0.0.1', port: gateway.httpPort, agent: false, ...options, headers: { host, ...options.headers } });
+        const outgoing = request({
+          host: '127.0.0.1',
+          port: gateway.httpPort,
+          agent: false,
+          ...options,
+          headers: { host, ...options.headers },
+        });
         outgoing.once('error', reject);
         outgoing.once('response', (incoming) => readAnswer(incoming).then(resolve, reject));
         outgoing.end(body);
@@ -107,12 +129,29 @@ export async function startTestGateway(parts: Partial<GatewayParts> = {}, dataDi
 export async function readAnswer(incoming: IncomingMessage): Promise<TestAnswer> {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk);
-  return { status: incoming.statusCode ?? 0, headers: incoming.headers, trailers: incoming.trailers, body: Buffer.concat(chunks).toString('utf8') };
+  return {
+    status: incoming.statusCode ?? 0,
+    headers: incoming.headers,
+    trailers: incoming.trailers,
+    body: Buffer.concat(chunks).toString('utf8'),
+  };
 }
 
 export function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }
+
+/** An app that answers with what it was sent. */
+export const echo = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+    bytes += chunk.length;
+  }
+  const { method, url, headers, rawTrailers } = request;
+  response.end(JSON.stringify({ method, url, headers, rawTrailers, bytes, sha256: hash.digest('hex') }));
+};
 
 async function startServer(listener: RequestListener): Promise<Server> {
   const server = createServer(listener);

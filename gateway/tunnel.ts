@@ -1,4 +1,4 @@
-import { type IncomingMessage, request as httpRequest } from 'node:http';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Forwarding } from './forward-request.ts';
@@ -11,7 +11,12 @@ import { beginAttempt, countRequest, type Upstream } from './upstream.ts';
  * upstream has answered.
  * @param head what the client sent behind its request already
  */
-export function forwardUpgrade(request: IncomingMessage, client: Duplex, head: Buffer, forwarding: Omit<Forwarding, 'expectsContinue' | 'kept'>): void {
+export function forwardUpgrade(
+  request: IncomingMessage,
+  client: Duplex,
+  head: Buffer,
+  forwarding: Omit<Forwarding, 'expectsContinue' | 'kept'>,
+): void {
   const { plan, choose, timeouts } = forwarding;
   const tried: Upstream[] = [];
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppError } from '#shared/errors.ts';
-import { newUuid, type AppId } from '#shared/ids.ts';
+import { type AppId, newUuid } from '#shared/ids.ts';
 import type { AppRoute, Backend, Router } from '#shared/platform/routing.ts';
 
 export interface RouterHarness {

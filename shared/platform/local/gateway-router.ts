@@ -54,7 +54,13 @@ async function callPatiently<Body>(attempt: () => Promise<Body>): Promise<Body> 
  * @returns the answer's JSON
  * @throws AppError that the gateway answered with, or a system error when there is no gateway
  */
-export async function callGateway(socketPath: string, agent: Agent | undefined, method: string, path: string, body?: unknown): Promise<unknown> {
+export async function callGateway(
+  socketPath: string,
+  agent: Agent | undefined,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<unknown> {
   const { status, text } = await new Promise<{ status: number; text: string }>((resolve, reject) => {
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const outgoing = httpRequest({
