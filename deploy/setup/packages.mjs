@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SetupError } from './fault.mjs';
@@ -17,11 +17,26 @@ export async function ensurePackages() {
   await step('Installing the locked packages (650 MB, at the first start and when they change)', async () => {
     // Without a network npm would retry for more than a minute before it says so.
     const env = { npm_config_fetch_retries: '1', npm_config_fetch_retry_mintimeout: '1000', npm_config_update_notifier: 'false' };
-    const { code, output } = await run('npx', ['--yes', bun, 'install', '--frozen-lockfile'], { cwd: root, env });
+    const install = () => run('npx', ['--yes', bun, 'install', '--frozen-lockfile'], { cwd: root, env });
+    let { code, output } = await install();
+    if (code !== 0 && /bun: (Permission denied|not found)/.test(output)) {
+      // An earlier start was cut off while npx fetched bun, and npx takes half of it for the whole.
+      await forgetFetchedBun();
+      ({ code, output } = await install());
+    }
     if (code !== 0) throw new SetupError(explainInstall(code, output));
     await checkInstallScripts();
     writeFileSync(stampFile, wanted);
   });
+}
+
+/** Removes bun from where npx keeps what it has fetched. */
+async function forgetFetchedBun() {
+  const { output } = await run('npm', ['config', 'get', 'cache'], { cwd: root });
+  const fetched = join(output.trim().split('\n').at(-1) ?? '', '_npx');
+  for (const name of existsSync(fetched) ? readdirSync(fetched) : []) {
+    if (existsSync(join(fetched, name, 'node_modules', 'bun'))) rmSync(join(fetched, name), { recursive: true, force: true });
+  }
 }
 
 /** Changes with everything an install depends on: the lockfile, the patches, the platform. */
@@ -58,7 +73,7 @@ function explainInstall(code, output) {
   if (code === null) return 'npx is not there: install npm (on Debian: apt-get install -y npm) and start again.';
   if (/ENOSPC|no space left|NoSpaceLeft/i.test(output))
     return 'The disk is full: the packages need 650 MB. Make room and start again.';
-  if (/EACCES|EPERM|AccessDenied|permission denied/i.test(output)) {
+  if (/EACCES|EPERM|AccessDenied/.test(output)) {
     return `${root}node_modules cannot be written: it belongs to another user. Remove it as that user and start again.`;
   }
   const network =

@@ -73,6 +73,15 @@ test.each([
   expect(output).toMatch(line);
 });
 
+test('a bun that npx fetched by half, in a start that was cut off, is fetched again', async () => {
+  const half = join(checkout, 'npm-cache/_npx/1234/node_modules/bun');
+  await mkdir(half, { recursive: true });
+  const npx = `test -e ${half} && { echo "sh: 1: bun: Permission denied"; exit 127; }; echo "error: fetched again"; exit 1`;
+  const npm = `echo ${checkout}/npm-cache`;
+  const { output } = await prepare({ PATH: [await programs({ npx, npm }), '/usr/bin', '/bin'].join(delimiter) });
+  expect(output).toMatch(/could not be installed: error: fetched again/);
+});
+
 test('it installs once: the next run is silent, until the lockfile changes', async () => {
   // As npx would have it: what the real install leaves, and a mark that it ran.
   const bin = dirname(process.execPath);
