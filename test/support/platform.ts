@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -96,14 +96,15 @@ export async function removePlatform(platform: RunningPlatform): Promise<void> {
   await rm(platform.dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 }
 
-/** After a kill: the gateway, PostgreSQL and apps that were meant to outlive it. They name the data directory in their arguments. */
+/** After a kill: the gateway, PostgreSQL and apps that were meant to outlive it. They name the data directory in their arguments, or write into it. */
 async function endLeftovers(dataDir: string): Promise<void> {
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) continue;
-    const [commandLine, environment] = await Promise.all(
-      ['cmdline', 'environ'].map((file) => readFile(`/proc/${name}/${file}`, 'latin1').catch(() => '')),
-    );
-    if (!commandLine?.includes(dataDir) && !environment?.includes(dataDir)) continue;
+    const traces = await Promise.all([
+      ...['cmdline', 'environ'].map((file) => readFile(`/proc/${name}/${file}`, 'latin1').catch(() => '')),
+      readlink(`/proc/${name}/fd/1`).catch(() => ''),
+    ]);
+    if (!traces.some((trace) => trace.includes(dataDir))) continue;
     try {
       process.kill(Number(name), 'SIGKILL');
     } catch {
