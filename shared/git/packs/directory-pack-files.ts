@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
-/** @param directory holds `<repository_id>/packs/<pack_id>.pack` and `.idx` */
+/** @param directory holds `<repository_id>/packs/<pack_id>.pack`, `.idx` and `.links` */
 export function createDirectoryPackFiles(directory: string): PackFiles {
   const packsOf = (repositoryId: RepositoryId): string => join(directory, repositoryId, 'packs');
   const paths = (repositoryId: RepositoryId, packId: string) => ({
     pack: join(packsOf(repositoryId), `${packId}.pack`),
     index: join(packsOf(repositoryId), `${packId}.idx`),
+    links: join(packsOf(repositoryId), `${packId}.links`),
   });
   const listPacks = async (repositoryId: RepositoryId): Promise<string[]> => {
     const names = await readdir(packsOf(repositoryId)).catch(ifMissing([]));
@@ -25,15 +26,15 @@ export function createDirectoryPackFiles(directory: string): PackFiles {
       }
       // The index last: where there is an index there is a pack.
       await rename(files.packPath, target.pack).catch(ifMissing(undefined));
+      await rename(files.linksPath, target.links).catch(ifMissing(undefined));
       await rename(files.indexPath, target.index).catch(ifMissing(undefined));
       await syncDirectory(packsOf(repositoryId));
       if (!(await listPacks(repositoryId)).includes(packId)) throw new Error(`pack ${packId} is not where it was put`);
     },
     async deletePack(repositoryId, packId) {
       const existed = (await listPacks(repositoryId)).includes(packId);
-      const { pack, index } = paths(repositoryId, packId);
-      await rm(index, { force: true });
-      await rm(pack, { force: true });
+      const { pack, index, links } = paths(repositoryId, packId);
+      for (const path of [index, links, pack]) await rm(path, { force: true });
       return existed;
     },
     async deletePacks(repositoryId) {

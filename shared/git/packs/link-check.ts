@@ -7,6 +7,17 @@ import { OidTable } from '#shared/git/packs/oid-table.ts';
 import { describeObject } from '#shared/git/packs/pack-scanner.ts';
 
 /**
+ * Objects of a pack that no other object of it needs, so that every other one is reachable from one of them; and
+ * commits outside of it that its own need. Ids in hexadecimal.
+ */
+export interface PackLinks {
+  roots: readonly string[];
+  needs: readonly string[];
+}
+
+const mostLinks = 1000;
+
+/**
  * Checks each object of a pack, and that whatever they need is in the pack or was there before. As that holds for every
  * pack that ever came in, everything reachable from any object is then there: no walk over history is needed.
  */
@@ -52,13 +63,16 @@ export class LinkCheck {
     }
   }
 
-  /** Ids of the objects of the pack that no other one needs. Every other object is reachable from one of them. */
-  roots(): Buffer[] {
-    const roots: Buffer[] = [];
-    for (let number = 0; number < this.#table.size; number++) {
-      if (this.#present[number] !== 0 && this.#needed[number] === 0) roots.push(Buffer.from(this.#table.oid(number)));
+  /** How the pack hangs together with the rest of the repository; undefined when that is not simple. */
+  packLinks(): PackLinks | undefined {
+    const roots: string[] = [];
+    const needs: string[] = [];
+    for (let number = 0; number < this.#table.size && roots.length + needs.length <= mostLinks; number++) {
+      const [present, needed] = [this.#present[number] ?? 0, this.#needed[number] ?? 0];
+      if (present !== 0 && needed === 0) roots.push(this.#table.oid(number).toString('hex'));
+      if (present === 0 && needed === objectTypes.commit) needs.push(this.#table.oid(number).toString('hex'));
     }
-    return roots;
+    return roots.length + needs.length <= mostLinks ? { roots, needs } : undefined;
   }
 
   #wrongLink(number: number, needed: number, found: number | undefined): GitFault {

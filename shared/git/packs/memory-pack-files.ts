@@ -3,12 +3,12 @@ import type { PackFiles } from '#shared/git/packs/pack-files.ts';
 
 /** The twin for tests: packs in shared memory, which threads can read without a copy. */
 export function createMemoryPackFiles(): PackFiles {
-  const repositories = new Map<string, Map<string, { pack: SharedArrayBuffer; index: SharedArrayBuffer }>>();
+  const repositories = new Map<string, Map<string, { pack: SharedArrayBuffer; index: SharedArrayBuffer; links: SharedArrayBuffer }>>();
   return {
-    async keepPack(repositoryId, packId, { packPath, indexPath }) {
+    async keepPack(repositoryId, packId, { packPath, indexPath, linksPath }) {
       const packs = repositories.get(repositoryId) ?? new Map();
       if (packs.has(packId)) return;
-      packs.set(packId, { pack: share(await readFile(packPath)), index: share(await readFile(indexPath)) });
+      packs.set(packId, { pack: share(await readFile(packPath)), index: share(await readFile(indexPath)), links: share(await readFile(linksPath)) });
       repositories.set(repositoryId, packs);
     },
     locatePack(repositoryId, packId) {

@@ -1,4 +1,5 @@
 import { emptyEntryHeader, type EntryHeader, longestEntryHeader, packTrailerBytes, readEntryHeader } from '#shared/git/packs/pack-entry.ts';
+import type { PackLinks } from '#shared/git/packs/link-check.ts';
 import { PackIndex } from '#shared/git/packs/pack-index.ts';
 import { type ByteLocation, openBytes, type RandomAccess } from '#shared/git/packs/random-access.ts';
 
@@ -7,26 +8,29 @@ export interface PackLocation {
   key: string;
   pack: ByteLocation;
   index: ByteLocation;
+  /** JSON of `PackLinks`, or null. */
+  links: ByteLocation;
 }
 
 /** A pack open for reading: index in memory, file opened when first read. */
 export class OpenPack {
   readonly key: string;
   readonly index: PackIndex;
-  readonly #location: ByteLocation;
+  readonly #location: PackLocation;
+  #links: PackLinks | null | undefined;
   #bytes: RandomAccess | undefined;
   readonly #header = emptyEntryHeader();
 
   constructor(location: PackLocation) {
     this.key = location.key;
-    this.#location = location.pack;
+    this.#location = location;
     const bytes = openBytes(location.index);
     this.index = new PackIndex(Buffer.from(bytes.read(0, bytes.size)));
     bytes.close();
   }
 
   get bytes(): RandomAccess {
-    this.#bytes ??= openBytes(this.#location);
+    this.#bytes ??= openBytes(this.#location.pack);
     return this.#bytes;
   }
 
@@ -42,6 +46,16 @@ export class OpenPack {
     const rank = this.index.rankOf(offset);
     if (rank < 0) throw new Error('a delta points between two objects');
     return this.index.offsetOfRank(rank + 1) ?? this.bytes.size - packTrailerBytes;
+  }
+
+  /** Null when it is not known, or not simple. */
+  get links(): PackLinks | null {
+    if (this.#links === undefined) {
+      const bytes = openBytes(this.#location.links);
+      this.#links = JSON.parse(bytes.read(0, bytes.size).toString('utf8')) as PackLinks | null;
+      bytes.close();
+    }
+    return this.#links;
   }
 
   close(): void {

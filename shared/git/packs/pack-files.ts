@@ -1,15 +1,22 @@
 import type { ByteLocation } from '#shared/git/packs/random-access.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
+/** Paths of the pack, its index, and what `PackLinks` says of it. */
+export interface FinishedPack {
+  readonly packPath: string;
+  readonly indexPath: string;
+  readonly linksPath: string;
+}
+
 /** Where packs are kept once they are in. They never change. Drivers: a directory, memory for tests. */
 export interface PackFiles {
   /**
-   * Takes over two finished files from quarantine. When it resolves they are on stable storage under the pack's id.
+   * Takes over the finished files of a pack from quarantine. When it resolves they are on stable storage under the pack's id.
    * Again is harmless: a pack of the same id has the same content.
    */
-  keepPack(repositoryId: RepositoryId, packId: string, files: { packPath: string; indexPath: string }): Promise<void>;
+  keepPack(repositoryId: RepositoryId, packId: string, files: FinishedPack): Promise<void>;
   /** Where to read a kept pack. */
-  locatePack(repositoryId: RepositoryId, packId: string): { pack: ByteLocation; index: ByteLocation };
+  locatePack(repositoryId: RepositoryId, packId: string): { pack: ByteLocation; index: ByteLocation; links: ByteLocation };
   /** Ids of the packs that are there, whether or not they are part of the repository. */
   listPacks(repositoryId: RepositoryId): Promise<readonly string[]>;
   deletePack(repositoryId: RepositoryId, packId: string): Promise<boolean>;

@@ -14,6 +14,7 @@ export interface IntakeRequest {
   /** Paths of files to make. */
   packPath: string;
   indexPath: string;
+  linksPath: string;
   limits: PackLimits;
 }
 
@@ -63,7 +64,8 @@ export async function intakePack(
       source.close();
     }
     await links.finish((oid) => stored.readType(oid), breathe);
-    await writeIndex(request.indexPath, encodePackIndex(entries, checksum));
+    await writeNew(request.linksPath, Buffer.from(JSON.stringify(links.packLinks() ?? null)));
+    await writeNew(request.indexPath, encodePackIndex(entries, checksum));
     await file.datasync();
     return { packId: checksum.toString('hex'), objectCount: entries.count, bytes: packEnd + packTrailerBytes };
   } finally {
@@ -120,7 +122,7 @@ async function seal(file: FileHandle, objectCount: number, packEnd: number, brea
   return checksum;
 }
 
-async function writeIndex(path: string, bytes: Buffer): Promise<void> {
+async function writeNew(path: string, bytes: Buffer): Promise<void> {
   const file = await open(path, 'wx', 0o444);
   try {
     await writeAll(file, bytes, 0);

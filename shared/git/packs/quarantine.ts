@@ -7,6 +7,7 @@ import type { RepositoryId } from '#shared/ids.ts';
 export interface Quarantine {
   readonly packPath: string;
   readonly indexPath: string;
+  readonly linksPath: string;
   /** Removes whatever is still in it. Again is harmless. */
   clear(): Promise<void>;
 }
@@ -18,6 +19,7 @@ export async function openQuarantine(directory: string, repositoryId: Repository
   return {
     packPath: join(place, 'pack'),
     indexPath: join(place, 'idx'),
+    linksPath: join(place, 'links'),
     clear: () => rm(place, { recursive: true, force: true }),
   };
 }

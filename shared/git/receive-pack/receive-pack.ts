@@ -97,8 +97,8 @@ class Push {
   async #receive(quarantine: Quarantine): Promise<StagedPack | undefined> {
     const packs = await locatePacks(this.#access, this.#repositoryId);
     const timeUp = AbortSignal.timeout(this.#limits.seconds * 1000);
-    const { packPath, indexPath } = quarantine;
-    const request = { packPath, indexPath, limits: { packBytes: this.#limits.packBytes, objectBytes: this.#limits.objectBytes, objects: this.#limits.objects } };
+    const { packPath, indexPath, linksPath } = quarantine;
+    const request = { packPath, indexPath, linksPath, limits: { packBytes: this.#limits.packBytes, objectBytes: this.#limits.objectBytes, objects: this.#limits.objects } };
     const signal = AbortSignal.any([timeUp, this.#stream.clientGone]);
     const received = await this.#access.workers.run('intake', { packs, request }, { input: this.#rest, signal });
     if (received === undefined) return undefined;
@@ -121,7 +121,7 @@ class Push {
     try {
       const packs = await locatePacks(this.#access, this.#repositoryId);
       if (pack !== undefined && quarantine !== undefined) {
-        packs.push({ key: quarantine.packPath, pack: quarantine.packPath, index: quarantine.indexPath });
+        packs.push({ key: quarantine.packPath, pack: quarantine.packPath, index: quarantine.indexPath, links: quarantine.linksPath });
       }
       const tips = [...new Set(changes.flatMap(({ newOid }) => newOid ?? []))];
       const found = tips.length === 0 ? [] : await workers.run('inspect', { packs, oids: tips });

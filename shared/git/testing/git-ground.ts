@@ -71,7 +71,8 @@ export async function createGitGround(kind: (typeof groundKinds)[number] = 'post
       const path = join(directory, `bare-${++clients}`);
       await git(directory, 'init', '-q', '--bare', path);
       const packs = join(data, repositoryId, 'packs');
-      for (const name of await readdir(packs).catch(() => [])) await copyFile(join(packs, name), join(path, 'objects', 'pack', `pack-${name}`));
+      const files = (await readdir(packs).catch(() => [])).filter((name) => !name.endsWith('.links'));
+      for (const name of files) await copyFile(join(packs, name), join(path, 'objects', 'pack', `pack-${name}`));
       for (const { name, oid } of await storage.refs.listRefs(repositoryId)) {
         await mkdir(join(path, name, '..'), { recursive: true });
         await writeFile(join(path, name), `${oid}\n`);

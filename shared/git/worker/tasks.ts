@@ -6,6 +6,7 @@ import type { TreeEntry } from '#shared/git/repository.ts';
 import { negotiateFetch, type Negotiation } from '#shared/git/upload-pack/negotiation.ts';
 import { type SelectionQuestion, selectObjects } from '#shared/git/upload-pack/object-selection.ts';
 import { type PackForm, writePack } from '#shared/git/upload-pack/pack-writer.ts';
+import { copyPack, selectEverything, wantsEverything } from '#shared/git/upload-pack/whole-packs.ts';
 import { findShallow, type ShallowChange, type ShallowQuestion } from '#shared/git/upload-pack/shallow.ts';
 import { createBreather } from '#shared/git/worker/breather.ts';
 import { withDatabase } from '#shared/git/worker/open-packs.ts';
@@ -52,6 +53,11 @@ export const tasks = {
   pack(params: { packs: readonly PackLocation[] } & SelectionQuestion & PackForm, link: TaskLink): Promise<void> {
     return withDatabase(params.packs, async (database) => {
       const breathe = createBreather();
+      if (params.offsetDeltas && wantsEverything(database, params)) {
+        const [only] = database.packs;
+        if (database.packs.length === 1 && only !== undefined) return await copyPack(only, (chunk) => link.write(chunk));
+        return await writePack(database, await selectEverything(database, breathe), params, (chunk) => link.write(chunk), breathe);
+      }
       const selection = await selectObjects(database, params, breathe);
       await writePack(database, selection, params, (chunk) => link.write(chunk), breathe);
     });

@@ -1,0 +1,46 @@
+import type { ObjectDatabase } from '#shared/git/packs/object-database.ts';
+import { OidTable } from '#shared/git/packs/oid-table.ts';
+import type { OpenPack } from '#shared/git/packs/open-pack.ts';
+import type { Selection, SelectionQuestion } from '#shared/git/upload-pack/object-selection.ts';
+
+const pieceBytes = 256 * 1024;
+
+/**
+ * Whether all objects of all packs are reachable from what is wanted, known without a walk: a pack is reachable as a
+ * whole when its roots are, and then so are the commits it needs from other packs. True for most fresh clones.
+ */
+export function wantsEverything(database: ObjectDatabase, { wants, haves, clientShallow, cutAfter, filter }: SelectionQuestion): boolean {
+  if (haves.length > 0 || clientShallow.length > 0 || cutAfter.length > 0 || filter.kind !== 'none') return false;
+  const reachable = new Set<string>(wants);
+  let open: readonly OpenPack[] = database.packs;
+  for (;;) {
+    const rest = open.filter(({ links }) => {
+      const whole = links?.roots.every((root) => reachable.has(root)) === true;
+      if (whole) for (const commit of links.needs) reachable.add(commit);
+      return !whole;
+    });
+    if (rest.length === 0) return true;
+    if (rest.length === open.length) return false;
+    open = rest.toReversed();
+  }
+}
+
+/** Every object of every pack, each once. */
+export async function selectEverything(database: ObjectDatabase, breathe: () => Promise<void> | undefined): Promise<Selection> {
+  const table = new OidTable(database.packs.reduce((count, { index }) => count + index.objectCount, 0));
+  for (const { index } of database.packs) {
+    for (let position = 0; position < index.objectCount; position++) {
+      table.add(index.oidAt(position));
+      const pause = breathe();
+      if (pause !== undefined) await pause;
+    }
+  }
+  return { table, send: Array.from({ length: table.size }, (_, number) => number), has: () => false };
+}
+
+/** A pack as it is stored. */
+export async function copyPack(pack: OpenPack, write: (chunk: Uint8Array<ArrayBuffer>) => Promise<void>): Promise<void> {
+  for (let position = 0; position < pack.bytes.size; position += pieceBytes) {
+    await write(new Uint8Array(pack.bytes.read(position, pieceBytes)));
+  }
+}
