@@ -40,8 +40,10 @@ export function serveConnection(socket: Socket, source: string, house: House): L
   const channels = new Set<ServerChannel>();
   /** Dropped for want of room, which is no offence. */
   let evicted = false;
+  let progress = 0;
   const guest = {
     source,
+    progress: () => progress,
     drop: () => {
       evicted = true;
       socket.destroy();
@@ -79,6 +81,10 @@ export function serveConnection(socket: Socket, source: string, house: House): L
 
   const welcome = (arrived: Connection): void => {
     client = arrived;
+    progress = 1;
+    arrived.once('handshake', () => {
+      progress = 2;
+    });
     authentication = authenticate(arrived, {
       sshKeys: house.sshKeys,
       attempts: limits.authAttempts,

@@ -10,7 +10,11 @@ beforeEach(() => {
   dropped = [];
 });
 
-const guest = (source: string, name = source) => ({ source, drop: () => void dropped.push(name) });
+const guest = (source: string, name = source, progress = 0) => ({
+  source,
+  progress: () => progress,
+  drop: () => void dropped.push(name),
+});
 const always = (): number => 0;
 const never = (): number => 0.999;
 
@@ -61,4 +65,13 @@ test('who has logged in or left makes room', () => {
   for (let i = 0; i < 50; i += 1) room.enter(guest('b'));
   expect(dropped).toEqual([]);
   expect(room.size).toBe(100);
+});
+
+test('of one source those who have come least far go first', () => {
+  const room = new WaitingRoom(limits.ssh, clock, never);
+  room.enter(guest('a', 'exchanged keys', 2));
+  room.enter(guest('a', 'said who it is', 1));
+  for (let i = 0; i < 98; i += 1) room.enter(guest('a', `silent ${i}`));
+  for (let i = 98; i < 196; i += 1) room.enter(guest('a', `silent ${i}`));
+  expect(dropped).toEqual(Array.from({ length: 98 }, (_, i) => `silent ${i}`));
 });

@@ -4,6 +4,8 @@ import type { SshLimits } from './limits.ts';
 /** A connection that has not logged in yet. */
 export interface Guest {
   readonly source: string;
+  /** How far it has come: 0 connected, 1 said who it is, 2 exchanged keys. */
+  progress(): number;
   /** Ends the connection at once. */
   drop(): void;
 }
@@ -13,7 +15,7 @@ const lingersAfterMilliseconds = 3000;
 
 /**
  * Bounds the connections that have not logged in. Unlike OpenSSH's MaxStartups it never turns away the newcomer, who may
- * be honest, but whoever has been sitting there longest, of the source that has most guests: a thousand clients that send
+ * be honest, but whoever has come least far and sat there longest, of the source that has most guests: a thousand clients that send
  * a byte at a time push each other out, and a real push passes between them.
  */
 export class WaitingRoom {
@@ -61,9 +63,8 @@ export class WaitingRoom {
     const counts = new Map<string, number>();
     for (const { source } of this.#guests.keys()) counts.set(source, (counts.get(source) ?? 0) + 1);
     const most = Math.max(...counts.values());
-    for (const [guest, since] of this.#guests) {
-      if (counts.get(guest.source) === most) return [guest, since];
-    }
-    return [undefined, 0];
+    const crowd = [...this.#guests].filter(([{ source }]) => counts.get(source) === most);
+    const least = Math.min(...crowd.map(([guest]) => guest.progress()));
+    return crowd.find(([guest]) => guest.progress() === least) ?? [undefined, 0];
   }
 }
