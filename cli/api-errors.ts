@@ -84,7 +84,9 @@ export function unreachable(host: string, error: unknown): CliError {
     `Cannot reach the platform at ${host}: ${reasons[code] ?? oneLine(cause?.message ?? 'it ended the stream')}.`,
     {
       exitCode: exitCodes.unreachable,
-      hint: 'Start it with `npm start` in its checkout, or name another with --host URL or PAAS_API_URL.',
+      hint: /CERT|SIGNATURE/.test(code)
+        ? 'Where you trust that authority, give its certificate in NODE_EXTRA_CA_CERTS=FILE.'
+        : 'Start it with `npm start` in its checkout, or name another with --host URL or PAAS_API_URL.',
       cause: error,
     },
   );

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, symlink } from 'node:fs/promises';
+import { copyFile, mkdir, symlink } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -18,6 +18,13 @@ describe('the launcher', () => {
     await symlink('../one', join(at.person.home, 'bin', 'paas'));
     const { stdout } = await run(join(at.person.home, 'bin', 'paas'), ['version']);
     expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  it('says how to install what is missing in a checkout that was never started', async () => {
+    await mkdir(join(at.person.home, 'checkout/cli'), { recursive: true });
+    const copy = join(at.person.home, 'checkout/cli/paas');
+    await copyFile(new URL('paas', import.meta.url), copy);
+    await expect(run(copy, ['version'])).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('Run `npm start`') });
   });
 
   it('hands arguments on without a shell reading them again', async () => {

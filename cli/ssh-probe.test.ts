@@ -29,7 +29,7 @@ it.each([
 });
 
 it.each([
-  ['git@localhost: Permission denied (publickey).', false, 'paas keys:add'],
+  ['git@localhost: Permission denied (publickey).', false, 'paas keys:add, or ssh-add when your key has a passphrase'],
   [
     'No ED25519 host key is known for [localhost]:2222 and you have requested strict checking.\nHost key verification failed.',
     false,

@@ -32,7 +32,12 @@ export function sshVerdict({ user, host, port }: SshDoor, stderr: string): { ok:
   if (/Host key verification failed/.test(stderr)) {
     return { ok: false, detail: `ssh does not know the host key of ${address} yet`, mend: `${connect} shows it and asks` };
   }
-  if (/Permission denied/.test(stderr)) return { ok: false, detail: `${address} takes none of your keys`, mend: 'paas keys:add' };
+  if (/Permission denied/.test(stderr))
+    return {
+      ok: false,
+      detail: `${address} takes none of the keys that ssh can use without asking`,
+      mend: 'paas keys:add, or ssh-add when your key has a passphrase',
+    };
   if (/Connection refused|Could not resolve|timed out|No route|Connection closed|Connection reset/.test(stderr)) {
     return { ok: false, detail: `ssh cannot reach ${address}`, mend: `look at what this says: ${connect}` };
   }
