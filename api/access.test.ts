@@ -5,8 +5,8 @@ import { openApiDocument } from '#api/openapi-document.ts';
 import type { Role } from '#shared/database/schema.ts';
 import type { UserId } from '#shared/ids.ts';
 import { type Answer, createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
-import { seedBuild } from '#test/support/api-seeds.ts';
 import type { DocumentedOperation } from '#test/support/api-contract.ts';
+import { seedBuild } from '#test/support/api-seeds.ts';
 
 let test: TestApi;
 let ada: TestUser;
@@ -17,16 +17,25 @@ beforeAll(async () => {
 afterAll(() => test?.close());
 
 const publicOperations = [
-  'readHealth', 'readOpenApiJson', 'readOpenApiYaml', 'readKeys', 'readIssuer', 'signUp', 'logIn', 'refreshTokens', 'logOut',
+  'readHealth',
+  'readOpenApiJson',
+  'readOpenApiYaml',
+  'readKeys',
+  'readIssuer',
+  'signUp',
+  'logIn',
+  'refreshTokens',
+  'logOut',
 ];
 
 /** Of the document, at collection time. */
-const operations: DocumentedOperation[] = Object.entries(openApiDocument(createDocumentedApi()).paths ?? {}).flatMap(([path, item]) =>
-  Object.entries(item as Record<string, Omit<DocumentedOperation, 'path' | 'method'>>).map(([method, operation]) => ({
-    ...operation,
-    method: method.toUpperCase(),
-    path,
-  })),
+const operations: DocumentedOperation[] = Object.entries(openApiDocument(createDocumentedApi()).paths ?? {}).flatMap(
+  ([path, item]) =>
+    Object.entries(item as Record<string, Omit<DocumentedOperation, 'path' | 'method'>>).map(([method, operation]) => ({
+      ...operation,
+      method: method.toUpperCase(),
+      path,
+    })),
 );
 const guarded = operations.filter((operation) => !publicOperations.includes(operation.operationId));
 const ofApps = guarded.filter((operation) => operation.path.startsWith('/v1/apps/{id}'));
@@ -45,7 +54,12 @@ function fill(path: string, values: Record<string, string>): string {
   return path.replace(/\{(\w+)\}/g, (_match, name: string) => encodeURIComponent(values[name] ?? 'x'));
 }
 
-function call(operation: DocumentedOperation, values: Record<string, string>, as?: TestUser, headers?: Record<string, string>): Promise<Answer> {
+function call(
+  operation: DocumentedOperation,
+  values: Record<string, string>,
+  as?: TestUser,
+  headers?: Record<string, string>,
+): Promise<Answer> {
   const json = bodies[operation.operationId];
   return test.ask(operation.method, fill(operation.path, values), {
     ...(as === undefined ? {} : { as }),
@@ -63,9 +77,12 @@ function essence({ status, headers, body }: Answer): string {
 
 describe('who may enter', () => {
   it('is said by the document as the routes do it', () => {
-    expect(operations.filter((operation) => operation.security.length === 0).map((operation) => operation.operationId).sort()).toEqual(
-      [...publicOperations].sort(),
-    );
+    expect(
+      operations
+        .filter((operation) => operation.security.length === 0)
+        .map((operation) => operation.operationId)
+        .sort(),
+    ).toEqual([...publicOperations].sort());
   });
 
   it.each(guarded)('$operationId needs a token', async (operation) => {
@@ -88,7 +105,16 @@ describe('what belongs to another tenant', () => {
     const foreign = await test.createApp(bob);
     const values = { bid: 'latest', rid: 'v1', type: 'web' };
     const missing = essence(await call(operation, { ...values, id: crypto.randomUUID() }, ada));
-    for (const id of [foreign.id, foreign.name, 'no-such-app', 'x'.repeat(100), "'; drop table apps; --", '../../etc', '%00', '\u0000']) {
+    for (const id of [
+      foreign.id,
+      foreign.name,
+      'no-such-app',
+      'x'.repeat(100),
+      "'; drop table apps; --",
+      '../../etc',
+      '%00',
+      '\u0000',
+    ]) {
       expect(essence(await call(operation, { ...values, id }, ada))).toBe(missing);
     }
     expect(missing).toContain('"No such app."');
@@ -118,7 +144,17 @@ describe('what belongs to another tenant', () => {
 });
 
 describe('what a role may not do', () => {
-  const changing = ['setGitSource', 'startBuild', 'cancelBuild', 'flushBuildCache', 'rollBack', 'changeConfig', 'scaleProcess', 'restartApp', 'deleteApp'];
+  const changing = [
+    'setGitSource',
+    'startBuild',
+    'cancelBuild',
+    'flushBuildCache',
+    'rollBack',
+    'changeConfig',
+    'scaleProcess',
+    'restartApp',
+    'deleteApp',
+  ];
 
   it.each(changing)('%s is forbidden to a viewer', async (operationId) => {
     const operation = ofApps.find((each) => each.operationId === operationId);
@@ -143,8 +179,10 @@ describe('what is no token of ours', () => {
     const header = JSON.parse(atob(token.split('.')[0] ?? '')) as { kid: string };
     return { ...header, payload: token.split('.')[1] ?? '', signature: token.split('.')[2] ?? '' };
   };
-  const encode = (value: unknown): string => new TextEncoder().encode(JSON.stringify(value)).toBase64({ alphabet: 'base64url', omitPadding: true });
-  const statusOf = async (authorization: string): Promise<number> => (await test.ask('GET', '/v1/user', { headers: { authorization } })).status;
+  const encode = (value: unknown): string =>
+    new TextEncoder().encode(JSON.stringify(value)).toBase64({ alphabet: 'base64url', omitPadding: true });
+  const statusOf = async (authorization: string): Promise<number> =>
+    (await test.ask('GET', '/v1/user', { headers: { authorization } })).status;
 
   it('lets the very token through that all the others are made of', async () => {
     expect(await statusOf(`Bearer ${ada.token}`)).toBe(200);

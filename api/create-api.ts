@@ -95,7 +95,8 @@ function refuseInvalid(result: Validation): void {
 /** No route: 404; a route by another method: 405 with what it takes, or that list alone to who asks by OPTIONS. */
 function answerUnrouted(api: Api, c: ApiContext): Response {
   const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => isRouted(api, method, c.req.path));
-  if (methods.length === 0) return respond(c, new AppError('not_found', 'There is nothing at this address. GET /v1/openapi.json lists what there is.'));
+  if (methods.length === 0)
+    return respond(c, new AppError('not_found', 'There is nothing at this address. GET /v1/openapi.json lists what there is.'));
   const allow = [...(methods.includes('GET') ? ['HEAD'] : []), ...methods, 'OPTIONS'].join(', ');
   c.header('allow', allow);
   if (c.req.method === 'OPTIONS') return c.body(null, 204);

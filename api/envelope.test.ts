@@ -24,18 +24,50 @@ describe('the error envelope', () => {
     ['a doubled slash', 'GET', '//v1/healthz', {}, 404, 'not_found'],
     ['a wrong method', 'PATCH', '/v1/apps', {}, 405, 'not_found'],
     ['no token', 'GET', '/v1/apps', {}, 401, 'unauthorized'],
-    ['malformed JSON', 'POST', '/v1/auth/login', { body: '{', headers: { 'content-type': 'application/json' } }, 400, 'validation_failed'],
-    ['an empty body', 'POST', '/v1/auth/login', { body: '', headers: { 'content-type': 'application/json' } }, 400, 'validation_failed'],
-    ['a form', 'POST', '/v1/auth/login', { body: 'a=b', headers: { 'content-type': 'application/x-www-form-urlencoded' } }, 415, 'validation_failed'],
+    [
+      'malformed JSON',
+      'POST',
+      '/v1/auth/login',
+      { body: '{', headers: { 'content-type': 'application/json' } },
+      400,
+      'validation_failed',
+    ],
+    [
+      'an empty body',
+      'POST',
+      '/v1/auth/login',
+      { body: '', headers: { 'content-type': 'application/json' } },
+      400,
+      'validation_failed',
+    ],
+    [
+      'a form',
+      'POST',
+      '/v1/auth/login',
+      { body: 'a=b', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+      415,
+      'validation_failed',
+    ],
     ['no media type', 'POST', '/v1/auth/login', { body: new Uint8Array([123, 125]) }, 415, 'validation_failed'],
     ['a missing field', 'POST', '/v1/auth/login', { json: {} }, 422, 'validation_failed'],
     ['no object', 'POST', '/v1/auth/login', { json: [] }, 422, 'validation_failed'],
-    ['a wrong password', 'POST', '/v1/auth/login', { json: { email: 'a@example.com', password: 'wrong horse' } }, 401, 'unauthorized'],
+    [
+      'a wrong password',
+      'POST',
+      '/v1/auth/login',
+      { json: { email: 'a@example.com', password: 'wrong horse' } },
+      401,
+      'unauthorized',
+    ],
   ] as const)('answers %s', async (_what, method, path, options, status, code) => {
     const answer = await test.ask(method, path, options);
     expect(answer.status).toBe(status);
     expect(answer.headers.get('content-type')).toBe('application/json');
-    expect(answer.body.error).toMatchObject({ code, message: expect.stringMatching(/^[A-Z`].*[.]$/), ts: expect.stringMatching(isoUtc) });
+    expect(answer.body.error).toMatchObject({
+      code,
+      message: expect.stringMatching(/^[A-Z`].*[.]$/),
+      ts: expect.stringMatching(isoUtc),
+    });
     expect(answer.body.error.request_id).toMatch(/^req_[0-9a-f]{32}$/);
     expect(answer.headers.get('x-request-id')).toBe(answer.body.error.request_id);
     expect(Object.keys(answer.body)).toEqual(['error']);
@@ -92,7 +124,10 @@ describe('the size of a body', () => {
   const headers = { 'content-type': 'application/json' };
 
   it('is refused when announced too large', async () => {
-    const { status, body } = await test.ask('POST', '/v1/auth/login', { body: tooLong, headers: { ...headers, 'content-length': String(tooLong.length) } });
+    const { status, body } = await test.ask('POST', '/v1/auth/login', {
+      body: tooLong,
+      headers: { ...headers, 'content-length': String(tooLong.length) },
+    });
     expect([status, body.error.code]).toEqual([413, 'validation_failed']);
   });
 
@@ -104,7 +139,10 @@ describe('the size of a body', () => {
         controller.enqueue(new Uint8Array(65_536).fill(32));
       },
     });
-    const { status, body } = await test.ask('POST', '/v1/auth/login', { body: endless, headers: { ...headers, 'transfer-encoding': 'chunked' } });
+    const { status, body } = await test.ask('POST', '/v1/auth/login', {
+      body: endless,
+      headers: { ...headers, 'transfer-encoding': 'chunked' },
+    });
     expect([status, body.error.code]).toEqual([413, 'validation_failed']);
     expect(sent).toBeLessThan(limits.http.bodyBytes + 4 * 65_536);
   });
@@ -130,7 +168,9 @@ describe('every answer', () => {
   });
 
   it('with tokens in it is kept by no cache', async () => {
-    const { body, headers } = await test.ask('POST', '/v1/auth/refresh', { json: { refresh_token: (await test.signUp()).refreshToken } });
+    const { body, headers } = await test.ask('POST', '/v1/auth/refresh', {
+      json: { refresh_token: (await test.signUp()).refreshToken },
+    });
     expect(body.data.access_token).toBeTruthy();
     expect(headers.get('cache-control')).toBe('no-store');
   });

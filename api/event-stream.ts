@@ -21,7 +21,10 @@ export function wantsEvents(c: ApiContext): boolean {
  * Streams what `open` gives until it ends, the client goes away or an hour is over. What `open` itself throws is an
  * ordinary refusal; an error after that is sent as an event `error` whose data is the envelope.
  */
-export async function streamEvents(c: ApiContext, open: (signal: AbortSignal) => Promise<AsyncIterable<StreamEvent>>): Promise<Response> {
+export async function streamEvents(
+  c: ApiContext,
+  open: (signal: AbortSignal) => Promise<AsyncIterable<StreamEvent>>,
+): Promise<Response> {
   const gone = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, gone.signal, AbortSignal.timeout(longestSeconds * 1000)]);
   if (c.req.method === 'HEAD') gone.abort();
@@ -42,7 +45,8 @@ export async function streamEvents(c: ApiContext, open: (signal: AbortSignal) =>
         if (result.done === true) return controller.close();
         controller.enqueue(encoder.encode(encodeEvent(result.value)));
       } catch (error) {
-        if (!signal.aborted) controller.enqueue(encoder.encode(encodeEvent({ event: 'error', data: c.get('refuse')(error).body })));
+        if (!signal.aborted)
+          controller.enqueue(encoder.encode(encodeEvent({ event: 'error', data: c.get('refuse')(error).body })));
         controller.close();
       }
     },
@@ -51,7 +55,9 @@ export async function streamEvents(c: ApiContext, open: (signal: AbortSignal) =>
       await events.return?.();
     },
   });
-  return new Response(body, { headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' } });
+  return new Response(body, {
+    headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
+  });
 }
 
 function heartbeat(until: Promise<unknown>): Promise<'heartbeat'> {

@@ -45,7 +45,11 @@ describe('a POST with an Idempotency-Key', () => {
   it('conflicts with another path of the same key', async () => {
     const app = await test.createApp(ada);
     await create('path');
-    const other = await test.ask('POST', `/v1/apps/${app.id}/builds`, { as: ada, json: {}, headers: { 'idempotency-key': 'path' } });
+    const other = await test.ask('POST', `/v1/apps/${app.id}/builds`, {
+      as: ada,
+      json: {},
+      headers: { 'idempotency-key': 'path' },
+    });
     expect(other.status).toBe(409);
   });
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { parse } from 'yaml';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { createDocumentedApi } from '#api/documented-api.ts';
 import { openApiDocument } from '#api/openapi-document.ts';
 
@@ -17,7 +17,10 @@ interface Operation {
   responses: Record<string, unknown>;
 }
 const operations = Object.entries(document().paths ?? {}).flatMap(([path, item]) =>
-  Object.entries(item as Record<string, Operation>).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
+  Object.entries(item as Record<string, Operation>).map(([method, operation]) => ({
+    name: `${method.toUpperCase()} ${path}`,
+    operation,
+  })),
 );
 
 describe('the OpenAPI document', () => {
@@ -31,7 +34,7 @@ describe('the OpenAPI document', () => {
 
   it('is valid OpenAPI 3.1', async () => {
     const validator = new Validator();
-    const result = await validator.validate(JSON.parse(read('openapi.json')));
+    const result = await validator.validate(JSON.parse(read('openapi.json')) as Record<string, unknown>);
     expect(result).toEqual({ valid: true });
     expect(validator.version).toBe('3.1');
   });
@@ -46,7 +49,11 @@ describe('the OpenAPI document', () => {
   });
 
   it('lists every route that there is', () => {
-    const routed = new Set(createDocumentedApi().routes.filter((route) => route.method !== 'ALL').map((route) => `${route.method} ${route.path.replace(/:(\w+)/g, '{$1}')}`));
+    const routed = new Set(
+      createDocumentedApi()
+        .routes.filter((route) => route.method !== 'ALL')
+        .map((route) => `${route.method} ${route.path.replace(/:(\w+)/g, '{$1}')}`),
+    );
     expect(new Set(operations.map(({ name }) => name))).toEqual(routed);
   });
 

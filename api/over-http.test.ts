@@ -59,13 +59,32 @@ describe('over a real server', () => {
     const authorization = `authorization: Bearer ${ada.token}`;
     expect(statusOf(await get('/v1/user', authorization))).toBe(200);
     expect(statusOf(await get('http://localhost/api/v1/user', authorization))).toBe(200);
-    for (const path of ['//v1/healthz', '/v1//healthz', '/v1%2Fhealthz', '/api%2Fv1/healthz', '/v1/healthz/', '/V1/healthz', '/v1/healthz%00', '/x/../x']) {
+    for (const path of [
+      '//v1/healthz',
+      '/v1//healthz',
+      '/v1%2Fhealthz',
+      '/api%2Fv1/healthz',
+      '/v1/healthz/',
+      '/V1/healthz',
+      '/v1/healthz%00',
+      '/x/../x',
+    ]) {
       expect([path, statusOf(await get(path))]).toEqual([path, 404]);
     }
   });
 
   it('lets no spelling of a guarded path in without a token', async () => {
-    for (const path of ['/v1/apps', '/api/v1/apps', '/v1/apps?', '/v1/./apps', '/v1/auth/../apps', '/v1/healthz/../apps', '/v1/%61pps', '/v1/auth/ssh-keys', 'http://localhost/v1/apps']) {
+    for (const path of [
+      '/v1/apps',
+      '/api/v1/apps',
+      '/v1/apps?',
+      '/v1/./apps',
+      '/v1/auth/../apps',
+      '/v1/healthz/../apps',
+      '/v1/%61pps',
+      '/v1/auth/ssh-keys',
+      'http://localhost/v1/apps',
+    ]) {
       expect([path, [401, 404].includes(statusOf(await get(path)))]).toEqual([path, true]);
     }
   });
@@ -92,7 +111,11 @@ describe('over a real server', () => {
 
   it('stops following a log when the client has gone', async () => {
     const app = await test.createApp(ada);
-    const sent = request({ port, path: `/v1/apps/${app.id}/logs`, headers: { authorization: `Bearer ${ada.token}`, accept: 'text/event-stream' } });
+    const sent = request({
+      port,
+      path: `/v1/apps/${app.id}/logs`,
+      headers: { authorization: `Bearer ${ada.token}`, accept: 'text/event-stream' },
+    });
     sent.on('error', () => undefined);
     sent.end();
     const [response] = (await once(sent, 'response')) as [NodeJS.ReadableStream & { headers: Record<string, string> }];

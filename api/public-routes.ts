@@ -1,5 +1,5 @@
-import type { ApiContext } from '#api/api-env.ts';
 import { matchedRoutes } from 'hono/route';
+import type { ApiContext } from '#api/api-env.ts';
 
 /** Counted per source address (SPEC.md §8): they are where passwords and tokens are guessed. */
 const perAddress = [

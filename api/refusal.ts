@@ -28,7 +28,12 @@ export interface Refusal {
 export class StatusError extends AppError {
   readonly status: RefusalStatus;
 
-  constructor(status: RefusalStatus, code: ErrorCode, publicMessage: string, options?: { cause?: unknown; details?: ErrorDetail[] }) {
+  constructor(
+    status: RefusalStatus,
+    code: ErrorCode,
+    publicMessage: string,
+    options?: { cause?: unknown; details?: ErrorDetail[] },
+  ) {
     super(code, publicMessage, options);
     this.status = status;
   }
@@ -44,12 +49,18 @@ export function toAppError(error: unknown): AppError {
   if (error instanceof HTTPException) {
     if (error.status === 400) return new StatusError(400, 'validation_failed', 'The body is not valid JSON.', { cause: error });
     if (error.status === 415) {
-      return new StatusError(415, 'validation_failed', 'The body must be JSON, sent with `Content-Type: application/json`.', { cause: error });
+      return new StatusError(415, 'validation_failed', 'The body must be JSON, sent with `Content-Type: application/json`.', {
+        cause: error,
+      });
     }
   }
-  return new AppError('internal', 'Something went wrong on our side. Try again; the request_id helps the operator find out what.', {
-    cause: error,
-  });
+  return new AppError(
+    'internal',
+    'Something went wrong on our side. Try again; the request_id helps the operator find out what.',
+    {
+      cause: error,
+    },
+  );
 }
 
 export function toRefusal(error: AppError, requestId: string, now: Date): Refusal {

@@ -5,7 +5,10 @@ import { type ErrorCode, errorCodes } from '#shared/errors.ts';
 
 /** One line for people: no control characters, which no label needs and no text column takes (NUL). */
 export function lineOf(longest: number) {
-  return z.string().max(longest).regex(/^[^\p{Cc}]*$/u, 'must not contain control characters');
+  return z
+    .string()
+    .max(longest)
+    .regex(/^[^\p{Cc}]*$/u, 'must not contain control characters');
 }
 
 /** Times are ISO 8601, UTC, with milliseconds. */
@@ -18,10 +21,17 @@ export const ErrorSchema = z
     error: z.object({
       code: z.enum(errorCodes satisfies readonly ErrorCode[]),
       message: z.string().openapi({ description: 'For people: what is wrong and what to do.' }),
-      request_id: z.string().openapi({ description: 'Equals the header `x-request-id`.', example: 'req_3f9a2c1b7d604e5f8a9b0c1d2e3f4a5b' }),
+      request_id: z
+        .string()
+        .openapi({ description: 'Equals the header `x-request-id`.', example: 'req_3f9a2c1b7d604e5f8a9b0c1d2e3f4a5b' }),
       ts: timestamp,
       details: z
-        .array(z.object({ path: z.string().openapi({ description: 'Dotted path of the faulty field, empty for the whole.' }), message: z.string() }))
+        .array(
+          z.object({
+            path: z.string().openapi({ description: 'Dotted path of the faulty field, empty for the whole.' }),
+            message: z.string(),
+          }),
+        )
         .optional(),
     }),
   })
@@ -83,16 +93,28 @@ const key = /^[A-Za-z0-9-]{1,64}$/;
 
 /** Malformed ones cannot exist: the hook of create-api.ts answers `not_found` for a parameter that does not match. */
 export const appParams = z.object({
-  id: z.string().regex(key).openapi({ param: { name: 'id', in: 'path' }, description: 'Id or name of the app.', example: 'hello' }),
+  id: z
+    .string()
+    .regex(key)
+    .openapi({ param: { name: 'id', in: 'path' }, description: 'Id or name of the app.', example: 'hello' }),
 });
 export const buildParams = appParams.extend({
-  bid: z.string().regex(key).openapi({ param: { name: 'bid', in: 'path' }, description: 'Id of the build, or `latest`.', example: 'latest' }),
+  bid: z
+    .string()
+    .regex(key)
+    .openapi({ param: { name: 'bid', in: 'path' }, description: 'Id of the build, or `latest`.', example: 'latest' }),
 });
 export const releaseParams = appParams.extend({
-  rid: z.string().regex(key).openapi({ param: { name: 'rid', in: 'path' }, description: 'Id or version of the release.', example: 'v6' }),
+  rid: z
+    .string()
+    .regex(key)
+    .openapi({ param: { name: 'rid', in: 'path' }, description: 'Id or version of the release.', example: 'v6' }),
 });
 export const processParams = appParams.extend({
-  type: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/).openapi({ param: { name: 'type', in: 'path' }, description: 'Process type.', example: 'web' }),
+  type: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/)
+    .openapi({ param: { name: 'type', in: 'path' }, description: 'Process type.', example: 'web' }),
 });
 export const sshKeyParams = z.object({
   key: z
@@ -117,6 +139,9 @@ export function toPageQuery(query: z.infer<typeof pageQuery>): PageQuery {
   return { limit: query.limit, ...(query.cursor === undefined ? {} : { cursor: query.cursor }) };
 }
 
-export function presentPage<Item, Presented>(page: Page<Item>, present: (item: Item) => Presented): { data: Presented[]; next_cursor: string | null } {
+export function presentPage<Item, Presented>(
+  page: Page<Item>,
+  present: (item: Item) => Presented,
+): { data: Presented[]; next_cursor: string | null } {
   return { data: page.items.map(present), next_cursor: page.nextCursor };
 }

@@ -15,7 +15,15 @@ const document = `${JSON.stringify(openApiDocument(createDocumentedApi()), null,
 await writeFile(documentPath, document);
 
 // Through bunx, with a compiler of its own: it needs the JavaScript API that TypeScript 7 does not have.
-await promisify(execFile)(`${root}node_modules/.bin/bun`, ['x', '-p', 'openapi-typescript@7.13.0', 'openapi-typescript', documentPath, '-o', typesPath]);
+await promisify(execFile)(`${root}node_modules/.bin/bun`, [
+  'x',
+  '-p',
+  'openapi-typescript@7.13.0',
+  'openapi-typescript',
+  documentPath,
+  '-o',
+  typesPath,
+]);
 const digest = createHash('sha256').update(document).digest('hex');
 const notice = `/** Written by deploy/write-openapi.ts from api/openapi.json, whose SHA-256 is ${digest}. */\n`;
 await writeFile(typesPath, notice + (await readFile(typesPath, 'utf8')));

@@ -1,5 +1,5 @@
-import { bodyLimit } from 'hono/body-limit';
 import type { MiddlewareHandler } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
 import type { ApiEnv } from '#api/api-env.ts';
 import { bodyTooLarge } from '#api/refusal.ts';
 

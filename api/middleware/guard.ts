@@ -4,7 +4,12 @@ import { accessOf } from '#api/public-routes.ts';
 import type { Accounts } from '#shared/core/services.ts';
 import { AppError } from '#shared/errors.ts';
 import type { Identity, TokenSubject } from '#shared/identity/identity.ts';
-import { type RateLimitPolicy, type RateLimits, type RateLimitVerdict, rateLimitPolicies } from '#shared/rate-limits/rate-limits.ts';
+import {
+  type RateLimitPolicy,
+  type RateLimits,
+  type RateLimitVerdict,
+  rateLimitPolicies,
+} from '#shared/rate-limits/rate-limits.ts';
 import { sourceKey } from '#shared/rate-limits/source-key.ts';
 
 export interface GuardOptions {
@@ -43,18 +48,24 @@ export function guard(options: GuardOptions): MiddlewareHandler<ApiEnv> {
 /** `Bearer` and nothing else, given once. Two Authorization headers reach us as one with a comma, which no token has. */
 async function verifyBearer(c: ApiContext, identity: Pick<Identity, 'verifyAccessToken'>): Promise<TokenSubject> {
   const header = c.req.header('authorization');
-  if (header === undefined) throw new AppError('unauthorized', 'An access token is needed: log in, then send `Authorization: Bearer <access_token>`.');
+  if (header === undefined)
+    throw new AppError('unauthorized', 'An access token is needed: log in, then send `Authorization: Bearer <access_token>`.');
   const token = /^Bearer +([A-Za-z0-9_.-]+)$/i.exec(header)?.[1];
-  if (token === undefined) throw new AppError('unauthorized', 'The Authorization header must be `Bearer <access_token>`, given once.');
+  if (token === undefined)
+    throw new AppError('unauthorized', 'The Authorization header must be `Bearer <access_token>`, given once.');
   return identity.verifyAccessToken(token);
 }
 
 function tellLimit(c: ApiContext, policy: RateLimitPolicy, verdict: RateLimitVerdict): never {
   const retryAfterSeconds = Math.max(1, Math.ceil(verdict.resetMilliseconds / 1000));
   setLimitHeaders(c, policy, verdict);
-  throw new AppError('rate_limited', `Too many requests: at most ${policy.limit} in ${policy.windowSeconds} s. Try again in ${retryAfterSeconds} s.`, {
-    retryAfterSeconds,
-  });
+  throw new AppError(
+    'rate_limited',
+    `Too many requests: at most ${policy.limit} in ${policy.windowSeconds} s. Try again in ${retryAfterSeconds} s.`,
+    {
+      retryAfterSeconds,
+    },
+  );
 }
 
 /** As draft-ietf-httpapi-ratelimit-headers has them. */

@@ -24,8 +24,10 @@ export function idempotency(keys: IdempotencyKeys): MiddlewareHandler<ApiEnv> {
 
     const request = { subject: principal.userId, key, requestHash: await hashRequest(c) };
     const claim = await keys.claim(request);
-    if (claim.state === 'mismatch') throw new AppError('conflict', 'This Idempotency-Key was used for another request. Use a new one.');
-    if (claim.state === 'running') throw new AppError('conflict', 'The first request with this Idempotency-Key is still running. Try again soon.');
+    if (claim.state === 'mismatch')
+      throw new AppError('conflict', 'This Idempotency-Key was used for another request. Use a new one.');
+    if (claim.state === 'running')
+      throw new AppError('conflict', 'The first request with this Idempotency-Key is still running. Try again soon.');
     if (claim.state === 'answered') {
       const headers = { 'content-type': 'application/json', 'idempotency-replayed': 'true' };
       return new Response(claim.answer.body, { status: claim.answer.status, headers });

@@ -11,7 +11,9 @@ export const AppSchema = z
     push_url: z.string().openapi({ example: 'ssh://git@localhost:2222/hello.git' }),
     branch: z.string().openapi({ example: 'main' }),
     subdomain: z.string().openapi({ example: 'https://hello.apps.localhost:8443' }),
-    web_url: z.string().openapi({ description: 'Where to open the app on this platform.', example: 'http://hello.apps.localhost:8080' }),
+    web_url: z
+      .string()
+      .openapi({ description: 'Where to open the app on this platform.', example: 'http://hello.apps.localhost:8080' }),
     status: z.enum(['active', 'deleted']),
     current_release: z.object({ id: uuid, version: z.int() }).nullable(),
     preview: z

@@ -12,9 +12,16 @@ const newEmail = (): string => `${crypto.randomUUID()}@example.com`;
 describe('signing up', () => {
   it('makes a user, a tenant of their own and a token that works', async () => {
     const email = newEmail();
-    const { status, body } = await test.ask('POST', '/v1/signup', { json: { email, password: testPassword, tenant_name: 'Analytical Engines' } });
+    const { status, body } = await test.ask('POST', '/v1/signup', {
+      json: { email, password: testPassword, tenant_name: 'Analytical Engines' },
+    });
     expect(status).toBe(201);
-    expect(body.data).toMatchObject({ user: { email }, tenant: { name: 'Analytical Engines' }, token_type: 'Bearer', expires_in: 3600 });
+    expect(body.data).toMatchObject({
+      user: { email },
+      tenant: { name: 'Analytical Engines' },
+      token_type: 'Bearer',
+      expires_in: 3600,
+    });
     const me = await test.ask('GET', '/v1/user', { headers: { authorization: `Bearer ${body.data.access_token}` } });
     expect(me.body.data).toEqual({ id: body.data.user.id, email, role: 'owner', tenant: body.data.tenant });
   });
@@ -22,7 +29,9 @@ describe('signing up', () => {
   it('refuses an email that is taken, in whatever case', async () => {
     const email = newEmail();
     await test.ask('POST', '/v1/signup', { json: { email, password: testPassword } });
-    const { status, body } = await test.ask('POST', '/v1/signup', { json: { email: email.toUpperCase(), password: testPassword } });
+    const { status, body } = await test.ask('POST', '/v1/signup', {
+      json: { email: email.toUpperCase(), password: testPassword },
+    });
     expect([status, body.error.code]).toEqual([409, 'conflict']);
   });
 

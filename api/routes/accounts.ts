@@ -78,7 +78,11 @@ export function addAccountRoutes(
       password,
       ...(tenant_name === undefined ? {} : { tenantName: tenant_name }),
     });
-    const data = { user: { id: user.id, email: user.email }, tenant: { id: tenant.id, name: tenant.name }, ...presentTokens(tokens) };
+    const data = {
+      user: { id: user.id, email: user.email },
+      tenant: { id: tenant.id, name: tenant.name },
+      ...presentTokens(tokens),
+    };
     return c.json({ data }, 201);
   });
 

@@ -32,15 +32,21 @@ describe('an app', () => {
   });
 
   it('gets a name when it is given none, also without any body', async () => {
-    const answers = await Promise.all([test.ask('POST', '/v1/apps', { as: ada }), test.ask('POST', '/v1/apps', { as: ada, json: {} })]);
+    const answers = await Promise.all([
+      test.ask('POST', '/v1/apps', { as: ada }),
+      test.ask('POST', '/v1/apps', { as: ada, json: {} }),
+    ]);
     expect(answers.map((answer) => answer.status)).toEqual([201, 201]);
     expect(answers[0]?.body.data.name).not.toBe(answers[1]?.body.data.name);
   });
 
-  it.each(['Upper', '1st', 'a_b', '-a', 'a-', 'a--b', 'www', 'x'.repeat(41), 'a.b', '$(id)', 'ünï'])('cannot be named %j', async (name) => {
-    const { status, body } = await test.ask('POST', '/v1/apps', { as: ada, json: { name } });
-    expect([status, body.error.details[0].path]).toEqual([422, 'name']);
-  });
+  it.each(['Upper', '1st', 'a_b', '-a', 'a-', 'a--b', 'www', 'x'.repeat(41), 'a.b', '$(id)', 'ünï'])(
+    'cannot be named %j',
+    async (name) => {
+      const { status, body } = await test.ask('POST', '/v1/apps', { as: ada, json: { name } });
+      expect([status, body.error.details[0]?.path]).toEqual([422, 'name']);
+    },
+  );
 
   it('has a name that nobody else on the platform has', async () => {
     const app = await test.createApp(await test.signUp());
@@ -50,7 +56,10 @@ describe('an app', () => {
 
   it('is found by id and by name', async () => {
     const app = await test.createApp(ada);
-    const [byId, byName] = await Promise.all([test.ask('GET', `/v1/apps/${app.id}`, { as: ada }), test.ask('GET', `/v1/apps/${app.name}`, { as: ada })]);
+    const [byId, byName] = await Promise.all([
+      test.ask('GET', `/v1/apps/${app.id}`, { as: ada }),
+      test.ask('GET', `/v1/apps/${app.name}`, { as: ada }),
+    ]);
     expect(byId.body.data.id).toBe(app.id);
     expect(byName.body).toEqual(byId.body);
   });
@@ -69,7 +78,9 @@ describe('an app', () => {
     const app = await test.createApp(ada);
     const deleted = await test.ask('DELETE', `/v1/apps/${app.name}`, { as: ada });
     expect([deleted.status, deleted.body.data.status]).toEqual([200, 'deleted']);
-    expect(Date.parse(deleted.body.data.restorable_until) - Date.parse(deleted.body.data.deleted_at)).toBe(30 * 86_400_000);
+    expect(Date.parse(deleted.body.data.restorable_until ?? '') - Date.parse(deleted.body.data.deleted_at ?? '')).toBe(
+      30 * 86_400_000,
+    );
     expect((await test.ask('DELETE', `/v1/apps/${app.name}`, { as: ada })).status).toBe(404);
     expect((await test.ask('GET', `/v1/apps/${app.id}/builds`, { as: ada })).status).toBe(404);
     const gone = await test.ask('GET', '/v1/apps?deleted=true', { as: ada });
@@ -98,12 +109,20 @@ describe('the list of apps', () => {
     expect(seen).toEqual(names);
   });
 
-  it.each(['limit=0', 'limit=201', 'limit=x', 'limit=1.5', 'limit=', 'limit=1&limit=2', 'cursor=', 'cursor=bm90IG91cnM', 'cursor=%00', 'deleted=maybe'])(
-    'refuses ?%s',
-    async (query) => {
-      const { status, body } = await test.ask('GET', `/v1/apps?${query}`, { as: ada });
-      expect([status, body.error.code]).toEqual([422, 'validation_failed']);
-      expect(body.error.details[0].path).toBe(query.split('=')[0]);
-    },
-  );
+  it.each([
+    'limit=0',
+    'limit=201',
+    'limit=x',
+    'limit=1.5',
+    'limit=',
+    'limit=1&limit=2',
+    'cursor=',
+    'cursor=bm90IG91cnM',
+    'cursor=%00',
+    'deleted=maybe',
+  ])('refuses ?%s', async (query) => {
+    const { status, body } = await test.ask('GET', `/v1/apps?${query}`, { as: ada });
+    expect([status, body.error.code]).toEqual([422, 'validation_failed']);
+    expect(body.error.details[0]?.path).toBe(query.split('=')[0]);
+  });
 });

@@ -35,7 +35,9 @@ const createApp = createRoute({
     headers: idempotencyHeader,
     body: jsonBody(
       z.object({
-        name: lineOf(100).optional().openapi({ description: 'Becomes the subdomain. Left out: a generated one.', example: 'hello' }),
+        name: lineOf(100)
+          .optional()
+          .openapi({ description: 'Becomes the subdomain. Left out: a generated one.', example: 'hello' }),
         git_url: gitUrl.optional().openapi({ description: 'Left out: its own repository here.' }),
         branch: branch.optional().openapi({ description: 'The branch that is deployed, `main` when left out.', example: 'main' }),
       }),
@@ -54,7 +56,10 @@ const listApps = createRoute({
   security: bearer,
   request: {
     query: pageQuery.extend({
-      deleted: z.enum(['true', 'false']).default('false').openapi({ description: '`true`: the deleted ones that can be restored.' }),
+      deleted: z
+        .enum(['true', 'false'])
+        .default('false')
+        .openapi({ description: '`true`: the deleted ones that can be restored.' }),
     }),
   },
   responses: { 200: answer(pageOf(AppSchema), 'A page of apps.'), ...guarded, ...refusalsOf(422) },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
-import { openEventStream } from '#test/support/event-reader.ts';
 import { seedBuild, seedBuildLog } from '#test/support/api-seeds.ts';
+import { openEventStream } from '#test/support/event-reader.ts';
 
 let test: TestApi;
 let ada: TestUser;
@@ -20,24 +20,36 @@ describe('a build', () => {
     expect(body.error.message).toContain('git push paas main');
   });
 
-  it.each([{ commit: 'HEAD' }, { commit: '--upload-pack=x' }, { commit: 'abc123' }, { branch: '' }, { branch: 7 }, { branch: 'a\u0000b' }])(
-    'is not started of %j',
-    async (json) => {
-      app = await test.createApp(ada);
-      expect((await test.ask('POST', `/v1/apps/${app.id}/builds`, { as: ada, json })).status).toBe(422);
-    },
-  );
+  it.each([
+    { commit: 'HEAD' },
+    { commit: '--upload-pack=x' },
+    { commit: 'abc123' },
+    { branch: '' },
+    { branch: 7 },
+    { branch: 'a\u0000b' },
+  ])('is not started of %j', async (json) => {
+    app = await test.createApp(ada);
+    expect((await test.ask('POST', `/v1/apps/${app.id}/builds`, { as: ada, json })).status).toBe(422);
+  });
 
   it('is read by its id and as the latest, and says whether the cache was Cold', async () => {
     app = await test.createApp(ada);
     const build = await seedBuild(test, ada, app.id);
     const byId = await test.ask('GET', `/v1/apps/${app.name}/builds/${build.id}`, { as: ada });
-    expect(byId.body.data).toMatchObject({ id: build.id, app_id: app.id, status: 'queued', cache_state: 'Cold', pipeline: 'memory', branch: 'main', error: null });
+    expect(byId.body.data).toMatchObject({
+      id: build.id,
+      app_id: app.id,
+      status: 'queued',
+      cache_state: 'Cold',
+      pipeline: 'memory',
+      branch: 'main',
+      error: null,
+    });
     expect((await test.ask('GET', `/v1/apps/${app.name}/builds/latest`, { as: ada })).body).toEqual(byId.body);
     const second = await seedBuild(test, ada, app.id);
     const list = await test.ask('GET', `/v1/apps/${app.name}/builds`, { as: ada });
     expect(list.body.data.map((each: { id: string }) => each.id)).toEqual([second.id, build.id]);
-    expect(list.body.data[0].cache_state).toBe('Warm');
+    expect(list.body.data[0]?.cache_state).toBe('Warm');
   });
 
   it('is canceled while it waits, and once', async () => {
@@ -91,7 +103,10 @@ describe('the log of a build', () => {
 
   it('refuses to be followed by who may not see it, as any route does', async () => {
     const build = await seedBuild(test, ada, app.id);
-    const foreign = await test.ask('GET', logPath(build.id), { as: await test.signUp(), headers: { accept: 'text/event-stream' } });
+    const foreign = await test.ask('GET', logPath(build.id), {
+      as: await test.signUp(),
+      headers: { accept: 'text/event-stream' },
+    });
     expect([foreign.status, foreign.body.error.code]).toEqual([404, 'not_found']);
   });
 });
@@ -112,7 +127,10 @@ describe('the build cache', () => {
     const first = await test.ask('DELETE', `/api/v1${path}`, { as: ada });
     expect([first.status, first.body]).toEqual([200, { data: { app_id: app.id, flushed: true, message: expect.any(String) } }]);
     const second = await test.ask('DELETE', `/v1${path}`, { as: ada });
-    expect([second.status, second.body]).toEqual([200, { data: { app_id: app.id, flushed: false, message: expect.any(String) } }]);
+    expect([second.status, second.body]).toEqual([
+      200,
+      { data: { app_id: app.id, flushed: false, message: expect.any(String) } },
+    ]);
     await seedBuild(test, ada, app.id);
     expect((await test.ask('GET', `/v1/apps/${app.id}/builds/latest`, { as: ada })).body.data.cache_state).toBe('Cold');
   });

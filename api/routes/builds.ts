@@ -84,7 +84,11 @@ const readBuildLog = createRoute({
     params: buildParams,
     query: z.object({
       limit: z.coerce.number().int().min(1).max(10_000).default(1000),
-      cursor: z.string().regex(/^\d{1,9}$/).optional().openapi({ description: 'The `seq` to read on after.', example: '120' }),
+      cursor: z
+        .string()
+        .regex(/^\d{1,9}$/)
+        .optional()
+        .openapi({ description: 'The `seq` to read on after.', example: '120' }),
     }),
   },
   responses: {

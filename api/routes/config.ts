@@ -34,13 +34,21 @@ const changeConfig = createRoute({
       z
         .record(
           z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}$/, 'must be a variable name: letters, digits and "_", no digit first'),
-          z.string().regex(/^[^\0]*$/, 'must not contain NUL').nullable(),
+          z
+            .string()
+            .regex(/^[^\0]*$/, 'must not contain NUL')
+            .nullable(),
         )
         .openapi({ example: { GREETING: 'hello', DEBUG: null } }),
       true,
     ),
   },
-  responses: { 200: answer(dataOf(ConfigSchema), 'All variables after the change.'), ...guarded, ...withBody, ...refusalsOf(404, 409) },
+  responses: {
+    200: answer(dataOf(ConfigSchema), 'All variables after the change.'),
+    ...guarded,
+    ...withBody,
+    ...refusalsOf(404, 409),
+  },
 });
 
 export function addConfigRoutes(api: Api, config: Config): void {
@@ -49,6 +57,10 @@ export function addConfigRoutes(api: Api, config: Config): void {
   });
 
   api.openapi(changeConfig, async (c) => {
-    return c.json({ data: await config.changeConfig(c.get('principal'), c.req.valid('param').id, c.req.valid('json')) }, 200, unkept);
+    return c.json(
+      { data: await config.changeConfig(c.get('principal'), c.req.valid('param').id, c.req.valid('json')) },
+      200,
+      unkept,
+    );
   });
 }

@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Api } from '#api/api-env.ts';
-import { presentProcess, ProcessSchema, RestartSchema } from '#api/resources/process.ts';
+import { ProcessSchema, presentProcess, RestartSchema } from '#api/resources/process.ts';
 import { answer, appParams, bearer, dataOf, guarded, jsonBody, processParams, refusalsOf, withBody } from '#api/schemas.ts';
 import type { Processes } from '#shared/core/services.ts';
 
@@ -24,7 +24,10 @@ const scaleProcess = createRoute({
   summary: 'Set how many instances of a process type run',
   tags,
   security: bearer,
-  request: { params: processParams, body: jsonBody(z.object({ quantity: z.int().min(0).max(1000).openapi({ example: 2 }) }), true) },
+  request: {
+    params: processParams,
+    body: jsonBody(z.object({ quantity: z.int().min(0).max(1000).openapi({ example: 2 }) }), true),
+  },
   responses: { 200: answer(dataOf(ProcessSchema), 'Scaled.'), ...guarded, ...withBody, ...refusalsOf(404, 409) },
 });
 
@@ -36,7 +39,11 @@ const restart = createRoute({
   tags,
   security: bearer,
   request: { params: appParams },
-  responses: { 202: answer(dataOf(RestartSchema), 'Accepted; instances are replaced one by one.'), ...guarded, ...refusalsOf(404, 409) },
+  responses: {
+    202: answer(dataOf(RestartSchema), 'Accepted; instances are replaced one by one.'),
+    ...guarded,
+    ...refusalsOf(404, 409),
+  },
 });
 
 export function addProcessRoutes(api: Api, processes: Processes): void {

@@ -26,8 +26,14 @@ describe('releases and deploys', () => {
       { id: first, version: 1, current: false },
     ]);
     const deploys = await test.ask('GET', `/v1/apps/${app.name}/deploys`, { as: ada });
-    expect(deploys.body.data).toMatchObject([{ release_id: second, version: 2, status: 'live', weight: 100 }, { release_id: first }]);
-    expect((await test.ask('GET', `/v1/apps/${app.name}`, { as: ada })).body.data.current_release).toEqual({ id: second, version: 2 });
+    expect(deploys.body.data).toMatchObject([
+      { release_id: second, version: 2, status: 'live', weight: 100 },
+      { release_id: first },
+    ]);
+    expect((await test.ask('GET', `/v1/apps/${app.name}`, { as: ada })).body.data.current_release).toEqual({
+      id: second,
+      version: 2,
+    });
   });
 
   it.each(['id', 'version', 'v'])('are gone back to by %s, which makes a new release and its deploy', async (by) => {
@@ -53,20 +59,38 @@ describe('the variables of an app', () => {
   const change = (json: unknown) => test.ask('PATCH', `/v1/apps/${app.id}/config`, { as: ada, json });
 
   it('are set, changed and unset, and what is not named stays', async () => {
-    expect((await change({ GREETING: 'hello', EMPTY: '', LINES: 'a\nb' })).body.data).toEqual({ EMPTY: '', GREETING: 'hello', LINES: 'a\nb' });
+    expect((await change({ GREETING: 'hello', EMPTY: '', LINES: 'a\nb' })).body.data).toEqual({
+      EMPTY: '',
+      GREETING: 'hello',
+      LINES: 'a\nb',
+    });
     expect((await change({ GREETING: null, EMPTY: 'x' })).body.data).toEqual({ EMPTY: 'x', LINES: 'a\nb' });
     const { body, headers } = await test.ask('GET', `/v1/apps/${app.id}/config`, { as: ada });
     expect(body.data).toEqual({ EMPTY: 'x', LINES: 'a\nb' });
     expect(headers.get('cache-control')).toBe('no-store');
   });
 
-  it.each([[[]], [{ '1A': 'x' }], [{ 'A-B': 'x' }], [{ '': 'x' }], [{ A: 1 }], [{ A: { b: 'c' } }], [{ A: 'x\u0000y' }], ['text'], [null]])('refuse %j', async (json) => {
+  it.each([
+    [[]],
+    [{ '1A': 'x' }],
+    [{ 'A-B': 'x' }],
+    [{ '': 'x' }],
+    [{ A: 1 }],
+    [{ A: { b: 'c' } }],
+    [{ A: 'x\u0000y' }],
+    ['text'],
+    [null],
+  ])('refuse %j', async (json) => {
     expect((await change(json)).status).toBe(422);
   });
 
   it('keep a name that JavaScript has a meaning for', async () => {
     const body = '{"__proto__": "x", "constructor": "y"}';
-    const { status } = await test.ask('PATCH', `/v1/apps/${app.id}/config`, { as: ada, body, headers: { 'content-type': 'application/json' } });
+    const { status } = await test.ask('PATCH', `/v1/apps/${app.id}/config`, {
+      as: ada,
+      body,
+      headers: { 'content-type': 'application/json' },
+    });
     const read = await test.ask('GET', `/v1/apps/${app.id}/config`, { as: ada });
     expect(status).toBe(200);
     expect(read.body.data.constructor).toBe('y');
@@ -115,7 +139,8 @@ describe('processes', () => {
 });
 
 describe('the log of an app', () => {
-  const write = (message: string, process = 'web.1', releaseVersion = 1): void => test.logs.write(app.id, { process, releaseVersion, message });
+  const write = (message: string, process = 'web.1', releaseVersion = 1): void =>
+    test.logs.write(app.id, { process, releaseVersion, message });
   const messages = async (query: string): Promise<string[]> => {
     const { status, body } = await test.ask('GET', `/v1/apps/${app.id}/logs${query}`, { as: ada });
     expect(status).toBe(200);

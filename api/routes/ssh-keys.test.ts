@@ -30,7 +30,10 @@ async function newKey(type = 'ed25519'): Promise<{ publicKey: string; fingerprin
 describe('an SSH key', () => {
   it.each(['ed25519', 'ecdsa', 'rsa'])('of type %s is registered with the fingerprint that ssh-keygen prints', async (type) => {
     const { publicKey, fingerprint } = await newKey(type);
-    const { status, body } = await test.ask('POST', '/api/v1/auth/ssh-keys', { as: ada, json: { name: 'laptop', public_key: publicKey } });
+    const { status, body } = await test.ask('POST', '/api/v1/auth/ssh-keys', {
+      as: ada,
+      json: { name: 'laptop', public_key: publicKey },
+    });
     expect(status).toBe(201);
     expect(body.data).toMatchObject({ name: 'laptop', fingerprint, last_used_at: null });
     expect(body.data.public_key).toBe(publicKey.split(' ').slice(0, 2).join(' '));
@@ -51,8 +54,11 @@ describe('an SSH key', () => {
     expect(names).toEqual(['three', 'two', 'one']);
   });
 
-  it.each(['id', 'fingerprint'])('is removed by its %s, by its owner alone', async (field) => {
-    const { body } = await test.ask('POST', '/v1/auth/ssh-keys', { as: ada, json: { name: 'old', public_key: (await newKey()).publicKey } });
+  it.each(['id', 'fingerprint'] as const)('is removed by its %s, by its owner alone', async (field) => {
+    const { body } = await test.ask('POST', '/v1/auth/ssh-keys', {
+      as: ada,
+      json: { name: 'old', public_key: (await newKey()).publicKey },
+    });
     const path = `/v1/auth/ssh-keys/${encodeURIComponent(body.data[field])}`;
     const foreign = await test.ask('DELETE', path, { as: await test.signUp() });
     expect([foreign.status, foreign.body.error.message]).toEqual([404, 'No such SSH key.']);
@@ -63,11 +69,17 @@ describe('an SSH key', () => {
   it('belongs to one user only', async () => {
     const { publicKey } = await newKey();
     await test.ask('POST', '/v1/auth/ssh-keys', { as: ada, json: { name: 'mine', public_key: publicKey } });
-    const taken = await test.ask('POST', '/v1/auth/ssh-keys', { as: await test.signUp(), json: { name: 'mine', public_key: publicKey } });
+    const taken = await test.ask('POST', '/v1/auth/ssh-keys', {
+      as: await test.signUp(),
+      json: { name: 'mine', public_key: publicKey },
+    });
     expect([taken.status, taken.body.error.code]).toEqual([409, 'conflict']);
   });
 
-  it.each(['not a key', 'ssh-ed25519 AAAA', 'ssh-dss AAAAB3NzaC1kc3M=', '-----BEGIN OPENSSH PRIVATE KEY-----'])('that reads %j is refused', async (text) => {
-    expect((await test.ask('POST', '/v1/auth/ssh-keys', { as: ada, json: { name: 'x', public_key: text } })).status).toBe(422);
-  });
+  it.each(['not a key', 'ssh-ed25519 AAAA', 'ssh-dss AAAAB3NzaC1kc3M=', '-----BEGIN OPENSSH PRIVATE KEY-----'])(
+    'that reads %j is refused',
+    async (text) => {
+      expect((await test.ask('POST', '/v1/auth/ssh-keys', { as: ada, json: { name: 'x', public_key: text } })).status).toBe(422);
+    },
+  );
 });

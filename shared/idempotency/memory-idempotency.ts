@@ -10,7 +10,8 @@ interface Entry {
 export function createMemoryIdempotencyKeys(now: () => number = Date.now): IdempotencyKeys {
   const entries = new Map<string, Entry>();
   const nameOf = (subject: string, key: string): string => JSON.stringify([subject, key]);
-  const over = (entry: Entry): boolean => now() - entry.claimedAt >= (entry.answer === undefined ? abandonedSeconds : keptSeconds) * 1000;
+  const over = (entry: Entry): boolean =>
+    now() - entry.claimedAt >= (entry.answer === undefined ? abandonedSeconds : keptSeconds) * 1000;
   return {
     async claim({ subject, key, requestHash }) {
       const name = nameOf(subject, key);

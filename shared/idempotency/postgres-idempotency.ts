@@ -40,7 +40,10 @@ export function createPostgresIdempotencyKeys({ db, secrets, clock }: PostgresId
       if (entry === undefined) return { state: 'running' };
       if (entry.request_hash !== requestHash) return { state: 'mismatch' };
       if (entry.status === null || entry.response === null) return { state: 'running' };
-      return { state: 'answered', answer: { status: entry.status, body: await secrets.open(entry.response, purpose(subject, key)) } };
+      return {
+        state: 'answered',
+        answer: { status: entry.status, body: await secrets.open(entry.response, purpose(subject, key)) },
+      };
     },
 
     async complete({ subject, key, requestHash }, { status, body }) {

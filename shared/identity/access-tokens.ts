@@ -1,8 +1,8 @@
 import { type CryptoKey, decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors.ts';
-import { type UserId, newUuid } from '#shared/ids.ts';
 import type { IdentityUser, TokenSubject } from '#shared/identity/identity.ts';
+import { newUuid, type UserId } from '#shared/ids.ts';
 
 export const accessTokenSeconds = 3600;
 export const signingAlgorithm = 'ES256';

@@ -8,7 +8,8 @@ export function checkEmail(typed: string): string {
   const email = typed.trim();
   const at = email.lastIndexOf('@');
   const host = email.slice(at + 1);
-  if (at > 0 && email.length <= 254 && local.test(email.slice(0, at)) && (domain.test(host) || host === 'localhost')) return email;
+  if (at > 0 && email.length <= 254 && local.test(email.slice(0, at)) && (domain.test(host) || host === 'localhost'))
+    return email;
   throw invalid('email', 'must be an email address, as ada@example.com');
 }
 

@@ -1,6 +1,6 @@
-import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
+import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import type { Clock } from '#shared/clock.ts';
-import { accessTokenSeconds, type KeyRing, signingAlgorithm, type SigningKey } from '#shared/identity/access-tokens.ts';
+import { accessTokenSeconds, type KeyRing, type SigningKey, signingAlgorithm } from '#shared/identity/access-tokens.ts';
 
 export interface StoredKey {
   id: string;

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import { describeRateLimits } from '#shared/rate-limits/contract/rate-limits.ts';
 import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
@@ -18,7 +18,11 @@ describe('PostgreSQL rate limits', () => {
     const others = [1, 2, 3].map(() => connectPostgres(database.url, () => undefined, 4));
     const processes = [database.db, ...others.map((other) => other.db)].map((db) => createPostgresRateLimits(db));
     const policy = { name: 'processes', limit: 100, windowSeconds: 60 };
-    const calls = Array.from({ length: 240 }, (_, index) => processes[index % processes.length]?.take(policy, 'shared'));
+    const calls = Array.from(
+      { length: 240 },
+      (_, index) =>
+        (processes[index % processes.length] ?? processes[0])?.take(policy, 'shared') ?? Promise.reject(new Error('no process')),
+    );
     const verdicts = await Promise.all(calls);
     await Promise.all(others.map((other) => other.close()));
     expect(verdicts.filter((verdict) => verdict?.granted)).toHaveLength(100);

@@ -3,7 +3,10 @@
  * of that. IPv4 written as IPv6 counts as IPv4. What is no address at all shares one key.
  */
 export function sourceKey(address: string): string {
-  const bare = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '').toLowerCase();
+  const bare = address
+    .replace(/^\[|\]$/g, '')
+    .replace(/%.*$/, '')
+    .toLowerCase();
   if (isIpv4(bare)) return bare;
   const groups = expandIpv6(bare);
   if (groups === undefined) return 'unknown';

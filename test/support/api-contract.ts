@@ -34,7 +34,8 @@ export function createApiContract() {
   const findOperation = (method: string, path: string): DocumentedOperation | undefined => {
     const wanted = path.replace(/\?.*$/, '').replace(/^\/api\/v1\//, '/v1/');
     const fits = (operation: DocumentedOperation): boolean =>
-      operation.method === (method === 'HEAD' ? 'GET' : method) && new RegExp(`^${operation.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(wanted);
+      operation.method === (method === 'HEAD' ? 'GET' : method) &&
+      new RegExp(`^${operation.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(wanted);
     return operations.find(fits);
   };
 
@@ -45,16 +46,30 @@ export function createApiContract() {
       const operation = findOperation(method, path);
       if (operation === undefined || status === 304) return;
       const response = operation.responses[status];
-      if (response === undefined) throw new Error(`${operation.operationId} answered ${status}, which is not documented: ${JSON.stringify(body)}`);
+      if (response === undefined)
+        throw new Error(`${operation.operationId} answered ${status}, which is not documented: ${JSON.stringify(body)}`);
       if (body === undefined || method === 'HEAD') return;
-      if (response.content?.[type] === undefined) throw new Error(`${operation.operationId} answered ${status} as ${type}, which is not documented`);
+      if (response.content?.[type] === undefined)
+        throw new Error(`${operation.operationId} answered ${status} as ${type}, which is not documented`);
       if (type !== 'application/json') return;
-      const pointer = ['paths', operation.path, operation.method.toLowerCase(), 'responses', String(status), 'content', type, 'schema']
+      const pointer = [
+        'paths',
+        operation.path,
+        operation.method.toLowerCase(),
+        'responses',
+        String(status),
+        'content',
+        type,
+        'schema',
+      ]
         .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
         .join('/');
       const validate = validators.get(pointer) ?? ajv.compile({ $ref: `document#/${pointer}` });
       validators.set(pointer, validate);
-      if (!validate(body)) throw new Error(`${operation.operationId} answered ${status} against its schema: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(body)}`);
+      if (!validate(body))
+        throw new Error(
+          `${operation.operationId} answered ${status} against its schema: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(body)}`,
+        );
     },
   };
 }

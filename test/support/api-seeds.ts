@@ -23,14 +23,23 @@ export async function seedBuildLog({ context }: TestApi, build: BuildRow, lines:
 }
 
 /** A release that went live, as a finished build makes it. */
-export async function seedRelease({ context }: TestApi, user: TestUser, appId: string, processes = { web: 'node server.js' }): Promise<ReleaseId> {
+export async function seedRelease(
+  { context }: TestApi,
+  user: TestUser,
+  appId: string,
+  processes = { web: 'node server.js' },
+): Promise<ReleaseId> {
   const app = await requireRow(context, appId);
   const image = { image_url: `slug://${appId}@sha256:${'a'.repeat(64)}`, processes, release_command: null, commit };
-  const { releaseId, deployId } = await context.db
-    .transaction()
-    .execute((trx) =>
-      createRelease(context, trx, app, { kind: 'build', image, description: 'Deploy 5478677', createdBy: user.id as UserId, buildId: null }),
-    );
+  const { releaseId, deployId } = await context.db.transaction().execute((trx) =>
+    createRelease(context, trx, app, {
+      kind: 'build',
+      image,
+      description: 'Deploy 5478677',
+      createdBy: user.id as UserId,
+      buildId: null,
+    }),
+  );
   await context.db.updateTable('releases').set({ status: 'succeeded' }).where('id', '=', releaseId).execute();
   await context.db.updateTable('deploys').set({ status: 'live', weight: 100 }).where('id', '=', deployId).execute();
   await setCurrentRelease(context.db, app.id, releaseId);

@@ -3,17 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Api } from '#api/api-env.ts';
 import { createApi } from '#api/create-api.ts';
+import type { components } from '#api/openapi-types.ts';
 import { createAddresses } from '#shared/core/addresses.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createServices } from '#shared/core/control-plane.ts';
 import type { Services } from '#shared/core/services.ts';
 import { createWakeups } from '#shared/core/wakeups.ts';
+import type { ErrorDetail } from '#shared/errors.ts';
 import { createMemoryGitStorage } from '#shared/git/storage.ts';
 import { createMemoryIdempotencyKeys } from '#shared/idempotency/memory-idempotency.ts';
-import type { AppId } from '#shared/ids.ts';
 import { createHeldClock, type HeldClock } from '#shared/identity/contract/identity.ts';
 import { createMemoryIdentity } from '#shared/identity/memory.ts';
 import type { PasswordIdentity } from '#shared/identity/password-identity.ts';
+import type { AppId } from '#shared/ids.ts';
 import { MemoryJobs } from '#shared/jobs/memory-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { createMemoryAppLogs, type MemoryAppLogs } from '#shared/platform/memory/app-logs.ts';
@@ -66,8 +68,38 @@ export interface Answer {
   status: number;
   headers: Headers;
   /** Parsed when it is JSON; undefined when there is none. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape, and compare what they find
-  body: any;
+  body: AnswerBody;
+}
+
+type Schemas = components['schemas'];
+type Merged<Each> = { [Key in Each extends unknown ? keyof Each : never]: Each extends Record<Key, infer Value> ? Value : never };
+
+/** Every field that some resource has: a test knows which one it asked for, and the contract checks that it got that. */
+type AnyResource = Merged<
+  | Schemas['App']
+  | Schemas['Build']
+  | Schemas['BuildCache']
+  | Schemas['BuildCacheFlush']
+  | Schemas['BuildLogLine']
+  | Schemas['Deploy']
+  | Schemas['LogEntry']
+  | Schemas['Process']
+  | Schemas['Release']
+  | Schemas['Restart']
+  | Schemas['Signup']
+  | Schemas['SshKey']
+  | Schemas['User']
+>;
+
+export interface AnswerBody {
+  /** One resource, or a list of them. */
+  data: AnyResource & AnyResource[];
+  next_cursor: string | null;
+  error: Omit<Schemas['Error']['error'], 'details'> & { details: ErrorDetail[] };
+  /** Of the published issuer. */
+  issuer: string;
+  jwks_uri: string;
+  keys: { kid: string }[];
 }
 
 export const testPassword = 'correct horse';
@@ -119,7 +151,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
   let addresses = 0;
 
   const ask = async (method: string, path: string, options: AskOptions = {}): Promise<Answer> => {
-    const headers = new Headers({ 'x-test-address': options.address ?? `2001:db8:0:${(addresses += 1).toString(16)}::1` });
+    const headers = new Headers({ 'x-test-address': options.address ?? `2001:db8:0:${((addresses += 1)).toString(16)}::1` });
     if (options.as !== undefined) headers.set('authorization', `Bearer ${options.as.token}`);
     if (options.json !== undefined) headers.set('content-type', 'application/json');
     for (const [name, value] of Object.entries(options.headers ?? {})) headers.set(name, value);
@@ -129,7 +161,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     const text = type === 'text/event-stream' ? '' : await response.text();
     const parsed: unknown = text === '' ? undefined : type === 'application/json' ? JSON.parse(text) : text;
     contract.check(method, path, response.status, type, parsed);
-    return { status: response.status, headers: response.headers, body: parsed };
+    return { status: response.status, headers: response.headers, body: parsed as AnswerBody };
   };
 
   const test: TestApi = {
@@ -152,7 +184,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     async createApp(user, name = `app-${crypto.randomUUID().slice(0, 8)}`) {
       const { status, body } = await ask('POST', '/v1/apps', { as: user, json: { name } });
       if (status !== 201) throw new Error(`creating an app answered ${status}: ${JSON.stringify(body)}`);
-      return { id: body.data.id, name };
+      return { id: body.data.id as AppId, name };
     },
     async close() {
       await git.close();

@@ -1,10 +1,9 @@
-import type { TestApi, TestUser } from '#test/support/api.ts';
+import type { AnswerBody, TestApi, TestUser } from '#test/support/api.ts';
 
 export interface ReceivedEvent {
   id?: string;
   event?: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into events of every shape
-  data?: any;
+  data: AnswerBody['data'];
 }
 
 export interface EventReader {
@@ -14,9 +13,17 @@ export interface EventReader {
   close(): Promise<void>;
 }
 
-export async function openEventStream({ api }: TestApi, user: TestUser, path: string, headers: Record<string, string> = {}): Promise<EventReader> {
-  const response = await api.request(path, { headers: { authorization: `Bearer ${user.token}`, accept: 'text/event-stream', ...headers } });
-  if (response.status !== 200 || response.body === null) throw new Error(`the stream was refused: ${response.status} ${await response.text()}`);
+export async function openEventStream(
+  { api }: TestApi,
+  user: TestUser,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<EventReader> {
+  const response = await api.request(path, {
+    headers: { authorization: `Bearer ${user.token}`, accept: 'text/event-stream', ...headers },
+  });
+  if (response.status !== 200 || response.body === null)
+    throw new Error(`the stream was refused: ${response.status} ${await response.text()}`);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let buffer = '';
   return {
@@ -39,7 +46,9 @@ export async function openEventStream({ api }: TestApi, user: TestUser, path: st
 }
 
 function parseEvent(block: string): ReceivedEvent {
-  const fields = block.split('\n').map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]);
-  const { data, ...rest } = Object.fromEntries(fields) as { id?: string; event?: string; data?: string };
-  return data === undefined ? rest : { ...rest, data: JSON.parse(data) as unknown };
+  const fields = block
+    .split('\n')
+    .map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]);
+  const { data = 'null', ...rest } = Object.fromEntries(fields) as { id?: string; event?: string; data?: string };
+  return { ...rest, data: JSON.parse(data) as AnswerBody['data'] };
 }

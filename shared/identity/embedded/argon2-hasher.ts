@@ -34,7 +34,13 @@ function parse(hash: string) {
   const match = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/.exec(hash);
   if (match === null) throw new Error('not a password hash of ours');
   const [memory, passes, parallelism] = match.slice(1, 4).map(Number) as [number, number, number];
-  return { memory, passes, parallelism, nonce: Buffer.from(match[4] ?? '', 'base64'), tag: Buffer.from(match[5] ?? '', 'base64') };
+  return {
+    memory,
+    passes,
+    parallelism,
+    nonce: Buffer.from(match[4] ?? '', 'base64'),
+    tag: Buffer.from(match[5] ?? '', 'base64'),
+  };
 }
 
 function unpadded(bytes: Uint8Array): string {

@@ -25,7 +25,9 @@ describe('embedded identity', () => {
 
   it('makes one signing key however many processes start at once', async () => {
     const fresh = await createTestDatabase();
-    const processes = Array.from({ length: 6 }, () => createEmbeddedIdentity({ db: fresh.db, secrets, clock: systemClock, issuer }));
+    const processes = Array.from({ length: 6 }, () =>
+      createEmbeddedIdentity({ db: fresh.db, secrets, clock: systemClock, issuer }),
+    );
     const published = await Promise.all(processes.map((identity) => identity.readKeys()));
     const stored = await fresh.db.selectFrom('signing_keys').select('id').execute();
     await fresh.close();

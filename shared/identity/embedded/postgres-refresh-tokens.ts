@@ -54,5 +54,10 @@ async function lockFamily(trx: Transaction<Database>, hash: string): Promise<str
 }
 
 async function endFamily(trx: Transaction<Database>, familyId: string, now: Date): Promise<void> {
-  await trx.updateTable('refresh_tokens').set({ revoked_at: now }).where('family_id', '=', familyId).where('revoked_at', 'is', null).execute();
+  await trx
+    .updateTable('refresh_tokens')
+    .set({ revoked_at: now })
+    .where('family_id', '=', familyId)
+    .where('revoked_at', 'is', null)
+    .execute();
 }

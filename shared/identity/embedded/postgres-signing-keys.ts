@@ -1,5 +1,5 @@
-import { sql, type Transaction } from 'kysely';
 import type { JWK } from 'jose';
+import { sql, type Transaction } from 'kysely';
 import type { Database, Db } from '#shared/database/schema.ts';
 import type { SigningKeyStore, StoredKey } from '#shared/identity/signing-keys.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
@@ -34,13 +34,20 @@ export function createPostgresSigningKeys(db: Db, secrets: SecretBox): SigningKe
     addFirst: (key) =>
       oneAtATime(db, async (trx) => {
         const active = await trx.selectFrom('signing_keys').select('id').where('retired_at', 'is', null).executeTakeFirst();
-        if (active === undefined) await trx.insertInto('signing_keys').values(await toRow(key)).execute();
+        if (active === undefined)
+          await trx
+            .insertInto('signing_keys')
+            .values(await toRow(key))
+            .execute();
       }),
 
     replace: (key, at) =>
       oneAtATime(db, async (trx) => {
         await trx.updateTable('signing_keys').set({ retired_at: at }).where('retired_at', 'is', null).execute();
-        await trx.insertInto('signing_keys').values(await toRow(key)).execute();
+        await trx
+          .insertInto('signing_keys')
+          .values(await toRow(key))
+          .execute();
       }),
   };
 }

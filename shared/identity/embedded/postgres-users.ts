@@ -12,6 +12,10 @@ export function createPostgresUsers(db: Db): UserStore {
       return result.numInsertedOrUpdatedRows === 1n;
     },
     find: (key) =>
-      db.selectFrom('users').select(['id', 'email', 'password_hash as passwordHash']).where('email_key', '=', key).executeTakeFirst(),
+      db
+        .selectFrom('users')
+        .select(['id', 'email', 'password_hash as passwordHash'])
+        .where('email_key', '=', key)
+        .executeTakeFirst(),
   };
 }

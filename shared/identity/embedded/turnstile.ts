@@ -10,7 +10,9 @@ export function createTurnstile(width: number, waiting: number): <Result>(work: 
   return async (work) => {
     if (running >= width) {
       if (queue.length >= waiting) {
-        throw new AppError('rate_limited', 'Too many people are logging in at once. Try again in a second.', { retryAfterSeconds: 1 });
+        throw new AppError('rate_limited', 'Too many people are logging in at once. Try again in a second.', {
+          retryAfterSeconds: 1,
+        });
       }
       // Whoever leaves hands its place over: `running` stays as it is.
       await new Promise<void>((enter) => queue.push(enter));

@@ -38,7 +38,8 @@ export function describeRateLimits(name: string, create: () => RateLimits): void
         advance(pause);
         for (let call = 0; call < 2; call += 1) if (await take()) granted.push(Date.now());
       }
-      for (const start of granted) expect(granted.filter((at) => at >= start && at < start + 60_000).length).toBeLessThanOrEqual(5);
+      for (const start of granted)
+        expect(granted.filter((at) => at >= start && at < start + 60_000).length).toBeLessThanOrEqual(5);
       expect(granted.length).toBeGreaterThan(10);
     });
 
