@@ -40,8 +40,9 @@ describe('parseArguments', () => {
     [['--tail=yes'], '--tail takes no value.'],
     [['--app'], '--app needs a value: --app NAME'],
     [['--app='], '--app needs a value: --app NAME'],
-    [['-n', '-5'], '-n must be a whole number.'],
-    [['-n', '1e3'], '-n must be a whole number.'],
+    [['-n', '-5'], '-n must be a whole number, 1 or more.'],
+    [['-n', '0'], '-n must be a whole number, 1 or more.'],
+    [['-n', '1e3'], '-n must be a whole number, 1 or more.'],
     [['--password=secret'], '--password is not a flag: never.'],
     [['extra'], 'This command takes no argument.'],
   ])('refuses %j', (argv, message) => {

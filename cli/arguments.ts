@@ -95,7 +95,7 @@ function readFlag(
   if (token.value === undefined || token.value === '')
     throw usageError(`${token.rawName} needs a value: ${token.rawName} ${spec.value}`);
   if (spec.kind === 'string') return token.value;
-  if (!/^\d{1,9}$/.test(token.value)) throw usageError(`${token.rawName} must be a whole number.`);
+  if (!/^[1-9]\d{0,8}$/.test(token.value)) throw usageError(`${token.rawName} must be a whole number, 1 or more.`);
   return Number(token.value);
 }
 

@@ -95,7 +95,7 @@ export class Context {
   /** For what the typed client cannot do, as event streams. */
   async connection(): Promise<{ host: string; send: Send }> {
     const host = await this.host();
-    const tokens = await this.tokens(host);
+    const tokens = this.#tokens(host);
     if ((await tokens.current()) === undefined) {
       throw new CliError(`You are not logged in at ${host}.`, {
         exitCode: exitCodes.notAllowed,
@@ -106,10 +106,10 @@ export class Context {
   }
 
   /** PAAS_TOKEN where it is set, else the stored login. */
-  tokens(host: string): Promise<TokenSource> {
+  #tokens(host: string): TokenSource {
     const given = this.env('PAAS_TOKEN');
-    if (given !== undefined) return Promise.resolve(fixedToken(given));
-    return Promise.resolve(storedLogin(this.credentials, host, (refreshToken) => refreshAt(host, refreshToken), this.now));
+    if (given !== undefined) return fixedToken(given);
+    return storedLogin(this.credentials, host, (refreshToken) => refreshAt(host, refreshToken), this.now);
   }
 
   /** --app, the app of --remote, PAAS_APP, or the app of the git remote `paas`. */
