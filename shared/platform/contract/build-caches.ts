@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { newUuid, type AppId } from '#shared/ids.ts';
+import { type AppId, newUuid } from '#shared/ids.ts';
 import type { BuildCaches } from '#shared/platform/platform.ts';
 
 /** What every cache of builds does. The volumes are of apps that the suite makes up. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newUuid, type AppId, type BuildId, type TenantId } from '#shared/ids.ts';
+import { type AppId, type BuildId, newUuid, type TenantId } from '#shared/ids.ts';
 import type { BuildCaches, BuildRunner, BuildSpec, Images, OpenSource, SourceEntry } from '#shared/platform/platform.ts';
 
 export interface BuildRunnerHarness {
@@ -45,7 +45,10 @@ export function describeBuildRunner(name: string, start: () => Promise<BuildRunn
     });
     afterAll(() => harness?.stop());
 
-    const plain = openFiles({ Procfile: 'web: ./server --port $PORT\nworker: ./worker\nrelease: ./migrate\n', server: '#!/bin/sh\n' });
+    const plain = openFiles({
+      Procfile: 'web: ./server --port $PORT\nworker: ./worker\nrelease: ./migrate\n',
+      server: '#!/bin/sh\n',
+    });
 
     it('gives process types, the release command and an image that exists', async () => {
       const spec = buildSpec(plain);
@@ -66,7 +69,11 @@ export function describeBuildRunner(name: string, start: () => Promise<BuildRunn
       const spec = buildSpec(plain);
       const first = await harness.builds.runBuild(spec, () => undefined, unaborted);
       const again = await harness.builds.runBuild({ ...spec, buildId: newUuid<BuildId>() }, () => undefined, unaborted);
-      const other = await harness.builds.runBuild({ ...spec, openSource: openFiles({ Procfile: 'web: ./other' }) }, () => undefined, unaborted);
+      const other = await harness.builds.runBuild(
+        { ...spec, openSource: openFiles({ Procfile: 'web: ./other' }) },
+        () => undefined,
+        unaborted,
+      );
       expect(again).toEqual(first);
       expect(other).not.toMatchObject({ imageUrl: first.status === 'succeeded' ? first.imageUrl : '' });
     });
@@ -86,7 +93,11 @@ export function describeBuildRunner(name: string, start: () => Promise<BuildRunn
     });
 
     it('names the line of a Procfile that is wrong', async () => {
-      const outcome = await harness.builds.runBuild(buildSpec(openFiles({ Procfile: 'web: a\nnonsense\n' })), () => undefined, unaborted);
+      const outcome = await harness.builds.runBuild(
+        buildSpec(openFiles({ Procfile: 'web: a\nnonsense\n' })),
+        () => undefined,
+        unaborted,
+      );
       expect(outcome).toEqual({ status: 'failed', cause: 'Procfile line 2 is not "<type>: <command>": nonsense' });
     });
 
@@ -101,7 +112,11 @@ export function describeBuildRunner(name: string, start: () => Promise<BuildRunn
     });
 
     it('ends at its timeout and says so', async () => {
-      const outcome = await harness.builds.runBuild(buildSpec(harness.sources.endless, { timeoutSeconds: 2 }), () => undefined, unaborted);
+      const outcome = await harness.builds.runBuild(
+        buildSpec(harness.sources.endless, { timeoutSeconds: 2 }),
+        () => undefined,
+        unaborted,
+      );
       expect(outcome).toEqual({ status: 'failed', cause: 'The build took longer than 2 seconds and was stopped.' });
     });
 

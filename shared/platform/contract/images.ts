@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newUuid, type AppId } from '#shared/ids.ts';
+import { type AppId, newUuid } from '#shared/ids.ts';
 import type { Images } from '#shared/platform/platform.ts';
 
 export interface ImagesHarness {
@@ -37,12 +37,15 @@ export function describeImages(name: string, start: () => Promise<ImagesHarness>
       expect(await harness.images.imageExists(kept)).toBe(true);
     });
 
-    it.each(['', 'slug://', 'https://example.com/a.tar', 'slug://../../etc@sha256:00', `slug://${'0'.repeat(36)}@sha256:${'/'.repeat(64)}`])(
-      'knows nothing of what is not an address of its own: %s',
-      async (url) => {
-        expect(await harness.images.imageExists(url)).toBe(false);
-        expect(await harness.images.deleteImage(url)).toBe(false);
-      },
-    );
+    it.each([
+      '',
+      'slug://',
+      'https://example.com/a.tar',
+      'slug://../../etc@sha256:00',
+      `slug://${'0'.repeat(36)}@sha256:${'/'.repeat(64)}`,
+    ])('knows nothing of what is not an address of its own: %s', async (url) => {
+      expect(await harness.images.imageExists(url)).toBe(false);
+      expect(await harness.images.deleteImage(url)).toBe(false);
+    });
   });
 }

@@ -147,5 +147,7 @@ interface CachePart {
 
 async function listParts(directory: string): Promise<readonly CachePart[]> {
   const names = await readdir(directory).catch(() => []);
-  return Promise.all(names.map(async (name) => ({ name, path: `${directory}/${name}`, bytes: await measureTree(`${directory}/${name}`) })));
+  return Promise.all(
+    names.map(async (name) => ({ name, path: `${directory}/${name}`, bytes: await measureTree(`${directory}/${name}`) })),
+  );
 }

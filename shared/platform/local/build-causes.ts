@@ -20,29 +20,40 @@ const known: readonly Known[] = [
     pattern: /`npm ci` can only install packages when your package\.json and package-lock\.json|npm (?:error|ERR!) code EUSAGE/,
     cause: () => 'package-lock.json does not match package.json. Run `npm install` and commit package-lock.json.',
   },
-  { pattern: /ERR_PNPM_OUTDATED_LOCKFILE/, cause: () => 'pnpm-lock.yaml does not match package.json. Run `pnpm install` and commit pnpm-lock.yaml.' },
+  {
+    pattern: /ERR_PNPM_OUTDATED_LOCKFILE/,
+    cause: () => 'pnpm-lock.yaml does not match package.json. Run `pnpm install` and commit pnpm-lock.yaml.',
+  },
   {
     pattern: /Your lockfile needs to be updated|YN0028/,
     cause: () => 'yarn.lock does not match package.json. Run `yarn install` and commit yarn.lock.',
   },
   { pattern: /[Mm]issing script:? "?([\w:.-]+)"?/, cause: ([, name]) => `package.json has no script "${name}".` },
   {
-    pattern: /npm (?:error|ERR!) 404\s+'?([^' ]+)'? (?:is not in this registry|could not be found)/,
+    pattern: /npm (?:error|ERR!) 404\s+(?:The requested resource )?'?([^' ]+)'? (?:is not in this registry|could not be found)/,
     cause: ([, name]) => `The package ${name} is not in the registry. Check its name and version in package.json.`,
   },
-  { pattern: /ETARGET|No matching version found for (\S+?)\.?$/m, cause: ([, name]) => `There is no such version${name === undefined ? '' : `: ${name}`}.` },
+  {
+    pattern: /ETARGET|No matching version found for (\S+?)\.?$/m,
+    cause: ([, name]) => `There is no such version${name === undefined ? '' : `: ${name}`}.`,
+  },
   {
     pattern: /ERROR: No matching distribution found for (.+)$/m,
     cause: ([, name]) => `There is no Python package ${name}. Check its name and version, and whether it supports this Python.`,
   },
-  { pattern: /missing go\.sum entry|updates to go\.(?:mod|sum) needed/, cause: () => 'go.sum does not match go.mod. Run `go mod tidy` and commit go.sum.' },
+  {
+    pattern: /missing go\.sum entry|updates to go\.(?:mod|sum) needed/,
+    cause: () => 'go.sum does not match go.mod. Run `go mod tidy` and commit go.sum.',
+  },
   {
     pattern: /go\.mod requires go >= (\S+) \(running go (\S+?);?[ )]/,
     cause: ([, wanted, has]) => `go.mod asks for Go ${wanted}, and this platform has ${has}.`,
   },
   {
-    pattern: /npm (?:error|ERR!) (?:code|errno) (?:EAI_AGAIN|ENOTFOUND|ETIMEDOUT|ECONNREFUSED|ECONNRESET)|Temporary failure in name resolution|dial tcp: lookup/,
-    cause: () => 'A package registry could not be reached. Try again; if it stays so, the operator has to look at the network of this platform.',
+    pattern:
+      /npm (?:error|ERR!) (?:code|errno) (?:EAI_AGAIN|ENOTFOUND|ETIMEDOUT|ECONNREFUSED|ECONNRESET)|Temporary failure in name resolution|dial tcp: lookup/,
+    cause: () =>
+      'A package registry could not be reached. Try again; if it stays so, the operator has to look at the network of this platform.',
   },
 ];
 

@@ -11,7 +11,8 @@ export interface BuildOutput {
   tail(): readonly string[];
 }
 
-const tailLines = 60;
+// npm ends a refusal with its whole manual page; what matters comes before that.
+const tailLines = 200;
 
 /** @param limits `logBytes` for the whole build, after which tools are no longer listened to */
 export function createBuildOutput(line: (text: string) => void, limits: { logBytes: number; logLineBytes: number }): BuildOutput {
@@ -43,12 +44,17 @@ const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 
 /** What a terminal would show in the end: no colours and cursor movements, of a line redrawn by carriage returns the last state. */
 export function tameLine(raw: string): string {
-  const redrawn = raw.replaceAll(escapes, '').split('\r').filter((part) => part.trim() !== '');
+  const redrawn = raw
+    .replaceAll(escapes, '')
+    .split('\r')
+    .filter((part) => part.trim() !== '');
   return (redrawn.at(-1) ?? '').replaceAll(controls, '').trimEnd();
 }
 
 function cut(text: string, longestBytes: number): string {
   if (text.length * 3 <= longestBytes) return text;
   const bytes = new TextEncoder().encode(text);
-  return bytes.length <= longestBytes ? text : `${new TextDecoder().decode(bytes.subarray(0, longestBytes - 8)).replace(/\uFFFD+$/, '')} …`;
+  return bytes.length <= longestBytes
+    ? text
+    : `${new TextDecoder().decode(bytes.subarray(0, longestBytes - 8)).replace(/\uFFFD+$/, '')} …`;
 }

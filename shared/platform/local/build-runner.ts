@@ -1,19 +1,26 @@
 import { chown, mkdir, readdir, writeFile } from 'node:fs/promises';
-import type { Log } from '#shared/log.ts';
 import { limits } from '#shared/limits.ts';
+import type { Log } from '#shared/log.ts';
 import type { BuildOutcome, BuildRunner, BuildSpec } from '#shared/platform/platform.ts';
-import { endLeftBuild } from './build-leftovers.ts';
-import type { LocalBuildCaches, CacheVolume } from './build-caches.ts';
+import type { CacheVolume, LocalBuildCaches } from './build-caches.ts';
 import { describeTimeout } from './build-causes.ts';
-import { createBuildOutput, type BuildOutput } from './build-output.ts';
+import { endLeftBuild } from './build-leftovers.ts';
+import { type BuildOutput, createBuildOutput } from './build-output.ts';
 import { createStepRunner } from './build-steps.ts';
-import { BuildFailure, resolveToolchain, type Builder, type BuildPlan, type Detection, type PlatformPart } from './builders/builder.ts';
+import {
+  type Builder,
+  BuildFailure,
+  type BuildPlan,
+  type Detection,
+  type PlatformPart,
+  resolveToolchain,
+} from './builders/builder.ts';
 import { builders } from './builders/builders.ts';
 import type { RegistrySettings } from './builders/registry-settings.ts';
 import type { Toolchains } from './builders/toolchains.ts';
-import { systemPath, type LocalImages, type StoredImage } from './images.ts';
+import { type LocalImages, type StoredImage, systemPath } from './images.ts';
 import type { Sandbox } from './open-sandbox.ts';
-import { parseProcfile, ProcfileError, type Procfile } from './procfile.ts';
+import { type Procfile, ProcfileError, parseProcfile } from './procfile.ts';
 import { openSourceTree, type SourceTree } from './source-tree.ts';
 import { writeSource } from './source-writing.ts';
 import { removeTree } from './trees.ts';
@@ -73,7 +80,8 @@ interface Attempt {
 }
 
 async function build(parts: BuildRunnerParts, spec: BuildSpec, { base, output, volume, signal }: Attempt): Promise<BuildOutcome> {
-  if (parts.sandbox.problem !== undefined) throw new BuildFailure(`Builds need the sandbox, and this platform has none. ${parts.sandbox.problem}`);
+  if (parts.sandbox.problem !== undefined)
+    throw new BuildFailure(`Builds need the sandbox, and this platform has none. ${parts.sandbox.problem}`);
   const uid = await parts.sandbox.ensureUid(spec.appId);
   const owner = parts.root ? uid : undefined;
   const directories = await makeDirectories(base, owner);
@@ -174,14 +182,17 @@ async function runSteps(plan: BuildPlan, { volume, directories, output, runner, 
     if ((step.when === 'if-restored' && !restored) || (step.when === 'unless-restored' && restored)) continue;
     output.detail(step.title);
     await runner.runStep(step);
-    if (step.savesTree === true && tree !== undefined && !committed) await volume.saveTree(tree, `${directories.app}/${tree.path}`);
+    if (step.savesTree === true && tree !== undefined && !committed)
+      await volume.saveTree(tree, `${directories.app}/${tree.path}`);
   }
 }
 
 async function trimCache(volume: CacheVolume, longestBytes: number, output: BuildOutput): Promise<void> {
   const dropped = await volume.trim(longestBytes);
   if (dropped.length === 0) return;
-  output.detail(`The build cache was over ${Math.round(longestBytes / 1024 ** 3)} GiB: dropped ${dropped.join(', ')}. The next build fetches them anew.`);
+  output.detail(
+    `The build cache was over ${Math.round(longestBytes / 1024 ** 3)} GiB: dropped ${dropped.join(', ')}. The next build fetches them anew.`,
+  );
 }
 
 async function discoverProcesses(
@@ -199,7 +210,8 @@ async function discoverProcesses(
     return declared;
   }
   const processes = await plan.defaultProcesses(source);
-  if (Object.keys(processes).length > 0) output.detail(`Default types for ${builder.name} -> ${Object.keys(processes).join(', ')}`);
+  if (Object.keys(processes).length > 0)
+    output.detail(`Default types for ${builder.name} -> ${Object.keys(processes).join(', ')}`);
   if (Object.keys(processes).length === 0) throw new BuildFailure(plan.processHint);
   return processes;
 }
@@ -232,7 +244,9 @@ async function store(
   const stored = await parts.images.storeImage(spec.appId, directories.app, description, parts.limits.slugBytes);
   const mebibytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
   if (stored === undefined) {
-    throw new BuildFailure(`The built app is larger than ${mebibytes(parts.limits.slugBytes)} MiB, the most an image may be. Leave out what it does not need to run.`);
+    throw new BuildFailure(
+      `The built app is larger than ${mebibytes(parts.limits.slugBytes)} MiB, the most an image may be. Leave out what it does not need to run.`,
+    );
   }
   output.detail(`${mebibytes(stored.bytes)} MiB, sha256:${stored.digest.slice(0, 12)}`);
   return stored;
@@ -242,7 +256,8 @@ async function store(
 function explainThrown(error: unknown): string | undefined {
   if (error instanceof BuildFailure || error instanceof ProcfileError) return error.message;
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
-  if (code === 'ENOSPC') return "The platform's disk is full. Nothing is wrong with the app: its operator has to make room, then push again.";
+  if (code === 'ENOSPC')
+    return "The platform's disk is full. Nothing is wrong with the app: its operator has to make room, then push again.";
   return undefined;
 }
 
@@ -250,4 +265,3 @@ function explainThrown(error: unknown): string | undefined {
 export async function removeLeftBuilds(dataDir: string, sandbox: Sandbox): Promise<void> {
   for (const name of await readdir(`${dataDir}/builds`).catch(() => [])) await endLeftBuild(`${dataDir}/builds/${name}`, sandbox);
 }
-

@@ -85,11 +85,14 @@ async function listen(stream: Readable | undefined, output: BuildOutput): Promis
 function watchDisk(path: string, whenFull: () => void): { full(): boolean; stop(): void } {
   let full = false;
   const timer = setInterval(() => {
-    void statfs(path).then(({ bavail, bsize }) => {
-      if (full || bavail * bsize >= reservedBytes) return;
-      full = true;
-      whenFull();
-    });
+    statfs(path).then(
+      ({ bavail, bsize }) => {
+        if (full || bavail * bsize >= reservedBytes) return;
+        full = true;
+        whenFull();
+      },
+      () => undefined, // the build is being cleared away
+    );
   }, diskCheckMilliseconds);
   return {
     full: () => full,

@@ -1,6 +1,18 @@
 /** Runs on a worker thread: makes a built tree immutable and takes its digest. Nothing of the tenant's may run meanwhile. */
 import { createHash, type Hash } from 'node:crypto';
-import { chmodSync, closeSync, constants, fstatSync, lchownSync, lstatSync, openSync, readdirSync, readlinkSync, readSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lchownSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  rmSync,
+} from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 
 export interface SealRequest {
@@ -10,7 +22,9 @@ export interface SealRequest {
   readonly longestBytes: number;
 }
 
-export type SealAnswer = { readonly manifestDigest: string; readonly bytes: number; readonly files: number } | { readonly tooLarge: true };
+export type SealAnswer =
+  | { readonly manifestDigest: string; readonly bytes: number; readonly files: number }
+  | { readonly tooLarge: true };
 
 const slash = Buffer.from('/');
 const buffer = Buffer.allocUnsafe(1024 * 1024);
@@ -48,7 +62,9 @@ function seal({ directory, owner, longestBytes }: SealRequest): SealAnswer {
     if (owner !== undefined) lchownSync(path, owner, owner);
     return true;
   };
-  return visit(Buffer.from(directory), Buffer.alloc(0)) ? { manifestDigest: manifest.digest('hex'), bytes, files } : { tooLarge: true };
+  return visit(Buffer.from(directory), Buffer.alloc(0))
+    ? { manifestDigest: manifest.digest('hex'), bytes, files }
+    : { tooLarge: true };
 }
 
 function record(manifest: Hash, kind: string, content: string, name: Buffer): void {

@@ -1,11 +1,11 @@
-import { access, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
+import { access, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import { AppError } from '#shared/errors.ts';
-import { isUuid, type AppId } from '#shared/ids.ts';
+import { type AppId, isUuid } from '#shared/ids.ts';
 import type { Images } from '#shared/platform/platform.ts';
-import { platformParts, resolveToolchain, type PlatformPart } from './builders/builder.ts';
+import { type PlatformPart, platformParts, resolveToolchain } from './builders/builder.ts';
 import type { SealAnswer, SealRequest } from './image-worker.ts';
 import type { SandboxMount } from './sandbox.ts';
 import { moveTree, removeTree, syncTree } from './trees.ts';
@@ -18,7 +18,10 @@ const descriptionSchema = z.object({
   env: strings,
   path: z.array(z.string()),
   toolchain: z.array(
-    z.union([z.object({ kind: z.literal('host'), path: z.string() }), z.object({ kind: z.literal('platform'), name: z.enum(platformParts) })]),
+    z.union([
+      z.object({ kind: z.literal('host'), path: z.string() }),
+      z.object({ kind: z.literal('platform'), name: z.enum(platformParts) }),
+    ]),
   ),
 });
 
@@ -46,7 +49,12 @@ export interface LocalImages extends Images {
    * Moves a built tree in, immutable from then on. `directory` is gone afterwards; it must lie in the data directory.
    * Undefined when it is larger than `longestBytes`.
    */
-  storeImage(appId: AppId, directory: string, description: ImageDescription, longestBytes: number): Promise<StoredImage | undefined>;
+  storeImage(
+    appId: AppId,
+    directory: string,
+    description: ImageDescription,
+    longestBytes: number,
+  ): Promise<StoredImage | undefined>;
 }
 
 export interface StoredImage {
@@ -95,7 +103,8 @@ export function createLocalImages({ dataDir, parts, root }: LocalImagesOptions):
     async readImage(imageUrl) {
       const path = locate(imageUrl);
       const text = path === undefined ? undefined : await readFile(`${path}/image.json`, 'utf8').catch(() => undefined);
-      if (path === undefined || text === undefined) throw new AppError('not_found', `The image ${imageUrl} is not here any more. Push again to build it anew.`);
+      if (path === undefined || text === undefined)
+        throw new AppError('not_found', `The image ${imageUrl} is not here any more. Push again to build it anew.`);
       const { builder, processes, releaseCommand, env, path: directories, toolchain } = descriptionSchema.parse(JSON.parse(text));
       return {
         imageUrl,

@@ -27,7 +27,11 @@ describeBuildRunner('local', async () => ({
 describeImages('local', async () => ({
   images: ground.images,
   async makeImage(appId) {
-    const outcome = await ground.builds.runBuild(buildSpec(openFiles({ Procfile: `web: ${newUuid()}` }), { appId }), () => undefined, unaborted);
+    const outcome = await ground.builds.runBuild(
+      buildSpec(openFiles({ Procfile: `web: ${newUuid()}` }), { appId }),
+      () => undefined,
+      unaborted,
+    );
     if (outcome.status === 'failed') throw new Error(outcome.cause);
     return outcome.imageUrl;
   },

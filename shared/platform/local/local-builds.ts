@@ -4,12 +4,12 @@ import { fileURLToPath } from 'node:url';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 import type { BuildRunner } from '#shared/platform/platform.ts';
-import { createLocalBuildCaches, removeCacheRubbish, type LocalBuildCaches } from './build-caches.ts';
-import { createLocalBuildRunner, removeLeftBuilds, type BuildLimits } from './build-runner.ts';
+import { createLocalBuildCaches, type LocalBuildCaches, removeCacheRubbish } from './build-caches.ts';
+import { type BuildLimits, createLocalBuildRunner, removeLeftBuilds } from './build-runner.ts';
 import type { PlatformPart } from './builders/builder.ts';
 import { readRegistrySettings } from './builders/registry-settings.ts';
 import { openToolchains } from './builders/toolchains.ts';
-import { createLocalImages, removeImageRubbish, type LocalImages } from './images.ts';
+import { createLocalImages, type LocalImages, removeImageRubbish } from './images.ts';
 import type { Sandbox } from './open-sandbox.ts';
 
 export interface LocalBuildsOptions {

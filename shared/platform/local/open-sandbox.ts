@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { AppId } from '#shared/ids.ts';
-import { openControlGroups, type ControlGroups } from './sandbox-cgroup.ts';
+import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
+import { type ControlGroups, openControlGroups } from './sandbox-cgroup.ts';
 import { readSandboxHost } from './sandbox-host.ts';
-import { endSandbox, isSandboxAlive, SandboxStartError, signalSandbox, spawnSandboxed } from './sandbox-process.ts';
 import type { SandboxedProcess, SandboxOutput, SandboxRecord } from './sandbox-process.ts';
+import { endSandbox, isSandboxAlive, SandboxStartError, signalSandbox, spawnSandboxed } from './sandbox-process.ts';
 import { seccompFilter } from './sandbox-seccomp.ts';
 import { openSandboxUids } from './sandbox-uids.ts';
-import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
 
 /** Sandboxes on this machine: starting them, and finding them again by their records. */
 export interface Sandbox {

@@ -30,7 +30,11 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
 export async function readDescendants(pid: number): Promise<readonly number[]> {
   const tasks = await readdir(`/proc/${pid}/task`).catch(() => []);
   const children = await Promise.all(tasks.map((task) => readFile(`/proc/${pid}/task/${task}/children`, 'utf8').catch(() => '')));
-  const pids = children.join(' ').split(' ').filter((part) => part.trim() !== '').map(Number);
+  const pids = children
+    .join(' ')
+    .split(' ')
+    .filter((part) => part.trim() !== '')
+    .map(Number);
   return [...pids, ...(await Promise.all(pids.map(readDescendants))).flat()];
 }
 

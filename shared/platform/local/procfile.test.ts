@@ -3,7 +3,9 @@ import { parseProcfile } from './procfile.ts';
 
 describe('a Procfile', () => {
   it('declares types in its order, with everything after the colon as the command', () => {
-    const { processes } = parseProcfile('web: bundle exec puma -p $PORT # a: b\nworker_2:sleep 1\n\n# comment\nclock :  tick  \n');
+    const { processes } = parseProcfile(
+      'web: bundle exec puma -p $PORT # a: b\nworker_2:sleep 1\n\n# comment\nclock :  tick  \n',
+    );
     expect(Object.entries(processes)).toEqual([
       ['web', 'bundle exec puma -p $PORT # a: b'],
       ['worker_2', 'sleep 1'],

@@ -22,7 +22,8 @@ export function parseProcfile(text: string): Procfile {
       if (type === undefined || command === undefined) {
         throw new ProcfileError(`Procfile line ${index + 1} is not "<type>: <command>": ${shorten(trimmed)}`);
       }
-      if (commands.has(type)) throw new ProcfileError(`Procfile declares "${type}" twice (again on line ${index + 1}). Keep one of them.`);
+      if (commands.has(type))
+        throw new ProcfileError(`Procfile declares "${type}" twice (again on line ${index + 1}). Keep one of them.`);
       commands.set(type, command);
     });
   const releaseCommand = commands.get('release');

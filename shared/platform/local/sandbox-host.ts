@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { access, lstat, readlink, realpath } from 'node:fs/promises';
-import type { SandboxHost, SandboxMount } from './sandbox.ts';
+import type { SandboxBind, SandboxHost } from './sandbox.ts';
 
 /** What programs look up in /etc to resolve names, trust certificates, find libraries and tell the time. Nothing else of it is shown. */
 const etcPaths = [
@@ -45,7 +45,7 @@ async function readSystemDirectory(path: string): Promise<{ path: string; linkTo
   return facts.isSymbolicLink() ? { path, linkTo: await readlink(path) } : { path };
 }
 
-async function readEtc(name: string): Promise<SandboxMount | undefined> {
+async function readEtc(name: string): Promise<SandboxBind | undefined> {
   const target = `/etc/${name}`;
   // resolv.conf and localtime are often symlinks to where the sandbox does not reach.
   const source = await realpath(target).catch(() => undefined);

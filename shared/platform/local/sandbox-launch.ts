@@ -9,8 +9,10 @@ const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
  */
 export function launchScript(env: Readonly<Record<string, string>>): string {
   const lines = Object.entries(env).map(([name, value]) => {
-    if (!variableName.test(name)) throw new AppError('validation_failed', `"${name}" cannot be the name of a variable: use letters, digits and _.`);
-    if (value.includes('\0')) throw new AppError('validation_failed', `The value of ${name} contains a NUL byte, which no environment can hold.`);
+    if (!variableName.test(name))
+      throw new AppError('validation_failed', `"${name}" cannot be the name of a variable: use letters, digits and _.`);
+    if (value.includes('\0'))
+      throw new AppError('validation_failed', `The value of ${name} contains a NUL byte, which no environment can hold.`);
     return `export ${name}=${quote(value)}\n`;
   });
   return `${lines.join('')}exec "$@"\n`;

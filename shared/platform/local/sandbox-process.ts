@@ -1,6 +1,6 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
-import { isAlive, readDescendants, readProcessIdentity, sendSignal, type ProcessIdentity } from './process-identity.ts';
+import { isAlive, type ProcessIdentity, readDescendants, readProcessIdentity, sendSignal } from './process-identity.ts';
 import { infoDescriptor, type SandboxPlan } from './sandbox.ts';
 
 /** What is written down of a running sandbox, to find it again from another process. Plain data, fit for JSON. */
@@ -93,7 +93,8 @@ export async function endSandbox(record: SandboxRecord): Promise<void> {
   for (const identity of [record.init, record.outer]) {
     if (await isAlive(identity)) sendSignal(identity.pid, 'SIGKILL');
   }
-  for (let wait = 1; await isAlive(record.init); wait = Math.min(wait * 2, 50)) await new Promise((resolve) => setTimeout(resolve, wait));
+  for (let wait = 1; await isAlive(record.init); wait = Math.min(wait * 2, 50))
+    await new Promise((resolve) => setTimeout(resolve, wait));
 }
 
 /** While true, the code inside may still be running. */

@@ -39,8 +39,8 @@ const architectures: Readonly<Record<string, Architecture>> = {
     // add_key request_key keyctl, bpf perf_event_open userfaultfd process_vm_writev kcmp,
     // init_module delete_module finit_module kexec_load kexec_file_load, acct swapon swapoff quotactl, io_uring_setup _enter _register
     refused: [
-      165, 166, 155, 429, 428, 430, 431, 432, 433, 442, 308, 272, 248, 249, 250, 321, 298, 323, 311, 312, 175, 176, 313, 246, 320, 163,
-      167, 168, 179, 425, 426, 427,
+      165, 166, 155, 429, 428, 430, 431, 432, 433, 442, 308, 272, 248, 249, 250, 321, 298, 323, 311, 312, 175, 176, 313, 246, 320,
+      163, 167, 168, 179, 425, 426, 427,
     ],
   },
   arm64: {
@@ -49,8 +49,8 @@ const architectures: Readonly<Record<string, Architecture>> = {
     clone: 220,
     clone3: 435,
     refused: [
-      40, 39, 41, 429, 428, 430, 431, 432, 433, 442, 268, 97, 217, 218, 219, 280, 241, 282, 271, 272, 105, 106, 273, 104, 294, 89, 224,
-      225, 60, 425, 426, 427,
+      40, 39, 41, 429, 428, 430, 431, 432, 433, 442, 268, 97, 217, 218, 219, 280, 241, 282, 271, 272, 105, 106, 273, 104, 294, 89,
+      224, 225, 60, 425, 426, 427,
     ],
   },
 };
@@ -58,7 +58,8 @@ const architectures: Readonly<Record<string, Architecture>> = {
 /** @throws Error for a processor that nobody has written the numbers down for */
 export function seccompFilter(architecture: string = process.arch): Uint8Array {
   const numbers = architectures[architecture];
-  if (numbers === undefined) throw new Error(`No sandbox on ${architecture}: shared/platform/local/sandbox-seccomp.ts lacks its call numbers.`);
+  if (numbers === undefined)
+    throw new Error(`No sandbox on ${architecture}: shared/platform/local/sandbox-seccomp.ts lacks its call numbers.`);
   const program: Instruction[] = [
     [load, 0, 0, offsetOf.architecture],
     [jumpIfEqual, 1, 0, numbers.audit],

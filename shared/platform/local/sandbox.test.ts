@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
 import { launchScript } from './sandbox-launch.ts';
 import { seccompFilter } from './sandbox-seccomp.ts';
-import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
 
 const spec: SandboxSpec = {
   id: 'web.1',
@@ -16,7 +16,15 @@ const spec: SandboxSpec = {
   limits: { memoryBytes: 100, processes: 10, fileBytes: 50 },
   dieWithParent: false,
 };
-const host: SandboxHost = { root: true, uid: 0, gid: 0, bwrap: '/usr/bin/bwrap', systemDirectories: [{ path: '/bin', linkTo: 'usr/bin' }], etc: [], limitedBy: 'rlimit' };
+const host: SandboxHost = {
+  root: true,
+  uid: 0,
+  gid: 0,
+  bwrap: '/usr/bin/bwrap',
+  systemDirectories: [{ path: '/bin', linkTo: 'usr/bin' }],
+  etc: [],
+  limitedBy: 'rlimit',
+};
 const options = (changes: Partial<SandboxSpec>, on = host): readonly string[] =>
   String(planSandbox({ ...spec, ...changes }, on, [], new Uint8Array()).descriptors[0]).split('\0');
 
@@ -32,7 +40,9 @@ describe('the plan of a sandbox', () => {
   it("as root drops to the app's own user before the code's shell starts", () => {
     const { args } = planSandbox(spec, host, [], new Uint8Array());
     const words = args.join(' ');
-    expect(words).toMatch(/setpriv --reuid 1879048193 --regid 1879048193 --clear-groups .*--bounding-set=-all --no-new-privs -- .*prlimit .*\/bin\/sh \/run/);
+    expect(words).toMatch(
+      /setpriv --reuid 1879048193 --regid 1879048193 --clear-groups .*--bounding-set=-all --no-new-privs -- .*prlimit .*\/bin\/sh \/run/,
+    );
   });
 
   it('as an ordinary user makes a user namespace, and rules out further ones', () => {
@@ -42,7 +52,12 @@ describe('the plan of a sandbox', () => {
   });
 
   it('mounts read-only unless told otherwise, and seals its own root', () => {
-    const words = options({ mounts: [{ source: '/a', target: '/app' }, { source: '/b', target: '/cache', writable: true }] });
+    const words = options({
+      mounts: [
+        { source: '/a', target: '/app' },
+        { source: '/b', target: '/cache', writable: true },
+      ],
+    });
     expect(words.join(' ')).toContain('--ro-bind /a /app --bind /b /cache');
     expect(words.join(' ')).toContain('--remount-ro /');
   });
@@ -66,7 +81,11 @@ describe('the launch script', () => {
   it('hands over every value as it is, whatever is in it', async () => {
     const env = { A: `it's "$HOME" \`id\` $(id) \\ \n new line`, B: '', C: 'ünï', D: "'; exit 1; '" };
     const script = launchScript(env);
-    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', script, 'sh', process.execPath, '-p', 'JSON.stringify(process.env)'], { env: {} });
+    const { stdout } = await promisify(execFile)(
+      '/bin/sh',
+      ['-c', script, 'sh', process.execPath, '-p', 'JSON.stringify(process.env)'],
+      { env: {} },
+    );
     expect(JSON.parse(stdout)).toMatchObject(env);
   });
 

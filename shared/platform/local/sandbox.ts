@@ -5,13 +5,21 @@
  */
 import { launchScript } from './sandbox-launch.ts';
 
-export interface SandboxMount {
+export interface SandboxBind {
   /** Absolute host path of a file or directory. */
   readonly source: string;
   /** Absolute path inside. */
   readonly target: string;
   readonly writable?: boolean;
 }
+
+/** A symlink that is only seen inside. */
+export interface SandboxLink {
+  readonly target: string;
+  readonly linkTo: string;
+}
+
+export type SandboxMount = SandboxBind | SandboxLink;
 
 export interface SandboxLimits {
   readonly memoryBytes: number;
@@ -48,7 +56,7 @@ export interface SandboxHost {
   /** /bin, /lib … : symlinks to repeat or directories to mount. */
   readonly systemDirectories: readonly { readonly path: string; readonly linkTo?: string }[];
   /** Files and directories of /etc to show; `source` is what a symlink leads to. */
-  readonly etc: readonly SandboxMount[];
+  readonly etc: readonly SandboxBind[];
   /** `procs` files of the control groups to join (v1 has one per controller); empty when limits are per process. */
   readonly limitedBy: 'cgroup-v1' | 'cgroup-v2' | 'rlimit';
 }
@@ -95,7 +103,9 @@ export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readon
     ...('bytes' in spec.tmp
       ? ['--size', String(spec.tmp.bytes), '--perms', '1777', '--tmpfs', '/tmp']
       : ['--bind', spec.tmp.directory, '/tmp']),
-    ...spec.mounts.flatMap(({ source, target, writable }) => [writable === true ? '--bind' : '--ro-bind', source, target]),
+    ...spec.mounts.flatMap((mount) =>
+      'linkTo' in mount ? ['--symlink', mount.linkTo, mount.target] : [mount.writable === true ? '--bind' : '--ro-bind', mount.source, mount.target],
+    ),
     '--perms', '0444', '--ro-bind-data', '8', launchPath,
     '--remount-ro', '/',
     '--chdir', spec.cwd,
@@ -120,7 +130,7 @@ export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readon
 }
 
 /** Directories to make on the way to the targets, outermost first: bwrap would make them for root's eyes only. */
-function parentsOf(mounts: readonly SandboxMount[]): readonly string[] {
+function parentsOf(mounts: readonly { readonly target: string }[]): readonly string[] {
   const parents = mounts.flatMap(({ target }) => {
     const parts = target.split('/').slice(1, -1);
     return parts.map((_, index) => `/${parts.slice(0, index + 1).join('/')}`);
@@ -129,7 +139,11 @@ function parentsOf(mounts: readonly SandboxMount[]): readonly string[] {
 }
 
 // Just enough for setpriv to become the app's user; setpriv then gives these up as well.
-const capabilitiesToDrop = ['--cap-drop', 'ALL', ...['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((name) => ['--cap-add', name])];
+const capabilitiesToDrop = [
+  '--cap-drop',
+  'ALL',
+  ...['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((name) => ['--cap-add', name]),
+];
 
 function dropRights(uid: number): readonly string[] {
   const id = String(uid);

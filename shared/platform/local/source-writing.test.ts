@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { SourceEntry } from '#shared/platform/platform.ts';
 import { openSourceTree } from './source-tree.ts';
-import { writeSource, type WrittenSource } from './source-writing.ts';
+import { type WrittenSource, writeSource } from './source-writing.ts';
 
 let root: string;
 beforeEach(async () => {
@@ -12,7 +12,11 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true }));
 
-const entry = (path: string, text: string, kind: SourceEntry['kind'] = 'file'): SourceEntry => ({ path, kind, content: new TextEncoder().encode(text) });
+const entry = (path: string, text: string, kind: SourceEntry['kind'] = 'file'): SourceEntry => ({
+  path,
+  kind,
+  content: new TextEncoder().encode(text),
+});
 
 async function write(entries: readonly SourceEntry[], longestBytes = 1000): Promise<WrittenSource> {
   async function* source(): AsyncIterable<SourceEntry> {
@@ -62,7 +66,11 @@ describe('writing a source to disk', () => {
 
 describe('looking at a source from outside the sandbox', () => {
   it('does not follow a chain of symlinks that leads out', async () => {
-    await write([entry('package.json', 'd/up/../../../../../../../etc/hostname', 'symlink'), entry('d/up', '..', 'symlink'), entry('d/file', '')]);
+    await write([
+      entry('package.json', 'd/up/../../../../../../../etc/hostname', 'symlink'),
+      entry('d/up', '..', 'symlink'),
+      entry('d/file', ''),
+    ]);
     const chain = await write([entry('e/file', ''), entry('e/up', '..', 'symlink'), entry('hosts', 'e/up/../etc', 'symlink')]);
     expect(chain.leftOut).toEqual([]);
     expect(await readlink(join(root, 'hosts'))).toBe('e/up/../etc');

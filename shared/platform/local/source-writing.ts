@@ -21,7 +21,11 @@ export interface SourceWriting {
  * Writes a source to an empty directory. Symlinks come last, when nothing is written any more: no file can go through one.
  * @throws BuildFailure for a source that no directory can hold, or that is too large
  */
-export async function writeSource(root: string, source: AsyncIterable<SourceEntry>, writing: SourceWriting): Promise<WrittenSource> {
+export async function writeSource(
+  root: string,
+  source: AsyncIterable<SourceEntry>,
+  writing: SourceWriting,
+): Promise<WrittenSource> {
   const links: { path: string; target: string }[] = [];
   const leftOut: string[] = [];
   const made = new Set(['.']);
@@ -29,7 +33,9 @@ export async function writeSource(root: string, source: AsyncIterable<SourceEntr
   const take = (chunk: Uint8Array): void => {
     bytes += chunk.length;
     if (bytes > writing.longestBytes) {
-      throw new BuildFailure(`The source is larger than ${Math.round(writing.longestBytes / 1024 / 1024)} MiB. Keep large files out of the repository.`);
+      throw new BuildFailure(
+        `The source is larger than ${Math.round(writing.longestBytes / 1024 / 1024)} MiB. Keep large files out of the repository.`,
+      );
     }
   };
   const give = async (path: string): Promise<void> => {
@@ -99,7 +105,8 @@ function refuseClash(path: string): (error: NodeJS.ErrnoException) => never {
   return (error) => {
     const clashes = error.code === 'EEXIST' || error.code === 'ENOTDIR' || error.code === 'ELOOP';
     if (clashes) throw new BuildFailure(`The source has two entries where there can be one: ${JSON.stringify(path)}`);
-    if (error.code === 'ENAMETOOLONG') throw new BuildFailure(`The source has a name that is too long: ${JSON.stringify(path.slice(0, 100))}…`);
+    if (error.code === 'ENAMETOOLONG')
+      throw new BuildFailure(`The source has a name that is too long: ${JSON.stringify(path.slice(0, 100))}…`);
     throw error;
   };
 }

@@ -24,9 +24,11 @@ export async function copyTree(from: string, to: string): Promise<void> {
 
 /** Bytes on disk. */
 export async function measureTree(path: string): Promise<number> {
-  const { stdout } = await run('du', ['--summarize', '--block-size=1', '--', path], { env }).catch((error: { stdout?: string }) => ({
-    stdout: error.stdout ?? '', // a file that vanished meanwhile: the sum of the rest is printed all the same
-  }));
+  const { stdout } = await run('du', ['--summarize', '--block-size=1', '--', path], { env }).catch(
+    (error: { stdout?: string }) => ({
+      stdout: error.stdout ?? '', // a file that vanished meanwhile: the sum of the rest is printed all the same
+    }),
+  );
   return Number.parseInt(stdout, 10) || 0;
 }
 

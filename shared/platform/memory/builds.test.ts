@@ -22,7 +22,11 @@ describeImages('memory', async () => {
   return {
     images,
     async makeImage(appId) {
-      const outcome = await builds.runBuild(buildSpec(openFiles({ Procfile: `web: ${newUuid()}` }), { appId }), () => undefined, unaborted);
+      const outcome = await builds.runBuild(
+        buildSpec(openFiles({ Procfile: `web: ${newUuid()}` }), { appId }),
+        () => undefined,
+        unaborted,
+      );
       if (outcome.status === 'failed') throw new Error(outcome.cause);
       return outcome.imageUrl;
     },

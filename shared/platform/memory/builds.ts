@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AppId } from '#shared/ids.ts';
-import { parseProcfile, ProcfileError } from '#shared/platform/local/procfile.ts';
+import { ProcfileError, parseProcfile } from '#shared/platform/local/procfile.ts';
 import type { BuildCaches, BuildOutcome, BuildRunner, BuildSpec, Images } from '#shared/platform/platform.ts';
 
 export interface MemoryBuilds {
@@ -13,7 +13,12 @@ export interface MemoryBuilds {
  * What happens between reading the source and storing the image: nothing by default. A string is the cause of a failed
  * build. It is over when the signal aborts.
  */
-export type MemoryBuildStep = (spec: BuildSpec, files: ReadonlyMap<string, string>, line: (text: string) => void, signal: AbortSignal) => Promise<string | void>;
+export type MemoryBuildStep = (
+  spec: BuildSpec,
+  files: ReadonlyMap<string, string>,
+  line: (text: string) => void,
+  signal: AbortSignal,
+) => Promise<string | void>;
 
 /** Builds that take what a Procfile says and keep nothing but digests. */
 export function createMemoryBuilds(step: MemoryBuildStep = async () => undefined): MemoryBuilds {
@@ -34,13 +39,15 @@ export function createMemoryBuilds(step: MemoryBuildStep = async () => undefined
         signal.throwIfAborted();
         const files = await readFiles(spec);
         const deadline = AbortSignal.timeout(spec.timeoutSeconds * 1000);
-        const outcome = await Promise.race([attempt(spec, files, step, line, AbortSignal.any([signal, deadline])), aborted(signal), aborted(deadline)]).catch(
-          (error: unknown): BuildOutcome => {
-            signal.throwIfAborted();
-            if (!deadline.aborted) throw error;
-            return { status: 'failed', cause: `The build took longer than ${spec.timeoutSeconds} seconds and was stopped.` };
-          },
-        );
+        const outcome = await Promise.race([
+          attempt(spec, files, step, line, AbortSignal.any([signal, deadline])),
+          aborted(signal),
+          aborted(deadline),
+        ]).catch((error: unknown): BuildOutcome => {
+          signal.throwIfAborted();
+          if (!deadline.aborted) throw error;
+          return { status: 'failed', cause: `The build took longer than ${spec.timeoutSeconds} seconds and was stopped.` };
+        });
         if (outcome.status === 'succeeded') images.set(spec.appId, (images.get(spec.appId) ?? new Set()).add(outcome.imageUrl));
         return outcome;
       },
@@ -61,7 +68,8 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<BuildOutcome> {
   const text = files.get('Procfile');
-  if (text === undefined) return { status: 'failed', cause: 'No language detected at the top of the source. Looked for: Procfile. Add one of them.' };
+  if (text === undefined)
+    return { status: 'failed', cause: 'No language detected at the top of the source. Looked for: Procfile. Add one of them.' };
   line('-----> Plain app detected (Procfile)');
   try {
     const procfile = parseProcfile(text);
@@ -69,7 +77,9 @@ async function attempt(
     if (cause !== undefined) return { status: 'failed', cause };
     line('-----> Discovering process types');
     line(`       Procfile declares types -> ${Object.keys(procfile.processes).join(', ')}`);
-    const digest = createHash('sha256').update(JSON.stringify([...files])).digest('hex');
+    const digest = createHash('sha256')
+      .update(JSON.stringify([...files]))
+      .digest('hex');
     return { status: 'succeeded', imageUrl: `slug://${spec.appId}@sha256:${digest}`, digest, builder: 'procfile', ...procfile };
   } catch (error) {
     if (error instanceof ProcfileError) return { status: 'failed', cause: error.message };
@@ -82,7 +92,8 @@ async function readFiles(spec: BuildSpec): Promise<ReadonlyMap<string, string>> 
   for await (const { path, content } of spec.openSource()) {
     const decoder = new TextDecoder();
     let text = '';
-    for await (const chunk of content instanceof Uint8Array ? [content] : content) text += decoder.decode(chunk, { stream: true });
+    for await (const chunk of content instanceof Uint8Array ? [content] : content)
+      text += decoder.decode(chunk, { stream: true });
     files.set(path, text + decoder.decode());
   }
   return files;

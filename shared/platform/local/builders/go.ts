@@ -22,10 +22,12 @@ export const goBuilder: Builder = {
       async defaultProcesses(built) {
         const programs = await findPrograms(built, before);
         const module = /^module\s+(?:\S*\/)?([^/\s]+)/m.exec((await source.readText('go.mod')) ?? '')?.[1];
-        const chosen = programs.length === 1 ? programs[0] : programs.find((name) => name === 'web' || name === 'server' || name === module);
+        const chosen =
+          programs.length === 1 ? programs[0] : programs.find((name) => name === 'web' || name === 'server' || name === module);
         return chosen === undefined ? {} : { web: `bin/${chosen}` };
       },
-      processHint: 'Nothing in this module is `package main`, or several are and none is called web or server. Add a Procfile with a line as: web: bin/<program>',
+      processHint:
+        'Nothing in this module is `package main`, or several are and none is called web or server. Add a Procfile with a line as: web: bin/<program>',
     };
   },
 };

@@ -22,7 +22,12 @@ interface Facts {
   readonly cache: 'cold' | 'warm';
 }
 
-const npmEnv = { npm_config_cache: '/cache/npm', npm_config_fund: 'false', npm_config_audit: 'false', npm_config_prefer_offline: 'true' };
+const npmEnv = {
+  npm_config_cache: '/cache/npm',
+  npm_config_fund: 'false',
+  npm_config_audit: 'false',
+  npm_config_prefer_offline: 'true',
+};
 
 export async function planNodeInstall(source: SourceTree, manifest: PackageJson, facts: Facts): Promise<NodeInstall> {
   const lockfile = await findLockfile(source, manifest);
@@ -66,17 +71,27 @@ async function findLockfile(source: SourceTree, manifest: PackageJson): Promise<
  * node_modules can be put back when all it follows from is in two files. Workspaces and packages by path have more,
  * and a lockfile must be there to follow from.
  */
-async function planTree(source: SourceTree, manifest: PackageJson, lockfile: Lockfile | undefined, node: string): Promise<CachedTree | undefined> {
+async function planTree(
+  source: SourceTree,
+  manifest: PackageJson,
+  lockfile: Lockfile | undefined,
+  node: string,
+): Promise<CachedTree | undefined> {
   const dependencies = { ...manifest.dependencies, ...manifest.devDependencies, ...manifest.optionalDependencies };
   const local = Object.values(dependencies).some((version) => /^(file|link|portal|workspace):|^[./~]/.test(version));
-  if (lockfile === undefined || local || manifest.workspaces !== undefined || (await source.hasFile('pnpm-workspace.yaml'))) return undefined;
+  if (lockfile === undefined || local || manifest.workspaces !== undefined || (await source.hasFile('pnpm-workspace.yaml')))
+    return undefined;
   const settings = await Promise.all(['package.json', '.npmrc', '.yarnrc', '.yarnrc.yml'].map((name) => source.readText(name)));
-  const key = createHash('sha256').update(JSON.stringify([node, lockfile.name, lockfile.text, settings])).digest('hex');
+  const key = createHash('sha256')
+    .update(JSON.stringify([node, lockfile.name, lockfile.text, settings]))
+    .digest('hex');
   return { path: 'node_modules', key };
 }
 
 function planNpm(manifest: PackageJson, lockfile: string | undefined, { cache }: Facts): NodeInstall {
-  const nothing = [manifest.dependencies, manifest.devDependencies, manifest.optionalDependencies].every((group) => isEmpty(group));
+  const nothing = [manifest.dependencies, manifest.devDependencies, manifest.optionalDependencies].every((group) =>
+    isEmpty(group),
+  );
   const hooked = ['preinstall', 'install', 'postinstall', 'prepare'].some((name) => manifest.scripts?.[name] !== undefined);
   const needed = !nothing || hooked || manifest.workspaces !== undefined;
   const install = (title: string, argv: readonly string[], when?: BuildStep['when']): BuildStep => ({
@@ -90,7 +105,9 @@ function planNpm(manifest: PackageJson, lockfile: string | undefined, { cache }:
     command: ['npm'],
     notes: [
       ...(needed ? [] : ['No dependencies to install']),
-      ...(needed && lockfile === undefined ? ['No package-lock.json: versions may differ from build to build. Commit one to fix them.'] : []),
+      ...(needed && lockfile === undefined
+        ? ['No package-lock.json: versions may differ from build to build. Commit one to fix them.']
+        : []),
     ],
     steps: !needed
       ? []
@@ -103,7 +120,12 @@ function planNpm(manifest: PackageJson, lockfile: string | undefined, { cache }:
           ],
     prune: isEmpty(manifest.devDependencies)
       ? []
-      : [{ title: 'npm prune, without development dependencies', argv: ['npm', 'prune', '--omit=dev', '--ignore-scripts', '--no-save'] }],
+      : [
+          {
+            title: 'npm prune, without development dependencies',
+            argv: ['npm', 'prune', '--omit=dev', '--ignore-scripts', '--no-save'],
+          },
+        ],
     env: npmEnv,
     cacheDirectories: ['npm'],
   };
@@ -124,7 +146,13 @@ function planPnpm(manifest: PackageJson, lockfile: string, { cache }: Facts): No
       ? []
       : [{ title: 'pnpm prune, without development dependencies', argv: [...command, 'prune', '--prod', '--ignore-scripts'] }],
     // CI: pnpm asks before it removes a node_modules, unless nobody is there to answer.
-    env: { ...npmEnv, npm_config_store_dir: '/cache/pnpm', npm_config_package_import_method: 'copy', npm_config_manage_package_manager_versions: 'false', CI: 'true' },
+    env: {
+      ...npmEnv,
+      npm_config_store_dir: '/cache/pnpm',
+      npm_config_package_import_method: 'copy',
+      npm_config_manage_package_manager_versions: 'false',
+      CI: 'true',
+    },
     cacheDirectories: ['npm', 'pnpm'],
   };
 }
@@ -132,8 +160,14 @@ function planPnpm(manifest: PackageJson, lockfile: string, { cache }: Facts): No
 function planYarn(manifest: PackageJson, lockfile: string, { cache }: Facts): NodeInstall {
   const berry = lockfile.includes('\n__metadata:');
   const version = declaredVersion(manifest, 'yarn');
-  const command = berry ? npx('@yarnpkg/cli-dist', version ?? '4', 'yarn') : npx('yarn', version?.startsWith('1.') === true ? version : '1.22.22');
-  const argv = [...command, 'install', ...(berry ? ['--immutable'] : ['--frozen-lockfile', '--production=false', '--non-interactive'])];
+  const command = berry
+    ? npx('@yarnpkg/cli-dist', version ?? '4', 'yarn')
+    : npx('yarn', version?.startsWith('1.') === true ? version : '1.22.22');
+  const argv = [
+    ...command,
+    'install',
+    ...(berry ? ['--immutable'] : ['--frozen-lockfile', '--production=false', '--non-interactive']),
+  ];
   return {
     manager: 'yarn',
     command,

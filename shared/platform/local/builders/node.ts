@@ -1,7 +1,7 @@
+import type { SourceTree } from '../source-tree.ts';
 import type { Builder, BuildPlan } from './builder.ts';
 import { planNodeInstall } from './node-package-managers.ts';
-import { parsePackageJson, type PackageJson } from './package-json.ts';
-import type { SourceTree } from '../source-tree.ts';
+import { type PackageJson, parsePackageJson } from './package-json.ts';
 
 export const nodeBuilder: Builder = {
   name: 'node',
@@ -28,7 +28,12 @@ export const nodeBuilder: Builder = {
       cacheDirectories: install.cacheDirectories,
       ...(install.tree === undefined ? {} : { tree: install.tree }),
       // The image is read-only at run time; npm, which `npm start` is, wants a place for its own files.
-      runtimeEnv: { NODE_ENV: 'production', npm_config_cache: '/tmp/.npm', npm_config_update_notifier: 'false', npm_config_logs_max: '0' },
+      runtimeEnv: {
+        NODE_ENV: 'production',
+        npm_config_cache: '/tmp/.npm',
+        npm_config_update_notifier: 'false',
+        npm_config_logs_max: '0',
+      },
       defaultProcesses: (built) => findDefaultProcesses(built, manifest),
       processHint:
         'package.json has no "start" script, and there is no server.js, index.js or app.js. Add "scripts": {"start": "node <your file>"}, or a Procfile with a line as: web: node <your file>',
@@ -43,4 +48,3 @@ async function findDefaultProcesses(built: SourceTree, manifest: PackageJson): P
   }
   return {};
 }
-

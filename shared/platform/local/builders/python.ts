@@ -16,7 +16,11 @@ export const pythonBuilder: Builder = {
     const manifest = await findManifest(source);
     const tree = await planTree(source, python.version);
     const python3 = `${environment}/bin/python3`;
-    const pip = [...(python.pip ? [python.executable, '-m', 'pip', '--python', python3] : [python3, '-m', 'pip']), 'install', '--disable-pip-version-check'];
+    const pip = [
+      ...(python.pip ? [python.executable, '-m', 'pip', '--python', python3] : [python3, '-m', 'pip']),
+      'install',
+      '--disable-pip-version-check',
+    ];
     const create: BuildStep = {
       title: `Making an environment with Python ${python.version}`,
       argv: [python.executable, '-m', 'venv', ...(python.pip ? ['--without-pip'] : []), environment],
@@ -31,14 +35,21 @@ export const pythonBuilder: Builder = {
         { title: `${title}, environment reused`, argv: [...pip, ...wanted], when: 'if-restored' },
         { title, argv: [...pip, ...wanted], when: 'unless-restored', savesTree: true },
       ],
-      env: { PIP_CACHE_DIR: '/cache/pip', PIP_PROGRESS_BAR: 'off', PIP_ROOT_USER_ACTION: 'ignore', VIRTUAL_ENV: environment, PYTHONUNBUFFERED: '1' },
+      env: {
+        PIP_CACHE_DIR: '/cache/pip',
+        PIP_PROGRESS_BAR: 'off',
+        PIP_ROOT_USER_ACTION: 'ignore',
+        VIRTUAL_ENV: environment,
+        PYTHONUNBUFFERED: '1',
+      },
       path: [`${environment}/bin`, ...python.path],
       toolchain: python.mounts,
       cacheDirectories: ['pip'],
       ...(tree === undefined ? {} : { tree }),
       runtimeEnv: { VIRTUAL_ENV: environment, PYTHONUNBUFFERED: '1', PYTHONDONTWRITEBYTECODE: '1', PYTHONHASHSEED: 'random' },
       defaultProcesses: findDefaultProcesses,
-      processHint: 'A Python app says what to run in a Procfile. Add one with a line as: web: gunicorn app:app --bind 0.0.0.0:$PORT',
+      processHint:
+        'A Python app says what to run in a Procfile. Add one with a line as: web: gunicorn app:app --bind 0.0.0.0:$PORT',
     };
   },
 };
@@ -53,15 +64,25 @@ async function findManifest(source: SourceTree): Promise<'requirements.txt' | 'p
 /** The environment follows from requirements.txt alone, unless that names other files. */
 async function planTree(source: SourceTree, version: string): Promise<CachedTree | undefined> {
   const requirements = await source.readText('requirements.txt');
-  if (requirements === undefined || /^\s*(-[rce]|--requirement|--constraint|--editable|\.{0,2}\/|\.\s*$|file:)|@\s*file:/m.test(requirements)) return undefined;
-  return { path: '.venv', key: createHash('sha256').update(JSON.stringify([version, requirements])).digest('hex') };
+  if (
+    requirements === undefined ||
+    /^\s*(-[rce]|--requirement|--constraint|--editable|\.{0,2}\/|\.\s*$|file:)|@\s*file:/m.test(requirements)
+  )
+    return undefined;
+  return {
+    path: '.venv',
+    key: createHash('sha256')
+      .update(JSON.stringify([version, requirements]))
+      .digest('hex'),
+  };
 }
 
 /** Only where there is nothing to guess: Django has one entry point, and gunicorn is the app's own choice. */
 async function findDefaultProcesses(built: SourceTree): Promise<Readonly<Record<string, string>>> {
   if (!(await built.hasFile('manage.py')) || !(await built.hasFile('.venv/bin/gunicorn'))) return {};
   for (const name of await built.list('')) {
-    if (/^\w+$/.test(name) && (await built.hasFile(`${name}/wsgi.py`))) return { web: `gunicorn ${name}.wsgi --bind 0.0.0.0:$PORT` };
+    if (/^\w+$/.test(name) && (await built.hasFile(`${name}/wsgi.py`)))
+      return { web: `gunicorn ${name}.wsgi --bind 0.0.0.0:$PORT` };
   }
   return {};
 }

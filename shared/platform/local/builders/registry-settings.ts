@@ -36,7 +36,9 @@ export async function readRegistrySettings(env: Readonly<Record<string, string |
       ? ['', '', '']
       : await Promise.all([
           readOptional(`${home}/.npmrc`),
-          Promise.all([readOptional(`${home}/.config/pip/pip.conf`), readOptional(`${home}/.pip/pip.conf`)]).then((texts) => texts.join('\n')),
+          Promise.all([readOptional(`${home}/.config/pip/pip.conf`), readOptional(`${home}/.pip/pip.conf`)]).then((texts) =>
+            texts.join('\n'),
+          ),
           readOptional(`${home}/.config/go/env`),
         ]);
   const merged = { ...parsePip(pip), ...parseGo(go), ...pickVariables(env) };
@@ -77,7 +79,9 @@ function assignments(text: string): (readonly [string, string])[] {
 
 /** Without unset ones, addresses with credentials, and references to variables of the operator's. */
 function harmless(pairs: readonly (readonly [string, string])[]): Record<string, string> {
-  return Object.fromEntries(pairs.filter(([name, value]) => name !== '' && value !== '' && !credentials.test(value) && !value.includes('${')));
+  return Object.fromEntries(
+    pairs.filter(([name, value]) => name !== '' && value !== '' && !credentials.test(value) && !value.includes('${')),
+  );
 }
 
 async function readOptional(file: string): Promise<string> {
@@ -85,6 +89,8 @@ async function readOptional(file: string): Promise<string> {
 }
 
 async function existing(paths: readonly string[]): Promise<readonly SandboxMount[]> {
-  const found = await Promise.all([...new Set(paths)].map(async (path) => ((await stat(path).catch(() => undefined)) === undefined ? [] : [path])));
+  const found = await Promise.all(
+    [...new Set(paths)].map(async (path) => ((await stat(path).catch(() => undefined)) === undefined ? [] : [path])),
+  );
   return found.flat().map((path) => ({ source: path, target: path }));
 }

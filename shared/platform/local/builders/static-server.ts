@@ -115,7 +115,10 @@ function sendFile(request: IncomingMessage, response: ServerResponse, status: nu
     response.writeHead(304).end();
     return;
   }
-  response.writeHead(status, { 'content-type': types[extname(found.file).toLowerCase()] ?? 'application/octet-stream', 'content-length': found.bytes });
+  response.writeHead(status, {
+    'content-type': types[extname(found.file).toLowerCase()] ?? 'application/octet-stream',
+    'content-length': found.bytes,
+  });
   if (request.method === 'HEAD') {
     response.end();
     return;

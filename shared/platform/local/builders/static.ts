@@ -1,4 +1,4 @@
-import { partTargets, type Builder } from './builder.ts';
+import { type Builder, partTargets } from './builder.ts';
 
 export const staticBuilder: Builder = {
   name: 'static',

@@ -42,7 +42,7 @@ export function openToolchains(env: Readonly<Record<string, string | undefined>>
   const go = once(() => findHostGo(path, answer));
   const platformNode: Toolchain = {
     version: platformNodeVersion,
-    path: [directoryOf(partTargets.node), `${partTargets.npm}/bin`],
+    path: [directoryOf(partTargets.node)],
     mounts: [
       { kind: 'platform', name: 'node' },
       { kind: 'platform', name: 'npm' },
@@ -50,7 +50,8 @@ export function openToolchains(env: Readonly<Record<string, string | undefined>>
   };
   return {
     async findNode(range) {
-      if (range !== undefined && validRange(range) === null) throw new BuildFailure(`"engines.node" in package.json is not a version range: ${range}`);
+      if (range !== undefined && validRange(range) === null)
+        throw new BuildFailure(`"engines.node" in package.json is not a version range: ${range}`);
       const candidates = [await hostNode(), platformNode].filter((node) => node !== undefined);
       const found = candidates.find((node) => range === undefined || satisfies(node.version, range));
       if (found !== undefined) return found;
@@ -61,7 +62,9 @@ export function openToolchains(env: Readonly<Record<string, string | undefined>>
     async findPython() {
       const found = await python();
       if (found !== undefined) return found;
-      throw new BuildFailure('No Python 3 with venv on this platform. Its operator can install it: apt-get install -y python3 python3-venv python3-pip');
+      throw new BuildFailure(
+        'No Python 3 with venv on this platform. Its operator can install it: apt-get install -y python3 python3-venv python3-pip',
+      );
     },
     async findGo() {
       const found = await go();
@@ -78,12 +81,22 @@ async function findHostNode(path: string, answer: Answer): Promise<Toolchain | u
   if (node === undefined || npm === undefined) return undefined;
   const [prefix, npmPrefix] = [installPrefix(await realpath(node)), installPrefix(await realpath(npm))];
   // A node that is only there because our own start put it on PATH is the platform's, and comes as such.
-  if (prefix === undefined || npmPrefix === undefined || prefix.includes('/node_modules/') || npmPrefix.includes('/node_modules/')) return undefined;
+  if (
+    prefix === undefined ||
+    npmPrefix === undefined ||
+    prefix.includes('/node_modules/') ||
+    npmPrefix.includes('/node_modules/')
+  )
+    return undefined;
   const version = (await answer(node, ['--version']))?.replace(/^v/, '');
   if (version === undefined) return undefined;
   const visible = [prefix, npmPrefix, '/usr'].some((root) => npm.startsWith(`${root}/`));
   const npmDirectory = directoryOf(visible ? npm : await realpath(npm));
-  return { version, path: [...new Set([directoryOf(await realpath(node)), npmDirectory])], mounts: [...hostMounts(prefix), ...hostMounts(npmPrefix)] };
+  return {
+    version,
+    path: [...new Set([directoryOf(await realpath(node)), npmDirectory])],
+    mounts: [...hostMounts(prefix), ...hostMounts(npmPrefix)],
+  };
 }
 
 async function findHostPython(path: string, answer: Answer): Promise<PythonToolchain | undefined> {
@@ -96,7 +109,13 @@ async function findHostPython(path: string, answer: Answer): Promise<PythonToolc
   const pip = facts.pip >= 23;
   if (!facts.ensurepip && !pip) return undefined;
   if (facts.prefix !== '/usr' && holdsMoreThanAToolchain(facts.prefix)) return undefined;
-  return { version: facts.version, executable: facts.executable, pip, path: [directoryOf(facts.executable)], mounts: hostMounts(facts.prefix) };
+  return {
+    version: facts.version,
+    executable: facts.executable,
+    pip,
+    path: [directoryOf(facts.executable)],
+    mounts: hostMounts(facts.prefix),
+  };
 }
 
 const probePython = `

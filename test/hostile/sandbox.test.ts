@@ -1,0 +1,199 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AppId, newUuid } from '#shared/ids.ts';
+import { isAlive, readDescendants } from '#shared/platform/local/process-identity.ts';
+import type { SandboxLimits, SandboxMount } from '#shared/platform/local/sandbox.ts';
+import { openTestBuilds, type TestBuilds } from '#test/support/test-builds.ts';
+
+let ground: TestBuilds;
+let ownApp: string;
+let otherApp: string;
+beforeAll(async () => {
+  ground = await openTestBuilds();
+  expect(ground.sandbox.problem).toBeUndefined();
+  ownApp = join(ground.dataDir, 'images/own');
+  otherApp = join(ground.dataDir, 'images/other');
+  for (const directory of [ownApp, otherApp]) {
+    await mkdir(directory, { recursive: true });
+    await writeFile(join(directory, 'secret.txt'), 'canary-5b1c');
+  }
+});
+afterAll(() => ground.stop());
+
+const appId = newUuid<AppId>();
+const mebibyte = 1024 * 1024;
+
+interface Attempt {
+  readonly limits?: Partial<SandboxLimits>;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly mounts?: readonly SandboxMount[];
+}
+
+/** What tenants' code printed, stdout and stderr, and how it ended. */
+async function attempt(
+  script: string,
+  { limits, env, mounts }: Attempt = {},
+): Promise<{ output: string; code: number; outOfMemory: boolean }> {
+  const child = await ground.sandbox.spawn(
+    {
+      id: `hostile-${randomUUID()}`,
+      uid: await ground.sandbox.ensureUid(appId),
+      argv: ['/bin/sh', '-c', script],
+      env: { PATH: '/opt/paas/node/bin:/usr/bin:/bin', ...env },
+      cwd: '/app',
+      mounts: [
+        { source: ownApp, target: '/app' },
+        { source: process.execPath, target: '/opt/paas/node/bin/node' },
+        ...(mounts ?? []),
+      ],
+      tmp: { bytes: 8 * mebibyte },
+      limits: { memoryBytes: 256 * mebibyte, processes: 64, fileBytes: 4 * mebibyte, ...limits },
+      dieWithParent: true,
+    },
+    { stdout: 'pipe', stderr: 'pipe' },
+  );
+  try {
+    const [out, error, { code }] = await Promise.all([text(child.stdout!), text(child.stderr!), child.exited]);
+    return { output: out + error, code, outOfMemory: await ground.sandbox.ranOutOfMemory(child.record) };
+  } finally {
+    await ground.sandbox.end(child.record);
+  }
+}
+
+describe('code in the sandbox reads nothing that is not its own', () => {
+  it.each([
+    ['the data directory', () => `ls -la ${ground.dataDir}`],
+    ["another app's files", () => `cat ${otherApp}/secret.txt; cat /app/../other/secret.txt`],
+    ["root's home", () => 'ls -A /root /root/.ssh /root/.npmrc'],
+    ['homes, variable data and sockets of the host', () => 'ls -A /home /var /run/user /run/docker.sock /run/systemd'],
+    ['passwords', () => 'cat /etc/shadow /etc/gshadow /etc/sudoers'],
+    ['the memory of its init', () => 'cat /proc/1/environ /proc/1/mem'],
+    ['kernel memory and disks', () => 'cat /proc/kcore /dev/mem /dev/vda /dev/sda'],
+    ['through a symlink of its own making', () => `ln -s ${otherApp} /tmp/link && cat /tmp/link/secret.txt`],
+  ])('%s', async (_, script) => {
+    const { output, code } = await attempt(script());
+    expect(output).not.toContain('canary');
+    expect(output.replaceAll(/^.*(No such file|cannot open|Permission denied|cannot access).*$/gm, '').trim()).toBe('');
+    expect(code).not.toBe(0);
+  });
+
+  it('the processes of anybody else', async () => {
+    const { output } = await attempt(
+      'cat /proc/[0-9]*/cmdline | tr "\\0" " "; echo; echo "count: $(ls -d /proc/[0-9]* | wc -l)"',
+    );
+    expect(output).not.toContain(ground.dataDir);
+    expect(output).not.toContain('vitest');
+    expect(Number(/^count: (\d+)$/m.exec(output)?.[1])).toBeLessThan(8);
+  });
+});
+
+describe('code in the sandbox changes nothing outside its own', () => {
+  it.each([
+    ['its image', 'touch /app/new || rm /app/secret.txt || echo x > /app/secret.txt'],
+    ['the system', 'touch /usr/x || touch /bin/x || touch /etc/x || touch /x || touch /run/x'],
+    [
+      'the kernel',
+      'echo x > /proc/sys/kernel/core_pattern || echo b > /proc/sysrq-trigger || echo 1 > /sys/fs/cgroup/pids/pids.max',
+    ],
+    ['its mounts', 'mount -t tmpfs none /app || mount -o remount,rw / || umount /app'],
+    ['its namespaces', 'unshare -U true || unshare -m true || nsenter -t 1 -m true'],
+    ['its user', 'chown 0 /tmp || setpriv --reuid 0 true || su -c true || sudo -n true'],
+    ['its limits', 'prlimit --fsize=unlimited true || prlimit --core=unlimited true'],
+  ])('%s', async (_, script) => {
+    expect((await attempt(script)).code).not.toBe(0);
+    expect(await readFile(join(ownApp, 'secret.txt'), 'utf8')).toBe('canary-5b1c');
+  });
+
+  it('has no rights and cannot get any', async () => {
+    const { output } = await attempt('grep -E "^(Cap|NoNewPrivs|Seccomp:)" /proc/self/status; id -u');
+    expect(output).toMatch(/NoNewPrivs:\s1/);
+    expect(output).toMatch(/Seccomp:\s2/);
+    expect([...output.matchAll(/^Cap(?:Inh|Prm|Eff|Bnd|Amb):\s+([0-9a-f]+)$/gm)].map(([, set]) => BigInt(`0x${set}`))).toEqual([
+      0n,
+      0n,
+      0n,
+      0n,
+      0n,
+    ]);
+    expect(output.trim().split('\n').at(-1)).not.toBe('0');
+  });
+
+  it('cannot have a variable of its own taken for one of ours', async () => {
+    // Loaded by a program that still has rights, such a library would run with them.
+    const { output, code } = await attempt('echo alive', {
+      env: { LD_PRELOAD: '/app/evil.so', BASH_ENV: '/app/evil', ENV: '/app/evil' },
+    });
+    expect(code).toBe(0);
+    expect(output.match(/evil\.so/g)?.length ?? 0).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('code in the sandbox takes no more than its share', () => {
+  it('a fork bomb runs into its limit and is gone at the end', async () => {
+    const { output } = await attempt('bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep 1; ls -d /proc/[0-9]* | wc -l', {
+      limits: { processes: 32 },
+    });
+    expect(output).not.toMatch(/^\s*(3[3-9]|[4-9]\d|\d{3,})\s*$/m);
+  });
+
+  it('memory past its limit ends the taker, and is told as such', async () => {
+    const { code, outOfMemory, output } = await attempt(
+      'exec node -e "const all = []; for (;;) all.push(Buffer.alloc(16 << 20, 1))"',
+    );
+    expect(code).not.toBe(0);
+    if (ground.sandbox.limitedBy !== 'rlimit') expect(outOfMemory).toBe(true);
+    else expect(output).toMatch(/memory|allocation/i);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)('all processes together are held to the memory limit', async () => {
+    const { outOfMemory } = await attempt(
+      'for i in 1 2 3 4; do node -e "Buffer.alloc(120 << 20, 1); setTimeout(() => {}, 1500)" & done; wait',
+    );
+    expect(outOfMemory).toBe(ground.sandbox.limitedBy !== 'rlimit');
+  });
+
+  it('/tmp and single files are limited in size', async () => {
+    const { output } = await attempt(
+      'head -c 5000000 /dev/zero > /tmp/file; stat -c %s /tmp/file; for i in 1 2 3 4; do head -c 3000000 /dev/zero > /tmp/$i; done; du -sm /tmp | cut -f1',
+    );
+    const numbers = output
+      .split('\n')
+      .filter((line) => /^\d+$/.test(line))
+      .map(Number);
+    expect(numbers[0]).toBeLessThanOrEqual(4 * mebibyte);
+    expect(numbers[1]).toBeLessThanOrEqual(8);
+  });
+});
+
+describe('the end of a sandbox', () => {
+  it('takes along processes that left their parent, their session and their output', async () => {
+    const child = await ground.sandbox.spawn(
+      {
+        id: `hostile-${randomUUID()}`,
+        uid: await ground.sandbox.ensureUid(appId),
+        argv: [
+          '/bin/sh',
+          '-c',
+          'for i in 1 2 3; do setsid -f sleep 600 < /dev/null > /dev/null 2>&1; done; trap "" TERM INT HUP; echo ready; sleep 600',
+        ],
+        env: { PATH: '/usr/bin:/bin' },
+        cwd: '/',
+        mounts: [],
+        tmp: { bytes: mebibyte },
+        limits: { memoryBytes: 256 * mebibyte, processes: 64, fileBytes: mebibyte },
+        dieWithParent: false,
+      },
+      { stdout: 'pipe', stderr: 'pipe' },
+    );
+    await new Promise((resolve) => child.stdout?.once('data', resolve));
+    const inside = await readDescendants(child.record.init.pid);
+    expect(inside.length).toBeGreaterThanOrEqual(4);
+    await ground.sandbox.end(child.record);
+    await child.exited;
+    expect(await isAlive(child.record.init)).toBe(false);
+    for (const pid of inside) expect(await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).toBe('');
+  });
+});
