@@ -1,0 +1,98 @@
+import { chmod, mkdir, readdir, symlink, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { deflateSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { encodeEntryHeader } from '#shared/git/packs/pack-entry.ts';
+import { commitFiles, git } from '#shared/git/testing/git-client.ts';
+import { createGitGround, type GitGround } from '#shared/git/testing/git-ground.ts';
+import { commitOf, objectId, PackBuilder, treeEntry } from '#shared/git/testing/pack-builder.ts';
+import { pushRaw } from '#shared/git/testing/raw-push.ts';
+import type { ObjectId } from '#shared/ids.ts';
+
+let ground: GitGround;
+beforeAll(async () => {
+  ground = await createGitGround('postgres');
+});
+afterAll(async () => {
+  await ground.close();
+  expect(ground.logged).toEqual([]);
+});
+
+it('reads a tree in path order, with modes, links and submodules, and every byte as it was committed', async () => {
+  const id = ground.newRepository();
+  const work = await ground.workingCopy(id);
+  const large = randomBytes(300_000);
+  await commitFiles(work, { 'a.txt': 'a', 'a/b.txt': 'b', 'a/run': '#!/bin/sh', 'z/deep/er/file': large, ...Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`many/${i}`, `${i}`])) });
+  await chmod(join(work, 'a/run'), 0o755);
+  await symlink('../a.txt', join(work, 'a/link'));
+  const other = '3'.repeat(40);
+  await git(work, 'update-index', '--add', '--cacheinfo', `160000,${other},module`);
+  await git(work, 'add', 'a');
+  await git(work, 'commit', '-qm', 'modes');
+  await git(work, 'push', '-q', 'origin', 'main');
+  const head = (await git(work, 'rev-parse', 'HEAD')) as ObjectId;
+  const found: string[] = [];
+  for await (const entry of ground.storage.reader.readTree(id, head)) {
+    found.push(`${{ file: '100644', executable: '100755', symlink: '120000', submodule: '160000' }[entry.kind]} ${entry.oid} 0\t${entry.path}`);
+    if (entry.kind === 'submodule') {
+      expect(entry.oid).toBe(other);
+      await expect(entry.read()).rejects.toMatchObject({ code: 'not_found' });
+    } else {
+      expect(objectId('blob', Buffer.from(await entry.read()))).toBe(entry.oid);
+    }
+  }
+  expect(found).toEqual((await git(work, 'ls-files', '--stage')).split('\n'));
+});
+
+it('resolves branches, tags, full names and ids to commits, and nothing else', async () => {
+  const id = ground.newRepository();
+  const work = await ground.workingCopy(id);
+  const first = await commitFiles(work, { a: '1' });
+  await git(work, 'tag', '-a', '-m', 'inner', 'inner');
+  await git(work, 'tag', '-a', '-m', 'outer', 'outer', 'inner');
+  const second = await commitFiles(work, { a: '2' });
+  await git(work, 'push', '-q', 'origin', 'main', 'outer');
+  const { resolveCommit, isAncestor } = ground.storage.reader;
+  for (const revision of ['main', 'refs/heads/main', second]) expect(await resolveCommit(id, revision)).toBe(second);
+  for (const revision of ['outer', 'refs/tags/outer']) expect(await resolveCommit(id, revision)).toBe(first);
+  const tree = await git(work, 'rev-parse', 'HEAD^{tree}');
+  for (const revision of [tree, 'none', '4'.repeat(40), '../main', '']) expect(await resolveCommit(id, revision)).toBeUndefined();
+  expect(await isAncestor(id, first as ObjectId, second as ObjectId)).toBe(true);
+  expect(await isAncestor(id, second as ObjectId, first as ObjectId)).toBe(false);
+  await expect(isAncestor(id, '4'.repeat(40) as ObjectId, first as ObjectId)).rejects.toMatchObject({ code: 'not_found' });
+});
+
+it('takes and gives back a file of 95 MB within bounded memory, and refuses one of 101 MB', async () => {
+  const id = ground.newRepository();
+  const content = randomBytes(95 * 1024 * 1024);
+  const builder = new PackBuilder();
+  const blob = objectId('blob', content);
+  builder.entry(encodeEntryHeader(3, content.length), deflateSync(content, { level: 0 }));
+  const tip = builder.add('commit', commitOf(builder.add('tree', treeEntry('100644', 'large', blob))));
+  const pack = builder.build();
+  const before = process.memoryUsage.rss();
+  expect(await pushRaw(ground.storage, id, { name: 'refs/heads/main', to: tip }, pack, ground.applyPush(id))).toEqual(['unpack ok', 'ok refs/heads/main']);
+  expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);
+  for await (const entry of ground.storage.reader.readTree(id, tip as ObjectId)) expect(content.equals(await entry.read())).toBe(true);
+
+  const tooLarge = new PackBuilder();
+  tooLarge.entry(encodeEntryHeader(3, 101 * 1024 * 1024), deflateSync(Buffer.alloc(101 * 1024 * 1024)));
+  const [unpack] = await pushRaw(ground.storage, id, { name: 'refs/heads/other', to: tip }, tooLarge.build(), ground.applyPush(id));
+  expect(unpack).toContain('100 MiB, which is the limit here');
+});
+
+it('sweeps what a crash has left in quarantine, but not what is being received', async () => {
+  const id = ground.newRepository();
+  const quarantine = join(ground.directory, 'data', id, 'quarantine');
+  for (const name of ['old', 'new']) {
+    await mkdir(join(quarantine, name), { recursive: true });
+    await writeFile(join(quarantine, name, 'pack'), 'half a pack');
+  }
+  const longAgo = new Date(Date.now() - 7200_000);
+  await utimes(join(quarantine, 'old', 'pack'), longAgo, longAgo);
+  await utimes(join(quarantine, 'old'), longAgo, longAgo);
+  expect(await ground.storage.sweep(3600)).toBe(1);
+  expect(await readdir(quarantine)).toEqual(['new']);
+  expect(await ground.storage.sweep(0)).toBe(1);
+});
