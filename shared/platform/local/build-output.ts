@@ -37,9 +37,7 @@ export function createBuildOutput(line: (text: string) => void, limits: { logByt
 }
 
 // CSI and OSC sequences, then two-character escapes.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
 const escapes = /\x1b\[[0-9:;<=>?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: as above
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 
 /** What a terminal would show in the end: no colours and cursor movements, of a line redrawn by carriage returns the last state. */

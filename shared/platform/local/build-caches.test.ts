@@ -1,0 +1,103 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type AppId, newUuid } from '#shared/ids.ts';
+import { createLocalBuildCaches, type LocalBuildCaches, removeCacheRubbish } from './build-caches.ts';
+
+let dataDir: string;
+let caches: LocalBuildCaches;
+let appId: AppId;
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'paas-caches-'));
+  caches = createLocalBuildCaches(dataDir);
+  appId = newUuid<AppId>();
+});
+afterEach(() => rm(dataDir, { recursive: true }));
+
+async function makeTree(name: string, text: string): Promise<string> {
+  const path = join(dataDir, name);
+  await mkdir(join(path, 'deep'), { recursive: true });
+  await writeFile(join(path, 'deep/file'), text);
+  return path;
+}
+
+const tree = (key: string) => ({ path: 'node_modules', key });
+const keepOwner = async (): Promise<void> => undefined;
+
+describe('a cached tree', () => {
+  it('comes back under the key it was saved under, and under no other', async () => {
+    const volume = await caches.openVolume(appId);
+    await volume.saveTree(tree('one'), await makeTree('built', 'first'));
+    expect(await volume.restoreTree(tree('two'), join(dataDir, 'no'))).toBe(false);
+    expect(await volume.restoreTree(tree('one'), join(dataDir, 'yes'))).toBe(true);
+    expect(await readFile(join(dataDir, 'yes/deep/file'), 'utf8')).toBe('first');
+  });
+
+  it('shares no file with what it was restored to: changing that leaves the cache alone', async () => {
+    const volume = await caches.openVolume(appId);
+    await volume.saveTree(tree('one'), await makeTree('built', 'first'));
+    await volume.restoreTree(tree('one'), join(dataDir, 'a'));
+    await writeFile(join(dataDir, 'a/deep/file'), 'changed');
+    await volume.restoreTree(tree('one'), join(dataDir, 'b'));
+    expect(await readFile(join(dataDir, 'b/deep/file'), 'utf8')).toBe('first');
+  });
+
+  it('is the earlier one still when saving a new one fails', async () => {
+    const volume = await caches.openVolume(appId);
+    await volume.saveTree(tree('one'), await makeTree('built', 'first'));
+    await expect(volume.saveTree(tree('two'), join(dataDir, 'nowhere'))).rejects.toThrow();
+    expect(await volume.restoreTree(tree('one'), join(dataDir, 'a'))).toBe(true);
+  });
+
+  it('that a crash left half saved is no tree, and is cleared away at the next start', async () => {
+    const half = join(dataDir, 'caches', appId, 'trees/.new-1');
+    await mkdir(join(half, 'tree'), { recursive: true });
+    const volume = await caches.openVolume(appId);
+    expect(await volume.restoreTree(tree('one'), join(dataDir, 'a'))).toBe(false);
+    await removeCacheRubbish(dataDir);
+    expect(await readdir(join(dataDir, 'caches', appId, 'trees'))).toEqual([]);
+  });
+});
+
+describe('a flush', () => {
+  it('during a build leaves the build what it works with, and the next one nothing', async () => {
+    const volume = await caches.openVolume(appId);
+    await volume.saveTree(tree('one'), await makeTree('built', 'first'));
+    const [npm] = await volume.mountTools(['npm'], keepOwner);
+    expect(await caches.deleteCache(appId)).toBe(true);
+    expect(await caches.ensureCache(appId)).toEqual({ existed: false });
+
+    expect(await volume.restoreTree(tree('one'), join(dataDir, 'a'))).toBe(true);
+    const [still] = await volume.mountTools(['npm'], keepOwner);
+    if (still === undefined || npm === undefined || 'linkTo' in still) throw new Error('no mount');
+    expect((await stat(still.source)).isDirectory()).toBe(true);
+
+    await volume.release();
+    await expect(stat(still.source)).rejects.toThrow('ENOENT');
+    const next = await caches.openVolume(appId);
+    expect(await next.restoreTree(tree('one'), join(dataDir, 'b'))).toBe(false);
+  });
+
+  it('interrupted by a crash is finished at the next start', async () => {
+    await mkdir(join(dataDir, 'caches/.deleted-1/trees'), { recursive: true });
+    await removeCacheRubbish(dataDir);
+    expect(await readdir(join(dataDir, 'caches'))).toEqual([]);
+  });
+});
+
+describe('a volume over its limit', () => {
+  it('drops its largest parts until it is below, and names them', async () => {
+    const volume = await caches.openVolume(appId);
+    const mounts = await volume.mountTools(['large', 'small'], keepOwner);
+    for (const mount of mounts) {
+      if ('source' in mount)
+        await writeFile(join(mount.source, 'file'), 'x'.repeat(mount.target.endsWith('large') ? 900_000 : 90_000));
+    }
+    expect(await volume.trim(2_000_000)).toEqual([]);
+    expect(await volume.trim(500_000)).toEqual(['large']);
+    const used = await caches.readCache(appId);
+    expect(used?.usedBytes).toBeLessThan(500_000);
+    expect(used?.usedBytes).toBeGreaterThan(90_000);
+  });
+});
