@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { access, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
 import type { RepositoryId } from '#shared/ids.ts';
@@ -29,7 +29,7 @@ export function createDirectoryPackFiles(directory: string): PackFiles {
       await rename(files.linksPath, target.links).catch(ifMissing(undefined));
       await rename(files.indexPath, target.index).catch(ifMissing(undefined));
       await syncDirectory(packsOf(repositoryId));
-      if (!(await listPacks(repositoryId)).includes(packId)) throw new Error(`pack ${packId} is not where it was put`);
+      await access(target.index);
     },
     async deletePack(repositoryId, packId) {
       const existed = (await listPacks(repositoryId)).includes(packId);

@@ -5,17 +5,13 @@ import { applyDelta, readDeltaSizes } from '#shared/git/packs/delta.ts';
 import { Inflater } from '#shared/git/packs/inflater.ts';
 import { oidBytes } from '#shared/git/packs/oid-table.ts';
 import type { OpenPack } from '#shared/git/packs/open-pack.ts';
+import { type EntryLocation, PackLookup } from '#shared/git/packs/pack-lookup.ts';
 
 export interface StoredObject {
   /** 1 to 4. */
   type: number;
   /** Not to be changed: others may be given the same bytes. */
   data: Buffer;
-}
-
-export interface EntryLocation {
-  pack: OpenPack;
-  offset: number;
 }
 
 const readAhead = 4096;
@@ -29,24 +25,15 @@ export class ObjectDatabase {
   readonly #inflater = new Inflater();
   readonly #cache = new Map<string, StoredObject>();
   #cachedBytes = 0;
-  /** The pack of the last hit: objects that are looked up together were usually pushed together. */
-  #recent = 0;
+  readonly #lookup: PackLookup;
 
   constructor(packs: readonly OpenPack[]) {
     this.packs = packs;
+    this.#lookup = new PackLookup(packs);
   }
 
   find(oid: Uint8Array, at = 0): EntryLocation | undefined {
-    const count = this.packs.length;
-    for (let i = -1; i < count; i++) {
-      const candidate = i < 0 ? this.#recent : i;
-      const pack = this.packs[candidate];
-      const position = pack?.index.find(oid, at) ?? -1;
-      if (pack === undefined || position < 0) continue;
-      this.#recent = candidate;
-      return { pack, offset: pack.index.offsetAt(position) };
-    }
-    return undefined;
+    return this.#lookup.find(oid, at);
   }
 
   /** 1 to 4, or undefined when there is no such object. */

@@ -58,6 +58,11 @@ export class OpenPack {
     return this.#links;
   }
 
+  get isReading(): boolean {
+    return this.#bytes !== undefined;
+  }
+
+  /** Closes its file. It is opened again when it is needed. */
   close(): void {
     this.#bytes?.close();
     this.#bytes = undefined;

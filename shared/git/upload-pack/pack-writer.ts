@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
 import { offsetDelta, referenceDelta } from '#shared/git/objects/object-type.ts';
-import type { EntryLocation, ObjectDatabase } from '#shared/git/packs/object-database.ts';
+import type { ObjectDatabase } from '#shared/git/packs/object-database.ts';
+import type { EntryLocation } from '#shared/git/packs/pack-lookup.ts';
 import { oidBytes } from '#shared/git/packs/oid-table.ts';
 import { encodeBaseDistance, encodeEntryHeader, encodePackHeader } from '#shared/git/packs/pack-entry.ts';
 import type { Selection } from '#shared/git/upload-pack/object-selection.ts';

@@ -1,9 +1,10 @@
 import { ObjectDatabase } from '#shared/git/packs/object-database.ts';
 import { OpenPack, type PackLocation } from '#shared/git/packs/open-pack.ts';
 
-/** Packs that no task uses are kept open up to these, least recently used ones closed first. */
-const keptPacks = 256;
+/** Packs that no task uses are kept up to these, least recently used ones dropped first. */
+const keptPacks = 8192;
 const keptIndexBytes = 64 * 1024 * 1024;
+const keptFiles = 256;
 
 const open = new Map<string, { pack: OpenPack; users: number }>();
 
@@ -18,6 +19,7 @@ export async function withDatabase<T>(locations: readonly PackLocation[], use: (
   } finally {
     database?.close();
     for (const pack of taken) giveBack(pack);
+    trim();
   }
 }
 
@@ -32,13 +34,23 @@ function take(location: PackLocation): OpenPack {
 function giveBack(pack: OpenPack): void {
   const entry = open.get(pack.key);
   if (entry !== undefined) entry.users--;
+}
+
+function trim(): void {
   let indexBytes = 0;
-  for (const { pack: each } of open.values()) indexBytes += each.index.byteLength;
-  for (const [key, { pack: oldest, users }] of open) {
-    if (open.size <= keptPacks && indexBytes <= keptIndexBytes) break;
+  let files = 0;
+  for (const { pack } of open.values()) {
+    indexBytes += pack.index.byteLength;
+    if (pack.isReading) files++;
+  }
+  for (const [key, { pack, users }] of open) {
+    const tooMany = open.size > keptPacks || indexBytes > keptIndexBytes;
+    if (!tooMany && files <= keptFiles) break;
     if (users > 0) continue;
-    oldest.close();
+    if (pack.isReading) files--;
+    pack.close();
+    if (!tooMany) continue;
     open.delete(key);
-    indexBytes -= oldest.index.byteLength;
+    indexBytes -= pack.index.byteLength;
   }
 }
