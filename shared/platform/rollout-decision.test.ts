@@ -17,7 +17,11 @@ describe('a rollout step', () => {
   });
 
   it('passes on enough good answers, before its time', () => {
-    expect(decideStep({ ...facts, fresh: { requests: 20, errors: 0 } }, plan)).toEqual({ action: 'raise', weight: 25, detail: '20 requests, 0 errors' });
+    expect(decideStep({ ...facts, fresh: { requests: 20, errors: 0 } }, plan)).toEqual({
+      action: 'raise',
+      weight: 25,
+      detail: '20 requests, 0 errors',
+    });
   });
 
   it('passes by its time', () => {

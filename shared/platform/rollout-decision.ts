@@ -40,7 +40,10 @@ export function decideStep(facts: StepFacts, plan: RolloutPlan): StepDecision {
   const judged = `${fresh.requests} requests, ${fresh.errors} errors`;
   if (facts.crash !== undefined) return { action: 'abort', detail: facts.crash };
   if (isClearlyWorse(fresh, old)) {
-    return { action: 'abort', detail: `${judged} at ${facts.weight}%, where the release before had ${old.errors} in ${old.requests}` };
+    return {
+      action: 'abort',
+      detail: `${judged} at ${facts.weight}%, where the release before had ${old.errors} in ${old.requests}`,
+    };
   }
   const weight = nextWeight(plan.weights, facts.weight);
   if (fresh.requests - fresh.errors >= enoughGoodRequests) return { action: 'raise', weight, detail: judged };

@@ -12,7 +12,13 @@ import type { Router } from '#shared/platform/routing.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
 
 /** The shortest times at which the guarantees can still be seen. */
-export const quickTimings: Partial<WorkloadTimings> = { bootSeconds: 10, stopSeconds: 3, drainSeconds: 5, settleMilliseconds: 300, alivePollMilliseconds: 50 };
+export const quickTimings: Partial<WorkloadTimings> = {
+  bootSeconds: 10,
+  stopSeconds: 3,
+  drainSeconds: 5,
+  settleMilliseconds: 300,
+  alivePollMilliseconds: 50,
+};
 
 export interface WorkloadGround extends LocalWorkloads {
   readonly dataDir: string;

@@ -1,6 +1,7 @@
 /** A control plane in a process of its own that does nothing but host the workload driver: made to be killed. */
-import { createGatewayRouter } from '#shared/platform/local/gateway-router.ts';
+
 import type { AppId } from '#shared/ids.ts';
+import { createGatewayRouter } from '#shared/platform/local/gateway-router.ts';
 import type { AppLogQuery, RolloutPlan, WorkloadSpec } from '#shared/platform/platform.ts';
 import { openWorkloadGround } from '#test/support/workload-ground.ts';
 

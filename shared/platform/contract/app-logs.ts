@@ -21,7 +21,8 @@ export function describeAppLogs(name: string, startHarness: () => Promise<AppLog
     afterAll(() => harness?.stop());
 
     const messages = (entries: readonly AppLogEntry[]): string[] => entries.map(({ message }) => message);
-    const numbered = (from: number, to: number): string[] => Array.from({ length: to - from + 1 }, (_, at) => `line ${from + at}`);
+    const numbered = (from: number, to: number): string[] =>
+      Array.from({ length: to - from + 1 }, (_, at) => `line ${from + at}`);
 
     it('gives nothing for an app that never said anything', async () => {
       expect(await logs.readLogs(newUuid(), { lines: 10 })).toEqual([]);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type AppId, newTenantId, newUuid, type ReleaseId } from '#shared/ids.ts';
 import type { MemoryRouter } from '#shared/platform/memory/router.ts';
-import type { AppLogs, InstanceFacts, RolloutFacts, RolloutPlan, Workloads, WorkloadSpec } from '#shared/platform/platform.ts';
+import type { AppLogs, InstanceFacts, RolloutFacts, RolloutPlan, WorkloadSpec, Workloads } from '#shared/platform/platform.ts';
 
 export interface WorkloadsHarness {
   readonly workloads: Workloads;
@@ -39,7 +39,10 @@ export function describeWorkloads(name: string, startHarness: () => Promise<Work
     const never = new AbortController().signal;
 
     /** @param quantities command and quantity by type */
-    function specOf(releaseVersion: number, quantities: Readonly<Record<string, readonly [keyof WorkloadsHarness['commands'], number]>>): WorkloadSpec {
+    function specOf(
+      releaseVersion: number,
+      quantities: Readonly<Record<string, readonly [keyof WorkloadsHarness['commands'], number]>>,
+    ): WorkloadSpec {
       const processes = Object.entries(quantities).map(([type, [command, quantity]]) => ({
         type,
         command: harness.commands[command],
@@ -60,7 +63,11 @@ export function describeWorkloads(name: string, startHarness: () => Promise<Work
     const hostOf = (): string => `app-${appId.slice(0, 8)}.apps.localhost`;
     const web = (releaseVersion: number, quantity = 1): WorkloadSpec => specOf(releaseVersion, { web: ['serve', quantity] });
 
-    async function rollOut(spec: WorkloadSpec, signal = never, onFact: (fact: RolloutFacts) => void = () => undefined): Promise<RolloutFacts[]> {
+    async function rollOut(
+      spec: WorkloadSpec,
+      signal = never,
+      onFact: (fact: RolloutFacts) => void = () => undefined,
+    ): Promise<RolloutFacts[]> {
       const facts: RolloutFacts[] = [];
       for await (const fact of workloads.rollOut(spec, plan, signal)) {
         facts.push(fact);
@@ -68,10 +75,14 @@ export function describeWorkloads(name: string, startHarness: () => Promise<Work
       }
       return facts;
     }
-    const running = async (): Promise<InstanceFacts[]> => (await workloads.readInstances(appId)).filter(({ state }) => state !== 'stopping');
-    const names = async (): Promise<string[]> => (await running()).map(({ name, releaseVersion }) => `${name} v${releaseVersion}`);
+    const running = async (): Promise<InstanceFacts[]> =>
+      (await workloads.readInstances(appId)).filter(({ state }) => state !== 'stopping');
+    const names = async (): Promise<string[]> =>
+      (await running()).map(({ name, releaseVersion }) => `${name} v${releaseVersion}`);
     const weights = async (): Promise<Record<number, number>> =>
-      Object.fromEntries(((await router.readRoute(appId))?.backends ?? []).map(({ releaseVersion, weight }) => [releaseVersion, weight]));
+      Object.fromEntries(
+        ((await router.readRoute(appId))?.backends ?? []).map(({ releaseVersion, weight }) => [releaseVersion, weight]),
+      );
 
     /** Visitors until `stop`: each is answered at once, with what `status` says of the release that got it. */
     function holdVisitors(status: (releaseVersion: number) => number): { refused(): number; stop(): void } {
@@ -98,14 +109,14 @@ export function describeWorkloads(name: string, startHarness: () => Promise<Work
       expect([...new Set(facts.map(({ weight }) => weight))]).toEqual([0, 10, 25, 50, 100]);
       expect(facts.at(-1)?.phase).toBe('live');
       expect(await weights()).toEqual({ 2: 100 });
-      await expect.poll(() => workloads.readInstances(appId)).toHaveLength(1);
+      await expect.poll(() => workloads.readInstances(appId), { timeout: 10_000 }).toHaveLength(1);
       expect(await names()).toEqual(['web.1 v2']);
     });
 
     it('passes a step on enough good answers, and refuses nobody meanwhile', async () => {
       await rollOut(web(1));
       const visitors = holdVisitors(() => 200);
-      await expect.poll(async () => (await router.readTraffic(appId))[0]?.requests ?? 0).toBeGreaterThan(50);
+      await expect.poll(async () => (await router.readTraffic(appId))[0]?.requests ?? 0, { timeout: 10_000 }).toBeGreaterThan(50);
       const facts = await rollOut(web(2));
       visitors.stop();
       expect(facts.find(({ detail }) => detail !== undefined)?.detail).toMatch(/^\d+ requests, 0 errors$/);
@@ -116,7 +127,9 @@ export function describeWorkloads(name: string, startHarness: () => Promise<Work
     it('gives all traffic back to the old release when the new one answers with errors', async () => {
       await rollOut(web(1));
       const visitors = holdVisitors((releaseVersion) => (releaseVersion === 2 ? 503 : 200));
-      await expect.poll(async () => (await router.readTraffic(appId))[0]?.requests ?? 0).toBeGreaterThan(200);
+      await expect
+        .poll(async () => (await router.readTraffic(appId))[0]?.requests ?? 0, { timeout: 10_000 })
+        .toBeGreaterThan(200);
       const facts = await rollOut({ ...web(2) }, never);
       visitors.stop();
       expect(facts.at(-1)).toMatchObject({ phase: 'aborted', weight: 0 });
@@ -147,7 +160,7 @@ export function describeWorkloads(name: string, startHarness: () => Promise<Work
       await rollOut(web(1));
       const cancel = new AbortController();
       const visitors = holdVisitors(() => 200);
-      await expect.poll(async () => (await router.readTraffic(appId))[0]?.requests ?? 0).toBeGreaterThan(20);
+      await expect.poll(async () => (await router.readTraffic(appId))[0]?.requests ?? 0, { timeout: 10_000 }).toBeGreaterThan(20);
       const facts = await rollOut(web(2), cancel.signal, ({ weight }) => void (weight === 25 && cancel.abort()));
       visitors.stop();
       expect(facts.at(-1)?.phase).toBe('aborted');
@@ -178,7 +191,7 @@ export function describeWorkloads(name: string, startHarness: () => Promise<Work
       for await (const { weight } of workloads.rollOut(web(2), plan, never)) if (weight === 25) break;
       expect((await rollOut(web(3))).at(-1)?.phase).toBe('live');
       expect(await weights()).toEqual({ 3: 100 });
-      await expect.poll(names).toEqual(['web.1 v3']);
+      await expect.poll(names, { timeout: 10_000 }).toEqual(['web.1 v3']);
     });
 
     it('runs an app that has no web process', async () => {
@@ -186,14 +199,14 @@ export function describeWorkloads(name: string, startHarness: () => Promise<Work
       expect(facts.at(-1)?.phase).toBe('live');
       expect(await names()).toEqual(['worker.1 v1', 'worker.2 v1']);
       expect((await rollOut(specOf(2, { worker: ['work', 1] }))).at(-1)?.phase).toBe('live');
-      await expect.poll(names).toEqual(['worker.1 v2']);
+      await expect.poll(names, { timeout: 10_000 }).toEqual(['worker.1 v2']);
     });
 
     it('gives up a release whose worker does not run, and runs the old one again', async () => {
       await rollOut(specOf(1, { web: ['serve', 1], worker: ['work', 1] }));
       const facts = await rollOut(specOf(2, { web: ['serve', 1], worker: ['fail', 1] }));
       expect(facts.at(-1)).toMatchObject({ phase: 'aborted', output: ['no database'] });
-      await expect.poll(names).toEqual(['web.1 v1', 'worker.1 v1']);
+      await expect.poll(names, { timeout: 10_000 }).toEqual(['web.1 v1', 'worker.1 v1']);
       expect(await weights()).toEqual({ 1: 100 });
     });
 
@@ -213,7 +226,10 @@ export function describeWorkloads(name: string, startHarness: () => Promise<Work
       const spec = { ...web(5), hosts: [hostOf(), `${hostOf()}.example.com`] };
       await workloads.ensureWorkload(spec);
       expect(await names()).toEqual(['web.1 v5']);
-      expect(await router.readRoute(appId)).toMatchObject({ hosts: spec.hosts, backends: [{ releaseVersion: 5, weight: 100, instances: [{}] }] });
+      expect(await router.readRoute(appId)).toMatchObject({
+        hosts: spec.hosts,
+        backends: [{ releaseVersion: 5, weight: 100, instances: [{}] }],
+      });
     });
 
     it('replaces every instance at a restart and refuses nobody meanwhile', async () => {
@@ -255,7 +271,12 @@ export function describeWorkloads(name: string, startHarness: () => Promise<Work
 
     it("ends a command with its signal, and rejects with the signal's reason", async () => {
       const cancel = new AbortController();
-      const run = workloads.runOnce(web(1), harness.runs.hangs, (line) => void (line === 'out' && cancel.abort(new Error('enough'))), cancel.signal);
+      const run = workloads.runOnce(
+        web(1),
+        harness.runs.hangs,
+        (line) => void (line === 'out' && cancel.abort(new Error('enough'))),
+        cancel.signal,
+      );
       await expect(run).rejects.toThrow('enough');
     });
   });

@@ -109,8 +109,13 @@ export async function openAppLogCollector(directory: string, clock: Clock, log: 
     if (takenOver - tail.punched < punchBytes) return;
     await journal.sync();
     const length = String(takenOver - tail.punched);
-    const tool = spawn('fallocate', ['--punch-hole', '--offset', String(tail.punched), '--length', length, path], { stdio: 'ignore' });
-    tool.once('error', (error) => log.warn('raw app output is not given back to the file system', { path, error }));
+    const tool = spawn('fallocate', ['--punch-hole', '--offset', String(tail.punched), '--length', length, path], {
+      stdio: 'ignore',
+    });
+    const warn = (why: unknown): void =>
+      log.warn('the space of raw app output is not given back to the file system', { path, error: why });
+    tool.once('error', warn);
+    tool.once('exit', (code) => code === 0 || warn(`fallocate exited with ${code}`));
     tail.punched = takenOver;
   }
 

@@ -159,11 +159,15 @@ export async function openJournal(directory: string, limits: JournalLimits = jou
       const offset = segment === position.segment ? position.offset : 0;
       const length = Math.min(readBytes, (sizes.get(segment) ?? 0) - offset);
       const following = segments.find((candidate) => candidate > segment);
-      if (length <= 0) return { entries: [], next: following === undefined ? { segment, offset } : { segment: following, offset: 0 } };
+      if (length <= 0)
+        return { entries: [], next: following === undefined ? { segment, offset } : { segment: following, offset: 0 } };
       const bytes = await readRange(pathOf(segment), offset, length);
       const whole = bytes.lastIndexOf(0x0a) + 1;
       const lines = parseLines(bytes.subarray(0, whole).toString('utf8'));
-      return { entries: lines.filter((line): line is JournalEntry => !('offsets' in line)), next: { segment, offset: offset + whole } };
+      return {
+        entries: lines.filter((line): line is JournalEntry => !('offsets' in line)),
+        next: { segment, offset: offset + whole },
+      };
     },
     close: async () => await file?.close(),
   };

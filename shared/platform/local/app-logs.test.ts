@@ -16,7 +16,13 @@ function openLogs(workloadsDir: string): LocalAppLogs {
 }
 
 /** What a process does: it appends to files that it was given opened. */
-async function print(logs: LocalAppLogs, workloadsDir: string, appId: AppId, key: string, text: string | Uint8Array): Promise<void> {
+async function print(
+  logs: LocalAppLogs,
+  workloadsDir: string,
+  appId: AppId,
+  key: string,
+  text: string | Uint8Array,
+): Promise<void> {
   const files = await (await logs.collectorOf(appId)).openOutput(key);
   await files.close();
   await appendFile(join(workloadsDir, appId, 'logs', 'raw', `${key}.o`), text);
@@ -119,7 +125,9 @@ describe('local app logs', () => {
     expect((await logs.readLogs(appId, { lines: 1 }))[0]?.message).toBe('the end');
     const logsDir = join(workloadsDir, appId, 'logs');
     const sizes = await Promise.all(
-      (await readdir(logsDir)).filter((name) => name.endsWith('.jsonl')).map(async (name) => (await stat(join(logsDir, name))).size),
+      (await readdir(logsDir))
+        .filter((name) => name.endsWith('.jsonl'))
+        .map(async (name) => (await stat(join(logsDir, name))).size),
     );
     const kept = sizes.reduce((sum, size) => sum + size, 0);
     expect(kept).toBeGreaterThan(45 * 1024 * 1024);

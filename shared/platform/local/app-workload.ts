@@ -109,16 +109,20 @@ export class AppWorkload {
 
   start(spec: WorkloadSpec, type: string, index: number): SupervisedInstance {
     if (this.#leaving.signal.aborted) throw new AppError('internal', 'The platform is stopping.');
-    const instance = this.#add(spec, {
-      key: newInstanceKey(type, index, spec.releaseVersion),
-      type,
-      index,
-      releaseVersion: spec.releaseVersion,
-      state: 'new',
-      port: 0,
-      startedAt: this.ground.clock.now().toISOString(),
-      restarts: 0,
-    }, false);
+    const instance = this.#add(
+      spec,
+      {
+        key: newInstanceKey(type, index, spec.releaseVersion),
+        type,
+        index,
+        releaseVersion: spec.releaseVersion,
+        state: 'new',
+        port: 0,
+        startedAt: this.ground.clock.now().toISOString(),
+        restarts: 0,
+      },
+      false,
+    );
     instance.begin();
     return instance;
   }

@@ -28,7 +28,14 @@ export interface LocalPlatform extends Platform {
 }
 
 /** One machine as a ground. Has taken over what an earlier control plane left when it resolves. */
-export async function createLocalPlatform({ dataDir, router, secretBox, clock, log, hostEnv }: LocalPlatformOptions): Promise<LocalPlatform> {
+export async function createLocalPlatform({
+  dataDir,
+  router,
+  secretBox,
+  clock,
+  log,
+  hostEnv,
+}: LocalPlatformOptions): Promise<LocalPlatform> {
   const sandbox = await openSandbox({ dataDir, path: hostEnv['PATH'] ?? '' });
   const { caches, builds, images, recover } = createLocalBuilds({ dataDir, log, sandbox, hostEnv });
   const programs = createSandboxedPrograms({ sandbox, readImage: images.readImage });
@@ -36,7 +43,11 @@ export async function createLocalPlatform({ dataDir, router, secretBox, clock, l
   await Promise.all([recover(), local.adopt()]);
   const { problem } = sandbox;
   return {
-    capabilities: { pipeline: 'local', sandbox: problem === undefined, ...(problem === undefined ? {} : { sandboxProblem: problem }) },
+    capabilities: {
+      pipeline: 'local',
+      sandbox: problem === undefined,
+      ...(problem === undefined ? {} : { sandboxProblem: problem }),
+    },
     caches,
     builds,
     images,

@@ -1,7 +1,7 @@
 import { AppError } from '#shared/errors.ts';
 import type { ProcessSpec, RolloutFacts, RolloutPlan, WorkloadSpec } from '#shared/platform/platform.ts';
-import type { AppWorkload, BootFailure } from './app-workload.ts';
 import { decideStep, nextWeight, type TrafficCounts } from '#shared/platform/rollout-decision.ts';
+import type { AppWorkload, BootFailure } from './app-workload.ts';
 import type { SupervisedInstance } from './supervised-instance.ts';
 
 export interface RolloutGround {
@@ -45,7 +45,8 @@ export async function* rollOut(
     let weight = weightNow();
     if (weight > 0 && weight < 100) yield* judgeStep(app, version, weight, plan, ground, begun, over);
     while (weight < 100) {
-      weight = app.live === undefined || spec.processes.every(({ type }) => type !== 'web') ? 100 : nextWeight(plan.weights, weight);
+      weight =
+        app.live === undefined || spec.processes.every(({ type }) => type !== 'web') ? 100 : nextWeight(plan.weights, weight);
       await moveTraffic(app, version, weight);
       yield { phase: 'progressing', weight };
       if (weight === 100) break;
@@ -53,7 +54,8 @@ export async function* rollOut(
     }
     await switchOtherTypes(app, spec, over);
   } catch (error) {
-    if (left.aborted) throw new AppError('internal', 'The platform stops; the rollout goes on when it is back.', { cause: error });
+    if (left.aborted)
+      throw new AppError('internal', 'The platform stops; the rollout goes on when it is back.', { cause: error });
     if (!(error instanceof RolloutAborted) && !canceled.aborted) throw error;
     const instance = error instanceof RolloutAborted ? error.instance : undefined;
     const detail = error instanceof RolloutAborted ? error.message : 'canceled';
@@ -116,7 +118,14 @@ function throwOn(failure: BootFailure | undefined): void {
 
 async function moveTraffic(app: AppWorkload, version: number, weight: number): Promise<void> {
   const live = app.live?.releaseVersion;
-  await app.setWeights(weight === 100 || live === undefined ? [[version, 100]] : [[live, 100 - weight], [version, weight]]);
+  await app.setWeights(
+    weight === 100 || live === undefined
+      ? [[version, 100]]
+      : [
+          [live, 100 - weight],
+          [version, weight],
+        ],
+  );
 }
 
 /** Returns when the step is passed, having told by what it was judged; throws RolloutAborted when it is not. */

@@ -2,8 +2,8 @@ import { AppError } from '#shared/errors.ts';
 import { limits } from '#shared/limits.ts';
 import type { Sandbox } from './open-sandbox.ts';
 import type { Program, Programs } from './programs.ts';
-import { SandboxStartError } from './sandbox-process.ts';
 import type { SandboxMount } from './sandbox.ts';
+import { SandboxStartError } from './sandbox-process.ts';
 
 /** What of an image is needed to run it. */
 export interface ImageRuntime {
@@ -22,8 +22,11 @@ export interface SandboxedProgramsOptions {
 const systemPath = '/usr/local/bin:/usr/bin:/bin';
 const mebibyte = 1024 * 1024;
 const temporaryBytes = 256 * mebibyte;
-/** An app may fill its /tmp, not more. */
-const fileBytes = 1024 * mebibyte;
+/**
+ * As good as none. /tmp has its own limit, and there is nothing else to write to but the app's output: of that the disk
+ * space is given back as it is taken over, while its offsets, which this limit looks at, grow for as long as the app runs.
+ */
+const fileBytes = 4 * 1024 * 1024 * mebibyte;
 
 export function createSandboxedPrograms({ sandbox, readImage }: SandboxedProgramsOptions): Programs {
   return {

@@ -3,11 +3,11 @@ import { AppError } from '#shared/errors.ts';
 import type { Log } from '#shared/log.ts';
 import type { WorkloadSpec } from '#shared/platform/platform.ts';
 import type { AppLogCollector } from './app-log-collector.ts';
+import { endUnrecorded } from './end-unrecorded.ts';
 import { checkHealth } from './health.ts';
 import { type InstanceRecord, type InstanceStore, instanceName } from './instances.ts';
 import { readListeners } from './listening-ports.ts';
 import type { PortPool } from './ports.ts';
-import { endUnrecorded } from './end-unrecorded.ts';
 import { readDescendants } from './process-identity.ts';
 import { describeEnd, type ProgramEnd, type Programs } from './programs.ts';
 import type { SandboxRecord } from './sandbox-process.ts';
@@ -170,7 +170,8 @@ export class SupervisedInstance {
       if (adopted) this.#watchAdopted();
       else await this.#launch();
     } catch (error) {
-      if (!(error instanceof AppError)) this.#ground.log.error('an instance could not be started', { instance: this.#record.key, error });
+      if (!(error instanceof AppError))
+        this.#ground.log.error('an instance could not be started', { instance: this.#record.key, error });
       return `could not be started: ${error instanceof AppError ? error.message : 'the platform failed'}`;
     }
     const ended = this.#ended;
@@ -197,7 +198,8 @@ export class SupervisedInstance {
       const { ports, programs, output, clock } = this.#ground;
       const spec = this.#spec;
       const process = spec?.processes.find(({ type }) => type === this.#record.type);
-      if (spec === undefined || process === undefined) throw new AppError('internal', `The release has no process type "${this.#record.type}".`);
+      if (spec === undefined || process === undefined)
+        throw new AppError('internal', `The release has no process type "${this.#record.type}".`);
       if (this.#record.type === 'web') {
         const before = this.#record.port;
         if (before !== 0) ports.release(before);
@@ -219,7 +221,10 @@ export class SupervisedInstance {
           outlivesUs: true,
         });
         program.unref();
-        this.#ended = program.exited.then(async ({ code }) => ({ code, outOfMemory: await programs.ranOutOfMemory(program.record) }));
+        this.#ended = program.exited.then(async ({ code }) => ({
+          code,
+          outOfMemory: await programs.ranOutOfMemory(program.record),
+        }));
         await this.#update({ state: 'starting', program: program.record });
       } finally {
         await files.close();
@@ -259,9 +264,9 @@ export class SupervisedInstance {
       return describeMissedBoot(problem, this.#record.port, bootSeconds, listeners);
     }
     await this.#update({ state: 'up' });
+    this.#changed(this);
     await this.#say(`${this.name} is up`);
     this.#firstBoot.resolve({ up: true });
-    this.#changed(this);
     return undefined;
   }
 
@@ -292,10 +297,10 @@ export class SupervisedInstance {
     this.#lastCause = cause;
     const delaySeconds = planRestartDelay(this.#crashesInARow);
     await this.#update({ state: 'crashed', program: undefined, restarts: this.#record.restarts + 1 });
+    this.#changed(this);
     await this.#ground.output.flush(this.#record.key);
     await this.#say(`${this.name} ${cause}, restarting in ${delaySeconds} s`);
     this.#firstBoot.resolve({ up: false, cause });
-    this.#changed(this);
     await this.#ground.clock.sleep(delaySeconds * 1000, this.#ending.signal).catch(() => undefined);
   }
 

@@ -15,7 +15,13 @@ describe('supervision', () => {
   it('gives PORT to instances that have one, and does not let an app variable replace it', () => {
     const spec = specOf(newUuid(), 4, 'image', { env: { PORT: '80', COLOR: 'green' } });
     const environment = planEnvironment(spec, { key: 'k', type: 'web', index: 2, port: 23_456 });
-    expect(environment).toMatchObject({ PORT: '23456', COLOR: 'green', PAAS_RELEASE: 'v4', PAAS_PROCESS: 'web.2', DYNO: 'web.2' });
+    expect(environment).toMatchObject({
+      PORT: '23456',
+      COLOR: 'green',
+      PAAS_RELEASE: 'v4',
+      PAAS_PROCESS: 'web.2',
+      DYNO: 'web.2',
+    });
     const { PORT: _port, ...env } = spec.env;
     expect(planEnvironment({ ...spec, env }, { key: 'k', type: 'worker', index: 1, port: 0 })).not.toHaveProperty('PORT');
   });
@@ -24,7 +30,9 @@ describe('supervision', () => {
     expect(describeMissedBoot('did not listen', 5000, 60, [])).toBe(
       'did not listen on PORT (5000) within 60 s; it must bind to the port in the variable PORT',
     );
-    expect(describeMissedBoot('did not listen', 5000, 60, [{ address: 'any', port: 3000 }])).toContain('listens on port 3000, not on PORT (5000)');
+    expect(describeMissedBoot('did not listen', 5000, 60, [{ address: 'any', port: 3000 }])).toContain(
+      'listens on port 3000, not on PORT (5000)',
+    );
     expect(describeMissedBoot('did not listen', 5000, 60, [{ address: 'an IPv6 address', port: 5000 }])).toContain('0.0.0.0');
     expect(describeMissedBoot('answered 503 to GET /up', 5000, 60, [])).toBe('answered 503 to GET /up within 60 s');
   });
@@ -56,7 +64,14 @@ describe('supervision', () => {
   });
 
   it('routes to web instances that are up, of releases with weight, and to nothing else', () => {
-    const instance = (key: string, change: object) => ({ key, type: 'web', state: 'up' as const, port: 1000, releaseVersion: 1, ...change });
+    const instance = (key: string, change: object) => ({
+      key,
+      type: 'web',
+      state: 'up' as const,
+      port: 1000,
+      releaseVersion: 1,
+      ...change,
+    });
     const route = planRoute({
       appId: newUuid(),
       appName: 'hello',

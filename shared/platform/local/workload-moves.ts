@@ -12,7 +12,10 @@ export async function ensureRelease(app: AppWorkload, spec: WorkloadSpec, over: 
   const replaces = before !== undefined && before.releaseVersion !== spec.releaseVersion && app.instances.size > 0;
   await app.setReleases(replaces ? { live: before, candidate: spec } : { live: spec });
   const web = spec.processes.filter(({ type }) => type === 'web');
-  const failure = await app.waitUntilUp(web.flatMap((process) => app.startMissing(spec, process)), over);
+  const failure = await app.waitUntilUp(
+    web.flatMap((process) => app.startMissing(spec, process)),
+    over,
+  );
   if (failure !== undefined && replaces) {
     await discardCandidate(app);
     await app.ground.output.say(`Release v${spec.releaseVersion} did not come up: ${failure.instance.name} ${failure.cause}`);

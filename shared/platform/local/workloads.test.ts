@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { newUuid } from '#shared/ids.ts';
+import { type AppId, newUuid } from '#shared/ids.ts';
 import { describeWorkloads } from '#shared/platform/contract/workloads.ts';
 import { createMemoryRouter } from '#shared/platform/memory/router.ts';
-import { makeDataDir, makeImage, openWorkloadGround, removeDataDir, serverScript, specOf } from '#test/support/workload-ground.ts';
+import {
+  makeDataDir,
+  makeImage,
+  openWorkloadGround,
+  removeDataDir,
+  serverScript,
+  specOf,
+} from '#test/support/workload-ground.ts';
 
 describeWorkloads('local', async () => {
   const dataDir = await makeDataDir();
@@ -28,6 +35,29 @@ describeWorkloads('local', async () => {
   };
 });
 
+describe('local output', () => {
+  it('is taken over from an app that opens its own output, and from one that printed more than any file limit', async () => {
+    const dataDir = await makeDataDir();
+    const { workloads, logs, stopAll } = await openWorkloadGround(dataDir, createMemoryRouter());
+    try {
+      const appId = newUuid<AppId>();
+      const script = 'echo opened > /dev/stderr; truncate -s 3G /dev/stdout; echo after 3 GiB; sleep 1000';
+      const imageUrl = await makeImage(dataDir, 'printer', { 'print.sh': script });
+      await workloads.ensureWorkload(
+        specOf(appId, 1, imageUrl, { processes: [{ type: 'worker', command: 'sh print.sh', quantity: 1 }] }),
+      );
+      const printed = async () => (await logs.readLogs(appId, { lines: 1000, process: 'worker' })).map(({ message }) => message);
+      await expect.poll(printed, { timeout: 10_000 }).toContain('opened');
+      // What lies before is a hole of zeros, of which the last piece is read.
+      await expect.poll(async () => (await printed()).at(-1)).toMatch(/after 3 GiB$/);
+      expect(await workloads.readInstances(appId)).toMatchObject([{ state: 'up', restarts: 0 }]);
+    } finally {
+      await stopAll();
+      await removeDataDir(dataDir);
+    }
+  });
+});
+
 describe('local commands', () => {
   it('give all of their output, though they are over before anybody reads', async () => {
     const dataDir = await makeDataDir();
@@ -36,7 +66,12 @@ describe('local commands', () => {
       const spec = specOf(newUuid(), 1, await makeImage(dataDir, 'empty', { file: '' }));
       for (let round = 0; round < 20; round += 1) {
         const lines: string[] = [];
-        const code = await workloads.runOnce(spec, 'echo out; echo err >&2', (line) => lines.push(line), new AbortController().signal);
+        const code = await workloads.runOnce(
+          spec,
+          'echo out; echo err >&2',
+          (line) => lines.push(line),
+          new AbortController().signal,
+        );
         expect([code, lines.toSorted()]).toEqual([0, ['err', 'out']]);
       }
     } finally {

@@ -142,8 +142,7 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
     },
     ensureWorkload: (spec) =>
       inTurn(spec.appId, (app, deleted) => ensureRelease(app, spec, AbortSignal.any([left.signal, deleted]))),
-    restartWorkload: (appId) =>
-      inTurn(appId, (app, deleted) => restartInstances(app, AbortSignal.any([left.signal, deleted]))),
+    restartWorkload: (appId) => inTurn(appId, (app, deleted) => restartInstances(app, AbortSignal.any([left.signal, deleted]))),
     async deleteWorkload(appId) {
       if (!apps.has(appId)) return router.deleteRoute(appId);
       deletions.get(appId)?.abort();
@@ -159,18 +158,27 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
     async readInstances(appId) {
       const app = await apps.get(appId);
       return [...(app?.instances ?? [])]
-        .map((instance) => ({
-          name: instance.name,
-          type: instance.record.type,
-          state: instance.record.state === 'new' ? 'starting' : instance.record.state,
-          releaseVersion: instance.record.releaseVersion,
-          startedAt: new Date(instance.record.startedAt),
-          restarts: instance.record.restarts,
-        }) as const)
+        .map(
+          (instance) =>
+            ({
+              name: instance.name,
+              type: instance.record.type,
+              state: instance.record.state === 'new' ? 'starting' : instance.record.state,
+              releaseVersion: instance.record.releaseVersion,
+              startedAt: new Date(instance.record.startedAt),
+              restarts: instance.record.restarts,
+            }) as const,
+        )
         .sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }) || a.releaseVersion - b.releaseVersion);
     },
     runOnce: (spec, command, line, signal) =>
-      runProgramOnce({ programs, clock, stopSeconds: timings.stopSeconds }, spec, command, line, AbortSignal.any([signal, left.signal])),
+      runProgramOnce(
+        { programs, clock, stopSeconds: timings.stopSeconds },
+        spec,
+        command,
+        line,
+        AbortSignal.any([signal, left.signal]),
+      ),
   };
 
   return {

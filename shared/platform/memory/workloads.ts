@@ -1,7 +1,14 @@
 import type { Clock } from '#shared/clock.ts';
 import type { AppId } from '#shared/ids.ts';
+import type {
+  InstanceFacts,
+  ProcessSpec,
+  RolloutFacts,
+  RolloutPlan,
+  WorkloadSpec,
+  Workloads,
+} from '#shared/platform/platform.ts';
 import { decideStep, nextWeight, type TrafficCounts } from '#shared/platform/rollout-decision.ts';
-import type { InstanceFacts, ProcessSpec, RolloutFacts, RolloutPlan, Workloads, WorkloadSpec } from '#shared/platform/platform.ts';
 import type { Router } from '#shared/platform/routing.ts';
 import type { MemoryAppLogs } from './app-logs.ts';
 
@@ -68,8 +75,10 @@ export function createMemoryWorkloads({ router, logs, clock, script = {} }: Memo
         const name = `${process.type}.${index}`;
         if (app.instances.some((instance) => instance.name === name && instance.releaseVersion === spec.releaseVersion)) continue;
         const exit = script.boot?.(spec.imageUrl, process);
-        for (const message of exit?.output ?? []) logs.write(spec.appId, { process: name, releaseVersion: spec.releaseVersion, message });
-        if (exit !== undefined) return { cause: `${name} exited with code ${exit.exitCode} before it listened on PORT`, output: exit.output };
+        for (const message of exit?.output ?? [])
+          logs.write(spec.appId, { process: name, releaseVersion: spec.releaseVersion, message });
+        if (exit !== undefined)
+          return { cause: `${name} exited with code ${exit.exitCode} before it listened on PORT`, output: exit.output };
         app.instances.push(newInstance(spec, process.type, name));
       }
     }
@@ -77,7 +86,15 @@ export function createMemoryWorkloads({ router, logs, clock, script = {} }: Memo
   }
 
   function newInstance(spec: WorkloadSpec, type: string, name: string, restarts = 0): Instance {
-    return { key: crypto.randomUUID(), name, type, state: 'up', releaseVersion: spec.releaseVersion, startedAt: clock.now(), restarts };
+    return {
+      key: crypto.randomUUID(),
+      name,
+      type,
+      state: 'up',
+      releaseVersion: spec.releaseVersion,
+      startedAt: clock.now(),
+      restarts,
+    };
   }
 
   async function giveUp(app: App, spec: WorkloadSpec): Promise<void> {
@@ -106,7 +123,10 @@ export function createMemoryWorkloads({ router, logs, clock, script = {} }: Memo
     signal: AbortSignal,
   ): AsyncGenerator<RolloutFacts, string | undefined, undefined> {
     const counts = async (version: number | undefined): Promise<TrafficCounts> =>
-      (await router.readTraffic(spec.appId)).find(({ releaseVersion }) => releaseVersion === version) ?? { requests: 0, errors: 0 };
+      (await router.readTraffic(spec.appId)).find(({ releaseVersion }) => releaseVersion === version) ?? {
+        requests: 0,
+        errors: 0,
+      };
     const begun = clock.now().getTime();
     const atStart = await counts(spec.releaseVersion);
     for (;;) {
@@ -135,7 +155,10 @@ export function createMemoryWorkloads({ router, logs, clock, script = {} }: Memo
   return {
     async *rollOut(spec, plan, signal) {
       const app = appOf(spec.appId);
-      if (app.live?.releaseVersion === spec.releaseVersion) return yield { phase: 'live', weight: 100 };
+      if (app.live?.releaseVersion === spec.releaseVersion) {
+        yield { phase: 'live', weight: 100 };
+        return;
+      }
       if (app.candidate?.releaseVersion !== spec.releaseVersion) await giveUp(app, spec);
       app.candidate = spec;
       let weight = app.weights.get(spec.releaseVersion) ?? 0;
@@ -145,7 +168,18 @@ export function createMemoryWorkloads({ router, logs, clock, script = {} }: Memo
       while (problem === undefined && weight < 100) {
         weight = app.live === undefined ? 100 : nextWeight(plan.weights, weight);
         const old = app.live?.releaseVersion;
-        await applyRoute(app, spec, new Map(old === undefined || weight === 100 ? [[spec.releaseVersion, 100]] : [[old, 100 - weight], [spec.releaseVersion, weight]]));
+        await applyRoute(
+          app,
+          spec,
+          new Map(
+            old === undefined || weight === 100
+              ? [[spec.releaseVersion, 100]]
+              : [
+                  [old, 100 - weight],
+                  [spec.releaseVersion, weight],
+                ],
+          ),
+        );
         yield { phase: 'progressing', weight };
         if (weight < 100) problem = yield* judgeStep(app, spec, weight, plan, signal);
       }
@@ -160,7 +194,8 @@ export function createMemoryWorkloads({ router, logs, clock, script = {} }: Memo
     async ensureWorkload(spec) {
       const app = appOf(spec.appId);
       const failure = startMissing(app, spec);
-      if (failure === undefined || app.live === undefined || app.live.releaseVersion === spec.releaseVersion) await promote(app, spec);
+      if (failure === undefined || app.live === undefined || app.live.releaseVersion === spec.releaseVersion)
+        await promote(app, spec);
       else await giveUp(app, spec);
     },
     async restartWorkload(appId) {
