@@ -71,7 +71,7 @@ export async function removeDataDir(dataDir: string): Promise<void> {
   await rm(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
 }
 
-/** A server in node that says who it is; lines of `extra` run before it listens. */
+/** A server in node that says who it is, and drops everything when told to end; lines of `extra` run before it listens. */
 export function serverScript(extra = ''): string {
   return `
 const http = require('node:http');
@@ -82,7 +82,7 @@ const server = http.createServer((request, response) => {
   response.end(process.env.PAAS_RELEASE + ' ' + process.env.PAAS_PROCESS + ' ' + process.pid);
 });
 server.listen(process.env.PORT, () => console.log('listening on ' + process.env.PORT));
-process.on('SIGTERM', () => { console.log('SIGTERM'); server.close(() => process.exit(0)); });
+process.on('SIGTERM', () => process.exit(0));
 `;
 }
 
