@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deflateSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeEntryHeader } from '#shared/git/packs/pack-entry.ts';
 import { createMemoryGitStorage } from '#shared/git/storage.ts';
 import { tryGit } from '#shared/git/testing/git-client.ts';
@@ -51,7 +51,25 @@ it('takes a sound pack made by the same hand', async () => {
 });
 
 describe('a tree is refused', () => {
-  const names = ['.git', '.GIT', '.Git', 'git~1', 'GIT~1', '.git ', '.git.', '.git. .', '.git::$INDEX_ALLOCATION', '.g\u200cit', '\ufeff.git', '.gi\u200dT', '..', '.', 'a/b', 'x\\.git', ''];
+  const names = [
+    '.git',
+    '.GIT',
+    '.Git',
+    'git~1',
+    'GIT~1',
+    '.git ',
+    '.git.',
+    '.git. .',
+    '.git::$INDEX_ALLOCATION',
+    '.g\u200cit',
+    '\ufeff.git',
+    '.gi\u200dT',
+    '..',
+    '.',
+    'a/b',
+    'x\\.git',
+    '',
+  ];
   it.each(names)('with an entry named %j', async (name) => {
     const { pack, tip } = withTree(treeEntry('100644', name, blob));
     const [unpack] = await push(pack, tip);
@@ -61,7 +79,11 @@ describe('a tree is refused', () => {
   const entry = (mode: string, name: string): Buffer => treeEntry(mode, name, blob);
   it.each([
     ['two entries of one name', [entry('100644', 'a'), entry('100644', 'a')], 'two entries of one name'],
-    ['a file and a directory of one name', [entry('100644', 'a'), entry('100644', 'a.b'), entry('40000', 'a')], 'two entries of one name'],
+    [
+      'a file and a directory of one name',
+      [entry('100644', 'a'), entry('100644', 'a.b'), entry('40000', 'a')],
+      'two entries of one name',
+    ],
     ['entries out of order', [entry('100644', 'b'), entry('100644', 'a')], 'not sorted'],
     ['a mode that git does not have', [entry('104777', 'a')], 'mode 104777'],
     ['a zero-padded mode', [entry('0100644', 'a')], 'zero-padded'],
@@ -112,29 +134,74 @@ describe('a pack is refused', () => {
     ['that is no pack', () => Buffer.from('POCK and so on, for long enough to be read'), 'not a pack'],
     ['with a wrong checksum', () => Buffer.concat([body, Buffer.alloc(20)]), 'checksum'],
     ['with something after it', () => Buffer.concat([pack, Buffer.from('more')]), 'garbage'],
-    ['that states more objects than allowed', () => seal(Buffer.concat([body.subarray(0, 8), Buffer.from('ffffffff', 'hex'), body.subarray(12)])), 'more than'],
+    [
+      'that states more objects than allowed',
+      () => seal(Buffer.concat([body.subarray(0, 8), Buffer.from('ffffffff', 'hex'), body.subarray(12)])),
+      'more than',
+    ],
     ['with an object twice', () => builderWith((b) => [b.add('blob', 'x'), b.add('blob', 'x')]), 'twice'],
-    ['with an object larger than it states', () => builderWith((b) => b.entry(encodeEntryHeader(3, 10), deflateSync(Buffer.alloc(10_000_000)))), 'larger than it states'],
-    ['with an object smaller than it states', () => builderWith((b) => b.entry(encodeEntryHeader(3, 5000), deflateSync('x'))), 'smaller than it states'],
-    ['with an object beyond the limit', () => builderWith((b) => b.entry(encodeEntryHeader(3, 2 ** 40), deflateSync('x'))), 'MiB'],
-    ['with bytes that are not compressed', () => builderWith((b) => b.entry(encodeEntryHeader(3, 5), Buffer.from('hello there'))), 'compressed data'],
-    ['with a delta that is based on nothing', () => builderWith((b) => b.offsetDelta(3, deltaOf(1, 1, copyInstruction(0, 1)))), 'based on nothing'],
-    ['with deltas based on each other', () => builderWith((b) => {
-      b.referenceDelta('1'.repeat(40), deltaOf(1, 1, copyInstruction(0, 1)));
-      b.referenceDelta('2'.repeat(40), deltaOf(1, 1, copyInstruction(0, 1)));
-    }), 'without a base'],
-    ['with a delta that reaches outside of its base', () => builderWith((b) => {
-      const at = b.entry(encodeEntryHeader(3, 1), deflateSync('y'));
-      b.offsetDelta(at, deltaOf(1, 100, copyInstruction(0, 100)));
-    }), 'outside of its base'],
-    ['with a delta of a result beyond the limit', () => builderWith((b) => {
-      const at = b.entry(encodeEntryHeader(3, 1), deflateSync('y'));
-      b.offsetDelta(at, deltaOf(1, 2 ** 31, copyInstruction(0, 1)));
-    }), 'MiB'],
-    ['with a chain of deltas that has no end', () => builderWith((b) => {
-      let at = b.entry(encodeEntryHeader(3, 1), deflateSync('y'));
-      for (let i = 0; i < 5000; i++) at = b.offsetDelta(at, deltaOf(i + 1, i + 2, Buffer.concat([copyInstruction(0, i + 1), Buffer.of(1, 0x41)])));
-    }), 'chain of more than'],
+    [
+      'with an object larger than it states',
+      () => builderWith((b) => b.entry(encodeEntryHeader(3, 10), deflateSync(Buffer.alloc(10_000_000)))),
+      'larger than it states',
+    ],
+    [
+      'with an object smaller than it states',
+      () => builderWith((b) => b.entry(encodeEntryHeader(3, 5000), deflateSync('x'))),
+      'smaller than it states',
+    ],
+    [
+      'with an object beyond the limit',
+      () => builderWith((b) => b.entry(encodeEntryHeader(3, 2 ** 40), deflateSync('x'))),
+      'MiB',
+    ],
+    [
+      'with bytes that are not compressed',
+      () => builderWith((b) => b.entry(encodeEntryHeader(3, 5), Buffer.from('hello there'))),
+      'compressed data',
+    ],
+    [
+      'with a delta that is based on nothing',
+      () => builderWith((b) => b.offsetDelta(3, deltaOf(1, 1, copyInstruction(0, 1)))),
+      'based on nothing',
+    ],
+    [
+      'with deltas based on each other',
+      () =>
+        builderWith((b) => {
+          b.referenceDelta('1'.repeat(40), deltaOf(1, 1, copyInstruction(0, 1)));
+          b.referenceDelta('2'.repeat(40), deltaOf(1, 1, copyInstruction(0, 1)));
+        }),
+      'without a base',
+    ],
+    [
+      'with a delta that reaches outside of its base',
+      () =>
+        builderWith((b) => {
+          const at = b.entry(encodeEntryHeader(3, 1), deflateSync('y'));
+          b.offsetDelta(at, deltaOf(1, 100, copyInstruction(0, 100)));
+        }),
+      'outside of its base',
+    ],
+    [
+      'with a delta of a result beyond the limit',
+      () =>
+        builderWith((b) => {
+          const at = b.entry(encodeEntryHeader(3, 1), deflateSync('y'));
+          b.offsetDelta(at, deltaOf(1, 2 ** 31, copyInstruction(0, 1)));
+        }),
+      'MiB',
+    ],
+    [
+      'with a chain of deltas that has no end',
+      () =>
+        builderWith((b) => {
+          let at = b.entry(encodeEntryHeader(3, 1), deflateSync('y'));
+          for (let i = 0; i < 5000; i++)
+            at = b.offsetDelta(at, deltaOf(i + 1, i + 2, Buffer.concat([copyInstruction(0, i + 1), Buffer.of(1, 0x41)])));
+        }),
+      'chain of more than',
+    ],
   ];
   it.each(cases)('%s', async (_what, make, fault) => {
     const [unpack] = await push(make(), tip);
@@ -147,7 +214,8 @@ describe('a pack is refused', () => {
     const copies = Buffer.concat(Array.from({ length: 64 }, (_, i) => Buffer.concat([copyInstruction(i, 1000 * 1000)])));
     const bomb = builderWith((b) => {
       const at = b.entry(encodeEntryHeader(3, base.length), deflateSync(base));
-      for (let i = 0; i < 1500; i++) b.offsetDelta(at, deltaOf(base.length, 64_000_001, Buffer.concat([copies, Buffer.of(1, i & 255)])));
+      for (let i = 0; i < 1500; i++)
+        b.offsetDelta(at, deltaOf(base.length, 64_000_001, Buffer.concat([copies, Buffer.of(1, i & 255)])));
     });
     const before = process.memoryUsage.rss();
     const started = performance.now();
@@ -171,9 +239,16 @@ it('never crashes on a pack with changed bytes, and never takes one that stock g
   const folder = builder.add('tree', Buffer.concat([treeEntry('100644', 'a', file), treeEntry('100755', 'b', file)]));
   const first = builder.add('commit', commitOf(folder));
   const tip = builder.add('commit', commitOf(folder, `parent ${first}`));
-  builder.referenceDelta(file, deltaOf(lines.length, lines.length + 1, Buffer.concat([copyInstruction(0, lines.length), Buffer.of(1, 0x41)])));
+  builder.referenceDelta(
+    file,
+    deltaOf(lines.length, lines.length + 1, Buffer.concat([copyInstruction(0, lines.length), Buffer.of(1, 0x41)])),
+  );
   const whole = builder.build();
-  const storage = createMemoryGitStorage({ directory: `${ground.directory}/mutations`, log: createLog('warn', (line) => logged.push(line)), threads: 1 });
+  const storage = createMemoryGitStorage({
+    directory: `${ground.directory}/mutations`,
+    log: createLog('warn', (line) => logged.push(line)),
+    threads: 1,
+  });
   const logged: string[] = [];
   let taken = 0;
   let random = 12345;
@@ -185,10 +260,17 @@ it('never crashes on a pack with changed bytes, and never takes one that stock g
     const mutated = Buffer.from(whole.subarray(0, -20));
     for (let change = 0; change <= next(3); change++) mutated[next(mutated.length)] = next(256);
     const id = ground.newRepository();
-    const lines = await pushRaw(storage, id, { name: 'refs/heads/main', to: tip }, seal(mutated), async ({ commands, pack }) => {
-      await pack?.admit(ground.db);
-      return commands.map(({ name }) => ({ name, status: 'ok' as const }));
-    }, 1 + next(400));
+    const lines = await pushRaw(
+      storage,
+      id,
+      { name: 'refs/heads/main', to: tip },
+      seal(mutated),
+      async ({ commands, pack }) => {
+        await pack?.admit(ground.db);
+        return commands.map(({ name }) => ({ name, status: 'ok' as const }));
+      },
+      1 + next(400),
+    );
     expect(lines.length, `round ${round}`).toBe(2);
     if (lines[0] === 'unpack ok' && lines[1] === 'ok refs/heads/main') {
       const theirs = await tryGit(await ground.layOut(id), ['index-pack', '--strict', '--stdin'], seal(mutated));

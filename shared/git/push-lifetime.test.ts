@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connect, type Socket } from 'node:net';
-import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { encodePackHeader } from '#shared/git/packs/pack-entry.ts';
+import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { commitFiles, git } from '#shared/git/testing/git-client.ts';
 import { createGitGround, type GitGround } from '#shared/git/testing/git-ground.ts';
 import type { RepositoryId } from '#shared/ids.ts';
@@ -33,7 +33,11 @@ it('finishes a push whose client has gone, and lets the callback know', async ()
     return results;
   };
   const served = ground.server.statuses.length;
-  const client = spawn('git', ['-c', 'protocol.ext.allow=always', 'push', 'origin', 'main'], { cwd: work, stdio: 'ignore', detached: true });
+  const client = spawn('git', ['-c', 'protocol.ext.allow=always', 'push', 'origin', 'main'], {
+    cwd: work,
+    stdio: 'ignore',
+    detached: true,
+  });
   await started.promise;
   process.kill(-(client.pid ?? 0), 'SIGKILL');
   expect(await finished.promise).toBe(true);

@@ -1,6 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readdir, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { randomBytes } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { encodeEntryHeader } from '#shared/git/packs/pack-entry.ts';
@@ -23,7 +23,13 @@ it('reads a tree in path order, with modes, links and submodules, and every byte
   const id = ground.newRepository();
   const work = await ground.workingCopy(id);
   const large = randomBytes(300_000);
-  await commitFiles(work, { 'a.txt': 'a', 'a/b.txt': 'b', 'a/run': '#!/bin/sh', 'z/deep/er/file': large, ...Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`many/${i}`, `${i}`])) });
+  await commitFiles(work, {
+    'a.txt': 'a',
+    'a/b.txt': 'b',
+    'a/run': '#!/bin/sh',
+    'z/deep/er/file': large,
+    ...Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`many/${i}`, `${i}`])),
+  });
   await chmod(join(work, 'a/run'), 0o755);
   await symlink('../a.txt', join(work, 'a/link'));
   const other = '3'.repeat(40);
@@ -34,7 +40,9 @@ it('reads a tree in path order, with modes, links and submodules, and every byte
   const head = (await git(work, 'rev-parse', 'HEAD')) as ObjectId;
   const found: string[] = [];
   for await (const entry of ground.storage.reader.readTree(id, head)) {
-    found.push(`${{ file: '100644', executable: '100755', symlink: '120000', submodule: '160000' }[entry.kind]} ${entry.oid} 0\t${entry.path}`);
+    found.push(
+      `${{ file: '100644', executable: '100755', symlink: '120000', submodule: '160000' }[entry.kind]} ${entry.oid} 0\t${entry.path}`,
+    );
     if (entry.kind === 'submodule') {
       expect(entry.oid).toBe(other);
       await expect(entry.read()).rejects.toMatchObject({ code: 'not_found' });
@@ -72,13 +80,23 @@ it('takes and gives back a file of 95 MB within bounded memory, and refuses one 
   const tip = builder.add('commit', commitOf(builder.add('tree', treeEntry('100644', 'large', blob))));
   const pack = builder.build();
   const before = process.memoryUsage.rss();
-  expect(await pushRaw(ground.storage, id, { name: 'refs/heads/main', to: tip }, pack, ground.applyPush(id))).toEqual(['unpack ok', 'ok refs/heads/main']);
+  expect(await pushRaw(ground.storage, id, { name: 'refs/heads/main', to: tip }, pack, ground.applyPush(id))).toEqual([
+    'unpack ok',
+    'ok refs/heads/main',
+  ]);
   expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);
-  for await (const entry of ground.storage.reader.readTree(id, tip as ObjectId)) expect(content.equals(await entry.read())).toBe(true);
+  for await (const entry of ground.storage.reader.readTree(id, tip as ObjectId))
+    expect(content.equals(await entry.read())).toBe(true);
 
   const tooLarge = new PackBuilder();
   tooLarge.entry(encodeEntryHeader(3, 101 * 1024 * 1024), deflateSync(Buffer.alloc(101 * 1024 * 1024)));
-  const [unpack] = await pushRaw(ground.storage, id, { name: 'refs/heads/other', to: tip }, tooLarge.build(), ground.applyPush(id));
+  const [unpack] = await pushRaw(
+    ground.storage,
+    id,
+    { name: 'refs/heads/other', to: tip },
+    tooLarge.build(),
+    ground.applyPush(id),
+  );
   expect(unpack).toContain('100 MiB, which is the limit here');
 });
 

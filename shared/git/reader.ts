@@ -1,7 +1,7 @@
 import { notFound } from '#shared/errors.ts';
+import type { PackLocation } from '#shared/git/packs/open-pack.ts';
 import type { GitReader, TreeEntry } from '#shared/git/repository.ts';
 import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
-import type { PackLocation } from '#shared/git/packs/open-pack.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
 const fullOid = /^[0-9a-f]{40}$/;

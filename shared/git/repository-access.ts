@@ -1,6 +1,6 @@
+import type { PackLocation } from '#shared/git/packs/open-pack.ts';
 import type { PackCatalog } from '#shared/git/packs/pack-catalog.ts';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
-import type { PackLocation } from '#shared/git/packs/open-pack.ts';
 import type { StoredRefs } from '#shared/git/refs/memory-refs.ts';
 import type { WorkerPool } from '#shared/git/worker/worker-pool.ts';
 import type { RepositoryId } from '#shared/ids.ts';

@@ -83,7 +83,11 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
     const seen: unknown[] = [];
     const usual = ground.applyPush;
     ground.applyPush = (repositoryId) => async (request) => {
-      seen.push(request.commands.map(({ fastForward }) => fastForward), request.pushOptions, request.atomic);
+      seen.push(
+        request.commands.map(({ fastForward }) => fastForward),
+        request.pushOptions,
+        request.atomic,
+      );
       return await ground.moveRefs(repositoryId, request);
     };
     await commitFiles(work, { a: '3' });
@@ -99,10 +103,12 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
     const work = await ground.workingCopy(id);
     await commitFiles(work, { a: '1' });
     const usual = ground.applyPush;
-    ground.applyPush = () => async ({ commands }, tell) => {
-      tell('-----> Building');
-      return commands.map(({ name }) => ({ name, status: 'rejected', reason: 'build failed' }));
-    };
+    ground.applyPush =
+      () =>
+      async ({ commands }, tell) => {
+        tell('-----> Building');
+        return commands.map(({ name }) => ({ name, status: 'rejected', reason: 'build failed' }));
+      };
     const { code, stderr } = await tryGit(work, ['push', 'origin', 'main']);
     ground.applyPush = usual;
     expect(code).toBe(1);
@@ -122,7 +128,11 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
     expect(refused.stderr).toContain("'refs/heads/dir' exists");
     expect((await ground.storage.refs.listRefs(id)).map(({ name }) => name)).toEqual(['refs/heads/dir']);
     await git(work, 'push', '-q', '--atomic', 'origin', 'main:refs/heads/one', 'main:refs/heads/two');
-    expect((await ground.storage.refs.listRefs(id)).map(({ name }) => name)).toEqual(['refs/heads/dir', 'refs/heads/one', 'refs/heads/two']);
+    expect((await ground.storage.refs.listRefs(id)).map(({ name }) => name)).toEqual([
+      'refs/heads/dir',
+      'refs/heads/one',
+      'refs/heads/two',
+    ]);
   });
 
   it('lets one of two pushes at the same time win, and tells the other to fetch first', async () => {
@@ -147,7 +157,7 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
     };
     const outcomes = await Promise.all([one, two].map((path) => tryGit(path, ['push', 'origin', 'main'])));
     ground.applyPush = usual;
-    expect(outcomes.map(({ code }) => code).sort()).toEqual([0, 1]);
+    expect(outcomes.map(({ code }) => code).toSorted((a, b) => a - b)).toEqual([0, 1]);
     expect(outcomes.find(({ code }) => code === 1)?.stderr).toContain('fetch first');
     await verify(id);
   });
@@ -168,7 +178,8 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
   it.each(['0', '2'])('serves fetches, shallow and partial clones in version %s of the protocol', async (version) => {
     const id = ground.newRepository();
     const work = await ground.workingCopy(id);
-    for (let i = 0; i < 12; i++) await commitFiles(work, { [`file-${i % 3}`]: `content ${i}\n`.repeat(50), 'same/all/the/way': 'x' }, `commit ${i}`);
+    for (let i = 0; i < 12; i++)
+      await commitFiles(work, { [`file-${i % 3}`]: `content ${i}\n`.repeat(50), 'same/all/the/way': 'x' }, `commit ${i}`);
     await git(work, 'tag', '-a', '-m', 'tag', 'v1', 'HEAD~3');
     await git(work, 'push', '-q', 'origin', 'main', 'v1');
     const speak = ['-c', `protocol.version=${version}`];
@@ -191,7 +202,16 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
     await git(at('shallow'), ...speak, 'fetch', '-q', '--unshallow');
     expect(await count(at('shallow'))).toBe('13');
 
-    await git(ground.directory, ...speak, 'clone', '-q', '--filter=blob:none', '--no-checkout', ground.server.url(id), at('partial'));
+    await git(
+      ground.directory,
+      ...speak,
+      'clone',
+      '-q',
+      '--filter=blob:none',
+      '--no-checkout',
+      ground.server.url(id),
+      at('partial'),
+    );
     expect(await git(at('partial'), 'rev-list', '--objects', '--all', '--missing=print')).toContain('?');
     await git(at('partial'), ...speak, 'checkout', '-q', 'main');
     expect(await git(at('partial'), 'status', '--porcelain')).toBe('');

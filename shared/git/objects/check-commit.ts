@@ -27,7 +27,8 @@ export function checkTag(data: Buffer, link: LinkSink): void {
   const lines = new HeaderLines(data);
   const oid = lines.takeOid('object');
   const type = lines.take('type');
-  if (type !== 'commit' && type !== 'tree' && type !== 'blob' && type !== 'tag') throw new GitFault('has an unknown type of object');
+  if (type !== 'commit' && type !== 'tree' && type !== 'blob' && type !== 'tag')
+    throw new GitFault('has an unknown type of object');
   link(type, oid);
   lines.take('tag');
   // Tags of before 2005 have no tagger.

@@ -14,7 +14,11 @@ export interface Inspection {
 type Breathe = () => Promise<void> | undefined;
 
 /** In the order asked; undefined for what is not there. */
-export async function inspectObjects(database: ObjectDatabase, oids: readonly string[], breathe: Breathe): Promise<(Inspection | undefined)[]> {
+export async function inspectObjects(
+  database: ObjectDatabase,
+  oids: readonly string[],
+  breathe: Breathe,
+): Promise<(Inspection | undefined)[]> {
   const found: (Inspection | undefined)[] = [];
   for (const oid of oids) {
     const pause = breathe();
@@ -40,7 +44,12 @@ function inspect(database: ObjectDatabase, oid: string): Inspection | undefined 
 }
 
 /** Whether `descendant` is `ancestor` or comes after it. False when either is not a commit. */
-export async function isAncestor(database: ObjectDatabase, ancestor: string, descendant: string, breathe: Breathe): Promise<boolean> {
+export async function isAncestor(
+  database: ObjectDatabase,
+  ancestor: string,
+  descendant: string,
+  breathe: Breathe,
+): Promise<boolean> {
   const wanted = Buffer.from(ancestor, 'hex');
   if (database.readType(wanted) !== objectTypes.commit) return false;
   const seen = new OidTable();

@@ -15,9 +15,16 @@ export function isDotGit(name: string): boolean {
 
 export function isDotGitmodules(name: string): boolean {
   if (asOnHfs(name) === '.gitmodules') return true;
-  const bare = name.replace(/:.*$/s, '').replace(/[ .]+$/, '').toLowerCase();
+  const bare = name
+    .replace(/:.*$/s, '')
+    .replace(/[ .]+$/, '')
+    .toLowerCase();
   // Short names: the first four, and those that Windows makes when these are taken.
-  return bare === '.gitmodules' || /^gitmod~[1-4]$/.test(bare) || (bare.length === 8 && /^(g|gi|gi7|gi7e|gi7eb|gi7eba)[0-9a-f]*~[1-9]\d*$/.test(bare));
+  return (
+    bare === '.gitmodules' ||
+    /^gitmod~[1-4]$/.test(bare) ||
+    (bare.length === 8 && /^(g|gi|gi7|gi7e|gi7eb|gi7eba)[0-9a-f]*~[1-9]\d*$/.test(bare))
+  );
 }
 
 function asOnHfs(name: string): string {

@@ -1,8 +1,8 @@
-import { CommitGraph } from '#shared/git/upload-pack/commit-graph.ts';
 import { objectTypes } from '#shared/git/objects/object-type.ts';
 import { modes, TreeCursor } from '#shared/git/objects/tree.ts';
 import type { ObjectDatabase } from '#shared/git/packs/object-database.ts';
 import type { TreeEntry } from '#shared/git/repository.ts';
+import { CommitGraph } from '#shared/git/upload-pack/commit-graph.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
 type Breathe = () => Promise<void> | undefined;
@@ -14,7 +14,11 @@ const kinds = new Map<number, TreeEntry['kind']>([
 ]);
 
 /** Everything but directories, in the order of git's index. Undefined when there is no such commit. */
-export async function readWholeTree(database: ObjectDatabase, commit: string, breathe: Breathe): Promise<TreeEntry[] | undefined> {
+export async function readWholeTree(
+  database: ObjectDatabase,
+  commit: string,
+  breathe: Breathe,
+): Promise<TreeEntry[] | undefined> {
   const root = new CommitGraph(database).commitOf(commit)?.tree;
   if (root === undefined) return undefined;
   const entries: TreeEntry[] = [];
@@ -24,8 +28,14 @@ export async function readWholeTree(database: ObjectDatabase, commit: string, br
     if (pause !== undefined) await pause;
     const { cursor, prefix } = top;
     if (!cursor.next()) stack.pop();
-    else if (cursor.mode === modes.tree) stack.push({ cursor: openTree(database, cursor.oid()), prefix: `${prefix}${cursor.name()}/` });
-    else entries.push({ path: prefix + cursor.name(), kind: kinds.get(cursor.mode) ?? 'file', oid: cursor.oid().toString('hex') as ObjectId });
+    else if (cursor.mode === modes.tree)
+      stack.push({ cursor: openTree(database, cursor.oid()), prefix: `${prefix}${cursor.name()}/` });
+    else
+      entries.push({
+        path: prefix + cursor.name(),
+        kind: kinds.get(cursor.mode) ?? 'file',
+        oid: cursor.oid().toString('hex') as ObjectId,
+      });
   }
   return entries;
 }
@@ -37,7 +47,12 @@ function openTree(database: ObjectDatabase, oid: Buffer): TreeCursor {
 }
 
 /** Contents in the order asked, as many as fit into `bytes` but always the first. Ends before what is not there. */
-export async function readContents(database: ObjectDatabase, oids: readonly string[], bytes: number, breathe: Breathe): Promise<Uint8Array[]> {
+export async function readContents(
+  database: ObjectDatabase,
+  oids: readonly string[],
+  bytes: number,
+  breathe: Breathe,
+): Promise<Uint8Array[]> {
   const contents: Uint8Array[] = [];
   let total = 0;
   for (const oid of oids) {

@@ -54,7 +54,14 @@ export class DeltaResolver {
    * @param packEnd where the last entry ends
    * @param breathe called between objects; what it returns is awaited, so that others get their turn
    */
-  constructor(entries: EntryTable, file: RandomAccess, packEnd: number, limits: PackLimits, onObject: ObjectSink, breathe: () => Promise<void> | undefined) {
+  constructor(
+    entries: EntryTable,
+    file: RandomAccess,
+    packEnd: number,
+    limits: PackLimits,
+    onObject: ObjectSink,
+    breathe: () => Promise<void> | undefined,
+  ) {
     this.#entries = entries;
     this.#file = file;
     this.#packEnd = packEnd;
@@ -186,7 +193,9 @@ export class DeltaResolver {
     this.#inflate(entry, this.#delta, 0);
     const sizes = readDeltaSizes(this.#delta, deltaSize);
     if (sizes.resultSize > this.#limits.objectBytes) {
-      throw new GitFault(`the pack has an object of more than ${Math.floor(this.#limits.objectBytes / 1024 / 1024)} MiB, which is the limit here`);
+      throw new GitFault(
+        `the pack has an object of more than ${Math.floor(this.#limits.objectBytes / 1024 / 1024)} MiB, which is the limit here`,
+      );
     }
     this.#work += sizes.resultSize;
     if (this.#work > this.#largestWork) throw new GitFault('the deltas of the pack unfold to far more than the pack is worth');

@@ -29,7 +29,14 @@ export function readDeltaSizes(delta: Uint8Array, end = delta.length): DeltaSize
  * Runs `delta[sizes.start, deltaEnd)` over `base` into `result[resultStart, resultStart + sizes.resultSize)`.
  * @throws GitFault when an instruction reaches outside of either, or the result is not as long as stated
  */
-export function applyDelta(base: Uint8Array, delta: Uint8Array, sizes: DeltaSizes, deltaEnd: number, result: Uint8Array, resultStart: number): void {
+export function applyDelta(
+  base: Uint8Array,
+  delta: Uint8Array,
+  sizes: DeltaSizes,
+  deltaEnd: number,
+  result: Uint8Array,
+  resultStart: number,
+): void {
   if (sizes.baseSize !== base.length) throw new GitFault('a delta was made for a base of another size');
   let at = sizes.start;
   let to = resultStart;
@@ -47,7 +54,8 @@ export function applyDelta(base: Uint8Array, delta: Uint8Array, sizes: DeltaSize
       if (instruction & 32) length += (delta[at++] ?? 0) * 0x100;
       if (instruction & 64) length += (delta[at++] ?? 0) * 0x10000;
       if (length === 0) length = 0x10000;
-      if (at > deltaEnd || from + length > base.length || to + length > end) throw new GitFault('a delta reaches outside of its base');
+      if (at > deltaEnd || from + length > base.length || to + length > end)
+        throw new GitFault('a delta reaches outside of its base');
       copy(base, from, length, result, to);
       to += length;
     } else {

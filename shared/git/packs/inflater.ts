@@ -54,7 +54,14 @@ export class Inflater {
    * Inflates as much as fits. There must be room for at least one byte of output, even at the end of the stream.
    * @throws GitFault when the bytes are not a zlib stream
    */
-  push(input: Uint8Array, inputStart: number, inputEnd: number, output: Uint8Array, outputStart: number, outputEnd: number): void {
+  push(
+    input: Uint8Array,
+    inputStart: number,
+    inputEnd: number,
+    output: Uint8Array,
+    outputStart: number,
+    outputEnd: number,
+  ): void {
     this.#handle.writeSync(0, input, inputStart, inputEnd - inputStart, output, outputStart, outputEnd - outputStart);
     if (this.#problem !== undefined) {
       const problem = this.#problem;

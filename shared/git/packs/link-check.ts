@@ -29,7 +29,8 @@ export class LinkCheck {
   #current = '';
 
   readonly #linkByHex: LinkSink = (type, hex) => this.#need(Buffer.from(hex, 'hex'), 0, objectTypes[type]);
-  readonly #linkOfTree: TreeLinkSink = (mode, data, at) => this.#need(data, at, mode === modes.tree ? objectTypes.tree : objectTypes.blob);
+  readonly #linkOfTree: TreeLinkSink = (mode, data, at) =>
+    this.#need(data, at, mode === modes.tree ? objectTypes.tree : objectTypes.blob);
 
   /** @throws GitFault naming the object when it is not sound, or comes twice */
   addObject(type: number, oid: Buffer, content: Buffer | undefined): void {

@@ -1,14 +1,25 @@
 import { readFile } from 'node:fs/promises';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
+import type { RepositoryId } from '#shared/ids.ts';
+
+interface SharedPack {
+  pack: SharedArrayBuffer;
+  index: SharedArrayBuffer;
+  links: SharedArrayBuffer;
+}
 
 /** The twin for tests: packs in shared memory, which threads can read without a copy. */
 export function createMemoryPackFiles(): PackFiles {
-  const repositories = new Map<string, Map<string, { pack: SharedArrayBuffer; index: SharedArrayBuffer; links: SharedArrayBuffer }>>();
+  const repositories = new Map<RepositoryId, Map<string, SharedPack>>();
   return {
     async keepPack(repositoryId, packId, { packPath, indexPath, linksPath }) {
-      const packs = repositories.get(repositoryId) ?? new Map();
+      const packs = repositories.get(repositoryId) ?? new Map<string, SharedPack>();
       if (packs.has(packId)) return;
-      packs.set(packId, { pack: share(await readFile(packPath)), index: share(await readFile(indexPath)), links: share(await readFile(linksPath)) });
+      packs.set(packId, {
+        pack: share(await readFile(packPath)),
+        index: share(await readFile(indexPath)),
+        links: share(await readFile(linksPath)),
+      });
       repositories.set(repositoryId, packs);
     },
     locatePack(repositoryId, packId) {

@@ -1,5 +1,11 @@
-import { emptyEntryHeader, type EntryHeader, longestEntryHeader, packTrailerBytes, readEntryHeader } from '#shared/git/packs/pack-entry.ts';
 import type { PackLinks } from '#shared/git/packs/link-check.ts';
+import {
+  type EntryHeader,
+  emptyEntryHeader,
+  longestEntryHeader,
+  packTrailerBytes,
+  readEntryHeader,
+} from '#shared/git/packs/pack-entry.ts';
 import { PackIndex } from '#shared/git/packs/pack-index.ts';
 import { type ByteLocation, openBytes, type RandomAccess } from '#shared/git/packs/random-access.ts';
 

@@ -36,7 +36,10 @@ export function createPostgresPackCatalog(db: Db): PackCatalog {
         .execute();
     },
     async deletePacks(repositoryId) {
-      const { numDeletedRows } = await db.deleteFrom('git_packs').where('repository_id', '=', repositoryId).executeTakeFirstOrThrow();
+      const { numDeletedRows } = await db
+        .deleteFrom('git_packs')
+        .where('repository_id', '=', repositoryId)
+        .executeTakeFirstOrThrow();
       return numDeletedRows > 0n;
     },
   };

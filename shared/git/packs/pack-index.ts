@@ -16,7 +16,8 @@ export class PackIndex {
 
   /** @throws Error when the bytes are not an index of version 2 */
   constructor(bytes: Buffer) {
-    if (bytes.length < oidsAt + 40 || bytes.readUInt32BE(0) !== magic || bytes.readUInt32BE(4) !== 2) throw new Error('not a pack index');
+    if (bytes.length < oidsAt + 40 || bytes.readUInt32BE(0) !== magic || bytes.readUInt32BE(4) !== 2)
+      throw new Error('not a pack index');
     this.#bytes = bytes;
     this.objectCount = bytes.readUInt32BE(oidsAt - 4);
     this.#offsetsAt = oidsAt + this.objectCount * (oidBytes + 4);

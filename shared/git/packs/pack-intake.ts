@@ -41,7 +41,8 @@ export async function intakePack(
   breathe: () => Promise<void> | undefined,
 ): Promise<IntakeResult | undefined> {
   const links = new LinkCheck();
-  const addObject = (_entry: number, type: number, oid: Buffer, content: Buffer | undefined): void => links.addObject(type, oid, content);
+  const addObject = (_entry: number, type: number, oid: Buffer, content: Buffer | undefined): void =>
+    links.addObject(type, oid, content);
   const scanner = new PackScanner(request.limits, addObject);
   const file = await open(request.packPath, 'wx+', 0o444);
   try {
@@ -86,7 +87,13 @@ async function receive(input: AsyncIterable<Uint8Array>, scanner: PackScanner, f
 }
 
 /** A thin pack names bases that only the repository has. They are put at the end of it, in place of the trailer. */
-async function appendBases(resolver: DeltaResolver, stored: ObjectDatabase, scanner: PackScanner, file: FileHandle, packEnd: number): Promise<number> {
+async function appendBases(
+  resolver: DeltaResolver,
+  stored: ObjectDatabase,
+  scanner: PackScanner,
+  file: FileHandle,
+  packEnd: number,
+): Promise<number> {
   const { entries } = scanner;
   let end = packEnd;
   for (const oid of resolver.missingBases()) {
@@ -105,7 +112,12 @@ async function appendBases(resolver: DeltaResolver, stored: ObjectDatabase, scan
 }
 
 /** Gives a pack that has grown its new count and checksum. */
-async function seal(file: FileHandle, objectCount: number, packEnd: number, breathe: () => Promise<void> | undefined): Promise<Buffer> {
+async function seal(
+  file: FileHandle,
+  objectCount: number,
+  packEnd: number,
+  breathe: () => Promise<void> | undefined,
+): Promise<Buffer> {
   await writeAll(file, encodePackHeader(objectCount), 0);
   const hash = createHash('sha1').update(encodePackHeader(objectCount));
   const piece = Buffer.allocUnsafe(256 * 1024);

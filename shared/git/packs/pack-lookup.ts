@@ -1,5 +1,5 @@
-import type { OpenPack } from '#shared/git/packs/open-pack.ts';
 import { OidTable } from '#shared/git/packs/oid-table.ts';
+import type { OpenPack } from '#shared/git/packs/open-pack.ts';
 
 /** Where an object is stored. */
 export interface EntryLocation {

@@ -64,7 +64,9 @@ export class PackScanner {
     const chunk = this.#pending.length === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
     this.#origin -= this.#pending.length;
     if (this.#origin + chunk.length > this.#limits.packBytes) {
-      throw new GitFault(`the pack is larger than ${Math.floor(this.#limits.packBytes / 1024 / 1024)} MiB, which is the limit here`);
+      throw new GitFault(
+        `the pack is larger than ${Math.floor(this.#limits.packBytes / 1024 / 1024)} MiB, which is the limit here`,
+      );
     }
     let at = 0;
     for (let stepped = true; stepped; ) {
@@ -110,7 +112,8 @@ export class PackScanner {
     const version = chunk.readUInt32BE(at + 4);
     if (version !== 2 && version !== 3) throw new GitFault(`packs of version ${version} are not known here`);
     this.#expected = chunk.readUInt32BE(at + 8);
-    if (this.#expected > this.#limits.objects) throw new GitFault(`the pack has more than ${this.#limits.objects} objects, which is the limit here`);
+    if (this.#expected > this.#limits.objects)
+      throw new GitFault(`the pack has more than ${this.#limits.objects} objects, which is the limit here`);
     this.#state = this.#expected === 0 ? 'trailer' : 'entry';
     return at + packHeaderBytes;
   }
@@ -170,13 +173,20 @@ export class PackScanner {
   #finishObject(entry: number, type: number, size: number): void {
     const oid = this.#largeHash?.digest() ?? hashInPlace(this.#scratch, headroom, headroom + size, type);
     this.entries.setOid(entry, oid);
-    this.#onObject(entry, type, oid, this.#largeHash === undefined ? this.#scratch.subarray(headroom, headroom + size) : undefined);
+    this.#onObject(
+      entry,
+      type,
+      oid,
+      this.#largeHash === undefined ? this.#scratch.subarray(headroom, headroom + size) : undefined,
+    );
     this.#largeHash = undefined;
   }
 }
 
 function tooLarge(offset: number, limit: number): GitFault {
-  return new GitFault(`the object at offset ${offset} is larger than ${Math.floor(limit / 1024 / 1024)} MiB, which is the limit here`);
+  return new GitFault(
+    `the object at offset ${offset} is larger than ${Math.floor(limit / 1024 / 1024)} MiB, which is the limit here`,
+  );
 }
 
 /** For messages: `blob 6b1f…`. */

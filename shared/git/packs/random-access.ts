@@ -63,7 +63,13 @@ class FileBytes implements RandomAccess {
     this.#windowStart = position;
     this.#windowEnd = position;
     while (this.#windowEnd < Math.min(position + wanted, this.size)) {
-      const got = readSync(this.#fd, this.#window, this.#windowEnd - position, position + wanted - this.#windowEnd, this.#windowEnd);
+      const got = readSync(
+        this.#fd,
+        this.#window,
+        this.#windowEnd - position,
+        position + wanted - this.#windowEnd,
+        this.#windowEnd,
+      );
       if (got === 0) throw new Error('a pack file is shorter than it was');
       this.#windowEnd += got;
     }

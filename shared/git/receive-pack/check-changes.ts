@@ -20,7 +20,8 @@ export function checkChanges(
   const names = new Set(current.keys());
   for (const { name, newOid } of changes) if (newOid === undefined) names.delete(name);
   for (const change of changes) {
-    const problem = nameProblem(change) ?? staleProblem(change, current) ?? tipProblem(change, inspected) ?? placeProblem(change, names, limit);
+    const problem =
+      nameProblem(change) ?? staleProblem(change, current) ?? tipProblem(change, inspected) ?? placeProblem(change, names, limit);
     if (problem !== undefined) problems.set(change.name, problem);
     else if (change.newOid !== undefined) names.add(change.name);
   }
@@ -45,7 +46,9 @@ function tipProblem({ name, newOid }: RefChange, inspected: ReadonlyMap<ObjectId
   if (newOid === undefined) return undefined;
   const tip = inspected.get(newOid);
   if (tip === undefined) return 'missing necessary objects';
-  return name.startsWith('refs/heads/') && tip.type !== 'commit' ? `a branch must point at a commit, and this is a ${tip.type}` : undefined;
+  return name.startsWith('refs/heads/') && tip.type !== 'commit'
+    ? `a branch must point at a commit, and this is a ${tip.type}`
+    : undefined;
 }
 
 function placeProblem({ name, newOid, oldOid }: RefChange, names: ReadonlySet<string>, limit: number): string | undefined {

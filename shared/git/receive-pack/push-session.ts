@@ -16,7 +16,8 @@ export interface PushAsked {
 }
 
 const nullOid = '0'.repeat(40);
-const capabilities = 'report-status report-status-v2 delete-refs side-band-64k quiet atomic ofs-delta object-format=sha1 push-options agent=paas';
+const capabilities =
+  'report-status report-status-v2 delete-refs side-band-64k quiet atomic ofs-delta object-format=sha1 push-options agent=paas';
 const commandPattern = /^([0-9a-f]{40}) ([0-9a-f]{40}) ([^\0]+)$/;
 const commandBytes = 4 * 1024 * 1024;
 const pushOptionBytes = 64 * 1024;
@@ -41,7 +42,8 @@ export async function readPush(reader: ByteReader, limit: number): Promise<PushA
     if (packet === 'end' || packet === 'flush') break;
     if (typeof packet === 'string') throw new GitFault(`a ${packet} packet does not belong here`);
     bytes += packet.length;
-    if (changes.length >= limit || bytes > commandBytes) throw new GitFault(`a push may change ${limit} refs at most; push them in parts`);
+    if (changes.length >= limit || bytes > commandBytes)
+      throw new GitFault(`a push may change ${limit} refs at most; push them in parts`);
     const [line = '', announced] = packetText(packet).split('\0', 2);
     if (announced !== undefined) offered = new Set(announced.trim().split(' '));
     if (line.startsWith('shallow ')) shallow.push(line.slice('shallow '.length).trim() as ObjectId);

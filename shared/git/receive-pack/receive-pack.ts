@@ -82,7 +82,8 @@ class Push {
         pack = quarantine === undefined ? undefined : await this.#receive(quarantine);
       } catch (error) {
         if (this.#stream.clientGone.aborted) return fatal;
-        if (!(error instanceof GitFault)) this.#access.log.error('a pack could not be received', { repositoryId: this.#repositoryId, error });
+        if (!(error instanceof GitFault))
+          this.#access.log.error('a pack could not be received', { repositoryId: this.#repositoryId, error });
         await this.#refuse(error instanceof GitFault ? error.message : internalProblem);
         return 0;
       }
@@ -98,7 +99,12 @@ class Push {
     const packs = await locatePacks(this.#access, this.#repositoryId);
     const timeUp = AbortSignal.timeout(this.#limits.seconds * 1000);
     const { packPath, indexPath, linksPath } = quarantine;
-    const request = { packPath, indexPath, linksPath, limits: { packBytes: this.#limits.packBytes, objectBytes: this.#limits.objectBytes, objects: this.#limits.objects } };
+    const request = {
+      packPath,
+      indexPath,
+      linksPath,
+      limits: { packBytes: this.#limits.packBytes, objectBytes: this.#limits.objectBytes, objects: this.#limits.objects },
+    };
     const signal = AbortSignal.any([timeUp, this.#stream.clientGone]);
     const received = await this.#access.workers.run('intake', { packs, request }, { input: this.#rest, signal });
     if (received === undefined) return undefined;
@@ -121,23 +127,36 @@ class Push {
     try {
       const packs = await locatePacks(this.#access, this.#repositoryId);
       if (pack !== undefined && quarantine !== undefined) {
-        packs.push({ key: quarantine.packPath, pack: quarantine.packPath, index: quarantine.indexPath, links: quarantine.linksPath });
+        packs.push({
+          key: quarantine.packPath,
+          pack: quarantine.packPath,
+          index: quarantine.indexPath,
+          links: quarantine.linksPath,
+        });
       }
       const tips = [...new Set(changes.flatMap(({ newOid }) => newOid ?? []))];
       const found = tips.length === 0 ? [] : await workers.run('inspect', { packs, oids: tips });
       const inspected = new Map<ObjectId, Inspection | undefined>(tips.map((oid, i) => [oid, found[i]]));
       const problems = checkChanges(changes, await refs.listRefs(this.#repositoryId), inspected, this.#limits.refs);
-      if (problems.size > 0 && atomic) return changes.map(({ name }) => ({ name, status: 'rejected', reason: problems.get(name) ?? 'atomic push failure' }));
+      if (problems.size > 0 && atomic)
+        return changes.map(({ name }) => ({ name, status: 'rejected', reason: problems.get(name) ?? 'atomic push failure' }));
 
       const sound = changes.filter(({ name }) => !problems.has(name));
-      const updates = sound.flatMap(({ oldOid, newOid }) => (oldOid === undefined || newOid === undefined ? [] : ([[oldOid, newOid]] as const)));
+      const updates = sound.flatMap(({ oldOid, newOid }) =>
+        oldOid === undefined || newOid === undefined ? [] : ([[oldOid, newOid]] as const),
+      );
       const forward = updates.length === 0 ? [] : await workers.run('ancestry', { packs, pairs: updates });
       const isForward = new Map(updates.map(([from, to], i) => [`${from} ${to}`, forward[i] === true]));
       const commands = sound.map(
-        (change): RefCommand => ({ ...change, fastForward: change.newOid !== undefined && (isForward.get(`${change.oldOid} ${change.newOid}`) ?? true) }),
+        (change): RefCommand => ({
+          ...change,
+          fastForward: change.newOid !== undefined && (isForward.get(`${change.oldOid} ${change.newOid}`) ?? true),
+        }),
       );
       const decided =
-        commands.length === 0 ? [] : await applyPush({ commands, atomic, pushOptions, pack }, (line) => this.#out.progress(line), this.#stream.clientGone);
+        commands.length === 0
+          ? []
+          : await applyPush({ commands, atomic, pushOptions, pack }, (line) => this.#out.progress(line), this.#stream.clientGone);
       const byName = new Map(decided.map((result) => [result.name, result]));
       return changes.map(({ name }) => {
         const reason = problems.get(name);
@@ -152,7 +171,10 @@ class Push {
   }
 
   async #refuse(problem: string): Promise<void> {
-    await this.#report(problem, this.#asked.changes.map(({ name }) => ({ name, status: 'rejected', reason: 'unpacker error' })));
+    await this.#report(
+      problem,
+      this.#asked.changes.map(({ name }) => ({ name, status: 'rejected', reason: 'unpacker error' })),
+    );
     await this.#drain();
   }
 

@@ -11,10 +11,20 @@ const batch = 5000;
 export function createPostgresRefs(db: Db): StoredRefs {
   return {
     async listRefs(repositoryId) {
-      return await db.selectFrom('git_refs').select(['name', 'oid']).where('repository_id', '=', repositoryId).orderBy('name').execute();
+      return await db
+        .selectFrom('git_refs')
+        .select(['name', 'oid'])
+        .where('repository_id', '=', repositoryId)
+        .orderBy('name')
+        .execute();
     },
     async readRef(repositoryId, name) {
-      const row = await db.selectFrom('git_refs').select('oid').where('repository_id', '=', repositoryId).where('name', '=', name).executeTakeFirst();
+      const row = await db
+        .selectFrom('git_refs')
+        .select('oid')
+        .where('repository_id', '=', repositoryId)
+        .where('name', '=', name)
+        .executeTakeFirst();
       return row?.oid;
     },
     async compareAndSwap(within, repositoryId, changes) {
@@ -22,7 +32,10 @@ export function createPostgresRefs(db: Db): StoredRefs {
       return await within.transaction().execute((transaction) => swap(transaction, repositoryId, changes));
     },
     async deleteRefs(repositoryId) {
-      const { numDeletedRows } = await db.deleteFrom('git_refs').where('repository_id', '=', repositoryId).executeTakeFirstOrThrow();
+      const { numDeletedRows } = await db
+        .deleteFrom('git_refs')
+        .where('repository_id', '=', repositoryId)
+        .executeTakeFirstOrThrow();
       return numDeletedRows > 0n;
     },
   };
@@ -35,20 +48,28 @@ async function swap(db: Db, repositoryId: RepositoryId, changes: readonly RefCha
   if (changes.some(({ name, oldOid }) => current.get(name) !== oldOid)) return false;
   const names = new Set(current.keys());
   for (const { name } of changes) names.delete(name);
-  const written = changes.flatMap(({ name, newOid }) => (newOid === undefined ? [] : [{ repository_id: repositoryId, name, oid: newOid }]));
+  const written = changes.flatMap(({ name, newOid }) =>
+    newOid === undefined ? [] : [{ repository_id: repositoryId, name, oid: newOid }],
+  );
   for (const { name } of written) {
     if (conflictingRef(name, names) !== undefined) return false;
     names.add(name);
   }
   const deleted = changes.filter(({ oldOid, newOid }) => oldOid !== undefined && newOid === undefined).map(({ name }) => name);
   for (let at = 0; at < deleted.length; at += batch) {
-    await db.deleteFrom('git_refs').where('repository_id', '=', repositoryId).where('name', 'in', deleted.slice(at, at + batch)).execute();
+    await db
+      .deleteFrom('git_refs')
+      .where('repository_id', '=', repositoryId)
+      .where('name', 'in', deleted.slice(at, at + batch))
+      .execute();
   }
   for (let at = 0; at < written.length; at += batch) {
     await db
       .insertInto('git_refs')
       .values(written.slice(at, at + batch))
-      .onConflict((conflict) => conflict.columns(['repository_id', 'name']).doUpdateSet({ oid: sql`excluded.oid`, updated_at: sql`now()` }))
+      .onConflict((conflict) =>
+        conflict.columns(['repository_id', 'name']).doUpdateSet({ oid: sql`excluded.oid`, updated_at: sql`now()` }),
+      )
       .execute();
   }
   return true;

@@ -4,7 +4,33 @@ import { conflictingRef, isWritableRef, refNameProblem } from '#shared/git/refs/
 import { tryGit } from '#shared/git/testing/git-client.ts';
 
 it('allows exactly the names that git allows', async () => {
-  const pieces = ['a', '.', '..', '/', '//', '~', '^', ':', '?', '*', '[', '\\', '@', '@{', '{', '.lock', 'lock', ' ', '\t', '\x7f', 'é', '-', 'HEAD', 'a.b', '\x01'];
+  const pieces = [
+    'a',
+    '.',
+    '..',
+    '/',
+    '//',
+    '~',
+    '^',
+    ':',
+    '?',
+    '*',
+    '[',
+    '\\',
+    '@',
+    '@{',
+    '{',
+    '.lock',
+    'lock',
+    ' ',
+    '\t',
+    '\x7f',
+    'é',
+    '-',
+    'HEAD',
+    'a.b',
+    '\x01',
+  ];
   const names = pieces.flatMap((one) => pieces.map((other) => `refs/heads/${one}${other}`));
   const disagreements: string[] = [];
   for (let at = 0; at < names.length; at += 25) {

@@ -24,10 +24,15 @@ const environment = {
 export function tryGit(directory: string, args: readonly string[], input?: string | Buffer): Promise<GitOutcome> {
   return new Promise((resolve, reject) => {
     const options = { cwd: directory, env: { ...environment, HOME: directory }, maxBuffer: 512 * 1024 * 1024 };
-    const child = execFile('git', ['-c', 'init.defaultBranch=main', '-c', 'gc.auto=0', ...args], options, (error, stdout, stderr) => {
-      if (error !== null && typeof error.code !== 'number') reject(error);
-      else resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
-    });
+    const child = execFile(
+      'git',
+      ['-c', 'init.defaultBranch=main', '-c', 'gc.auto=0', ...args],
+      options,
+      (error, stdout, stderr) => {
+        if (error !== null && typeof error.code !== 'number') reject(error);
+        else resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
+      },
+    );
     // A command that ends before it has read its input is judged by its exit status.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(input);
@@ -42,7 +47,11 @@ export async function git(directory: string, ...args: readonly string[]): Promis
 }
 
 /** Writes files and commits them. @returns the commit's id */
-export async function commitFiles(directory: string, files: Readonly<Record<string, string | Buffer>>, message = 'a commit'): Promise<string> {
+export async function commitFiles(
+  directory: string,
+  files: Readonly<Record<string, string | Buffer>>,
+  message = 'a commit',
+): Promise<string> {
   for (const [path, content] of Object.entries(files)) {
     await mkdir(dirname(join(directory, path)), { recursive: true });
     await writeFile(join(directory, path), content);

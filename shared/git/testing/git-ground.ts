@@ -40,7 +40,10 @@ export async function createGitGround(kind: (typeof groundKinds)[number] = 'post
   const log = createLog('warn', (line) => logged.push(line));
   const data = join(directory, 'data');
   const database = await createTestDatabase();
-  const storage = kind === 'postgres' ? createGitStorage({ db: database.db, directory: data, log }) : createMemoryGitStorage({ directory: data, log });
+  const storage =
+    kind === 'postgres'
+      ? createGitStorage({ db: database.db, directory: data, log })
+      : createMemoryGitStorage({ directory: data, log });
   let clients = 0;
   const ground: GitGround = {
     directory,
@@ -56,7 +59,8 @@ export async function createGitGround(kind: (typeof groundKinds)[number] = 'post
         const results: RefResult[] = [];
         for (const group of atomic ? [commands] : commands.map((command) => [command])) {
           const moved = await storage.refs.compareAndSwap(transaction, repositoryId, group);
-          for (const { name } of group) results.push(moved ? { name, status: 'ok' } : { name, status: 'rejected', reason: 'fetch first' });
+          for (const { name } of group)
+            results.push(moved ? { name, status: 'ok' } : { name, status: 'rejected', reason: 'fetch first' });
         }
         return results;
       });

@@ -40,7 +40,9 @@ export async function serveGit(
     const opened = { repositoryId: repository as RepositoryId, headRef };
     const stream = { input: rest, write: (chunk: Uint8Array) => write(socket, chunk), protocol, clientGone: gone.signal };
     try {
-      return service === 'receive-pack' ? await storage.server.receivePack(opened, stream, applyPushTo(opened.repositoryId)) : await storage.server.uploadPack(opened, stream);
+      return service === 'receive-pack'
+        ? await storage.server.receivePack(opened, stream, applyPushTo(opened.repositoryId))
+        : await storage.server.uploadPack(opened, stream);
     } finally {
       socket.end();
     }

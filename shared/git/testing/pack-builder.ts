@@ -29,7 +29,11 @@ export class PackBuilder {
   }
 
   offsetDelta(baseOffset: number, delta: Buffer): number {
-    return this.entry(encodeEntryHeader(offsetDelta, delta.length), encodeBaseDistance(this.#length - baseOffset), deflateSync(delta));
+    return this.entry(
+      encodeEntryHeader(offsetDelta, delta.length),
+      encodeBaseDistance(this.#length - baseOffset),
+      deflateSync(delta),
+    );
   }
 
   build(count = this.#count): Buffer {
@@ -61,7 +65,16 @@ export function deltaOf(baseSize: number, resultSize: number, instructions: Buff
 }
 
 export function copyInstruction(from: number, length: number): Buffer {
-  return Buffer.of(0xff, from & 255, (from >> 8) & 255, (from >> 16) & 255, from >>> 24, length & 255, (length >> 8) & 255, (length >> 16) & 255);
+  return Buffer.of(
+    0xff,
+    from & 255,
+    (from >> 8) & 255,
+    (from >> 16) & 255,
+    from >>> 24,
+    length & 255,
+    (length >> 8) & 255,
+    (length >> 16) & 255,
+  );
 }
 
 function varint(value: number): Buffer {

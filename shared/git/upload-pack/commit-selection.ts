@@ -17,7 +17,17 @@ type Breathe = () => Promise<void> | undefined;
 export async function selectCommits(
   graph: CommitGraph,
   tips: readonly CommitNode[],
-  { haves, clientShallow, cutAfter, unshallow }: { haves: readonly ObjectId[]; clientShallow: readonly ObjectId[]; cutAfter: readonly ObjectId[]; unshallow: readonly ObjectId[] },
+  {
+    haves,
+    clientShallow,
+    cutAfter,
+    unshallow,
+  }: {
+    haves: readonly ObjectId[];
+    clientShallow: readonly ObjectId[];
+    cutAfter: readonly ObjectId[];
+    unshallow: readonly ObjectId[];
+  },
   breathe: Breathe,
 ): Promise<SelectedCommits> {
   const flags: number[] = [];

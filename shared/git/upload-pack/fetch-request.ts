@@ -4,7 +4,10 @@ import type { ObjectId } from '#shared/ids.ts';
 export type ObjectFilter = { kind: 'none' } | { kind: 'blob-limit'; bytes: number } | { kind: 'tree-depth'; depth: number };
 
 /** How much of history the client wants to have; undefined: all. */
-export type Deepen = { kind: 'depth'; depth: number; relative: boolean } | { kind: 'since'; seconds: number } | { kind: 'not'; refs: string[] };
+export type Deepen =
+  | { kind: 'depth'; depth: number; relative: boolean }
+  | { kind: 'since'; seconds: number }
+  | { kind: 'not'; refs: string[] };
 
 /** What a fetch asks for, in either version of the protocol. */
 export interface FetchRequest {
@@ -52,7 +55,11 @@ export function addFetchLine(request: FetchRequest, line: string): void {
     case 'shallow':
       return add(request, request.shallow, value);
     case 'deepen':
-      request.deepen = { kind: 'depth', depth: count(value, 'depth'), relative: request.deepen?.kind === 'depth' && request.deepen.relative };
+      request.deepen = {
+        kind: 'depth',
+        depth: count(value, 'depth'),
+        relative: request.deepen?.kind === 'depth' && request.deepen.relative,
+      };
       return;
     case 'deepen-relative':
       request.deepen = { kind: 'depth', depth: request.deepen?.kind === 'depth' ? request.deepen.depth : 0, relative: true };
@@ -90,7 +97,8 @@ export function addFetchLine(request: FetchRequest, line: string): void {
 
 function add(request: FetchRequest, list: ObjectId[], value: string): void {
   if (!/^[0-9a-f]{40}$/.test(value)) throw new GitFault('the fetch names an object by something that is no id');
-  if (request.wants.length + request.haves.length + request.shallow.length >= mostLines) throw new GitFault('the fetch names too many objects');
+  if (request.wants.length + request.haves.length + request.shallow.length >= mostLines)
+    throw new GitFault('the fetch names too many objects');
   list.push(value as ObjectId);
 }
 

@@ -24,10 +24,16 @@ export async function serveFetchV0(access: RepositoryAccess, repository: GitRepo
   if (asked === undefined) return;
   const { request, options } = asked;
   const packs = await locatePacks(access, repository.repositoryId);
-  const { missing } = await access.workers.run('negotiate', { packs, wants: request.wants, haves: [], clientShallow: request.shallow });
+  const { missing } = await access.workers.run('negotiate', {
+    packs,
+    wants: request.wants,
+    haves: [],
+    clientShallow: request.shallow,
+  });
   if (missing !== undefined) throw new GitFault(`upload-pack: not our ref ${missing}`);
   const change = await readShallowChange(access, packs, refs, request);
-  if (change !== undefined) await stream.write(Buffer.concat([...shallowLines(change).map((line) => encodePacket(`${line}\n`)), flushPacket]));
+  if (change !== undefined)
+    await stream.write(Buffer.concat([...shallowLines(change).map((line) => encodePacket(`${line}\n`)), flushPacket]));
   const haves = await negotiate(access, packs, reader, stream, request, options);
   if (haves === undefined) return;
   await sendPack(access, packs, refs, { ...request, haves }, change, stream, options.has('side-band-64k'));
@@ -55,7 +61,13 @@ async function readWants(reader: ByteReader): Promise<{ request: FetchRequest; o
     if (typeof packet === 'string') throw new GitFault(`a ${packet} packet does not belong here`);
     const line = packetText(packet);
     const first = request.wants.length === 0 && line.startsWith('want ');
-    if (first) options = new Set(line.slice('want '.length + 40).trim().split(' '));
+    if (first)
+      options = new Set(
+        line
+          .slice('want '.length + 40)
+          .trim()
+          .split(' '),
+      );
     addFetchLine(request, first ? line.slice(0, 'want '.length + 40) : line);
   }
   if (request.wants.length === 0) return undefined;

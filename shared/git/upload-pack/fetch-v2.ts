@@ -7,7 +7,14 @@ import { addFetchLine, emptyFetchRequest } from '#shared/git/upload-pack/fetch-r
 import { readPeeledRefs } from '#shared/git/upload-pack/ref-advertisement.ts';
 import { readShallowChange, sendPack, shallowLines } from '#shared/git/upload-pack/send-pack.ts';
 
-const capabilities = ['version 2', 'agent=paas', 'ls-refs=unborn', 'fetch=shallow wait-for-done filter', 'server-option', 'object-format=sha1'];
+const capabilities = [
+  'version 2',
+  'agent=paas',
+  'ls-refs=unborn',
+  'fetch=shallow wait-for-done filter',
+  'server-option',
+  'object-format=sha1',
+];
 const mostPrefixes = 65_536;
 const argumentBytes = 16 * 1024 * 1024;
 
@@ -55,9 +62,15 @@ async function readCommand(reader: ByteReader): Promise<Command | undefined> {
   }
 }
 
-async function listRefs(access: RepositoryAccess, repository: GitRepository, stream: GitStream, lines: readonly string[]): Promise<void> {
+async function listRefs(
+  access: RepositoryAccess,
+  repository: GitRepository,
+  stream: GitStream,
+  lines: readonly string[],
+): Promise<void> {
   const prefixes = lines.filter((line) => line.startsWith('ref-prefix ')).map((line) => line.slice('ref-prefix '.length));
-  const wanted = (name: string): boolean => prefixes.length === 0 || prefixes.length > mostPrefixes || prefixes.some((prefix) => name.startsWith(prefix));
+  const wanted = (name: string): boolean =>
+    prefixes.length === 0 || prefixes.length > mostPrefixes || prefixes.some((prefix) => name.startsWith(prefix));
   const [peel, symrefs, unborn] = ['peel', 'symrefs', 'unborn'].map((word) => lines.includes(word));
   const refs = await readPeeledRefs(access, repository);
   const packets: Buffer[] = [];
@@ -68,30 +81,48 @@ async function listRefs(access: RepositoryAccess, repository: GitRepository, str
     else if (unborn === true) packets.push(encodePacket(`unborn HEAD${target}\n`));
   }
   for (const { name, oid, peeled } of refs) {
-    if (wanted(name)) packets.push(encodePacket(`${oid} ${name}${peel === true && peeled !== undefined ? ` peeled:${peeled}` : ''}\n`));
+    if (wanted(name))
+      packets.push(encodePacket(`${oid} ${name}${peel === true && peeled !== undefined ? ` peeled:${peeled}` : ''}\n`));
   }
   await stream.write(Buffer.concat([...packets, flushPacket]));
 }
 
-async function fetch(access: RepositoryAccess, repository: GitRepository, stream: GitStream, lines: readonly string[]): Promise<void> {
+async function fetch(
+  access: RepositoryAccess,
+  repository: GitRepository,
+  stream: GitStream,
+  lines: readonly string[],
+): Promise<void> {
   const request = emptyFetchRequest();
   for (const line of lines) addFetchLine(request, line);
   if (request.wants.length === 0) throw new GitFault('the fetch wants nothing');
   const packs = await locatePacks(access, repository.repositoryId);
   const { wants, shallow } = request;
-  const { missing, common, ready } = await access.workers.run('negotiate', { packs, wants, haves: request.haves, clientShallow: shallow });
+  const { missing, common, ready } = await access.workers.run('negotiate', {
+    packs,
+    wants,
+    haves: request.haves,
+    clientShallow: shallow,
+  });
   if (missing !== undefined) throw new GitFault(`upload-pack: not our ref ${missing}`);
   if (!request.done) {
     const answers = common.length === 0 ? ['NAK'] : common.map((oid) => `ACK ${oid}`);
     const proceed = ready && !request.waitForDone;
     if (proceed) answers.push('ready');
-    await stream.write(Buffer.concat([...['acknowledgments', ...answers].map((line) => encodePacket(`${line}\n`)), proceed ? delimiterPacket : flushPacket]));
+    await stream.write(
+      Buffer.concat([
+        ...['acknowledgments', ...answers].map((line) => encodePacket(`${line}\n`)),
+        proceed ? delimiterPacket : flushPacket,
+      ]),
+    );
     if (!proceed) return;
   }
   const refs = request.includeTags || request.deepen !== undefined ? await readPeeledRefs(access, repository) : [];
   const change = await readShallowChange(access, packs, refs, request);
   if (change !== undefined) {
-    await stream.write(Buffer.concat([...['shallow-info', ...shallowLines(change)].map((line) => encodePacket(`${line}\n`)), delimiterPacket]));
+    await stream.write(
+      Buffer.concat([...['shallow-info', ...shallowLines(change)].map((line) => encodePacket(`${line}\n`)), delimiterPacket]),
+    );
   }
   await stream.write(encodePacket('packfile\n'));
   await sendPack(access, packs, refs, { ...request, haves: common }, change, stream, true);

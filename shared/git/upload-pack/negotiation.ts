@@ -20,7 +20,8 @@ export async function negotiateFetch(
 ): Promise<Negotiation> {
   const missing = wants.find((oid) => database.find(Buffer.from(oid, 'hex')) === undefined);
   const common = haves.filter((oid) => database.find(Buffer.from(oid, 'hex')) !== undefined);
-  const ready = missing === undefined && common.length > 0 && (await allReach(database, wants, common, new Set(clientShallow), breathe));
+  const ready =
+    missing === undefined && common.length > 0 && (await allReach(database, wants, common, new Set(clientShallow), breathe));
   return { missing, common, ready };
 }
 

@@ -68,7 +68,8 @@ class ObjectSelection {
       if (commit === undefined || graph.hex(commit.number) !== want) direct.push(Buffer.from(want, 'hex'));
     }
     for (const oid of question.unshallow) {
-      for (const parent of graph.commitOf(oid)?.parents ?? []) tips.push(...[graph.node(parent)].filter((node) => node !== undefined));
+      for (const parent of graph.commitOf(oid)?.parents ?? [])
+        tips.push(...[graph.node(parent)].filter((node) => node !== undefined));
     }
     const selected = await selectCommits(graph, tips, question, this.#breathe);
     for (const number of selected.edges) {
@@ -140,7 +141,8 @@ class ObjectSelection {
       }
       if (cursor.mode === modes.submodule || top.depth >= deepest) continue;
       if (cursor.mode === modes.tree) {
-        if (this.#mark(cursor.data, flag, cursor.oidAt)) stack.push({ cursor: this.#openTree(cursor.oid()), depth: top.depth + 1 });
+        if (this.#mark(cursor.data, flag, cursor.oidAt))
+          stack.push({ cursor: this.#openTree(cursor.oid()), depth: top.depth + 1 });
       } else if (flag === clientHas || this.#passes(cursor)) {
         this.#mark(cursor.data, flag, cursor.oidAt);
       }

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
 import { offsetDelta, referenceDelta } from '#shared/git/objects/object-type.ts';
 import type { ObjectDatabase } from '#shared/git/packs/object-database.ts';
-import type { EntryLocation } from '#shared/git/packs/pack-lookup.ts';
 import { oidBytes } from '#shared/git/packs/oid-table.ts';
 import { encodeBaseDistance, encodeEntryHeader, encodePackHeader } from '#shared/git/packs/pack-entry.ts';
+import type { EntryLocation } from '#shared/git/packs/pack-lookup.ts';
 import type { Selection } from '#shared/git/upload-pack/object-selection.ts';
 
 export interface PackForm {
@@ -23,7 +23,13 @@ type Breathe = () => Promise<void> | undefined;
  * Writes the selected objects as a pack. What is stored is copied as it stands, compressed and as a delta, wherever the
  * client will have the base; only the rest is compressed anew.
  */
-export async function writePack(database: ObjectDatabase, selection: Selection, form: PackForm, write: Write, breathe: Breathe): Promise<void> {
+export async function writePack(
+  database: ObjectDatabase,
+  selection: Selection,
+  form: PackForm,
+  write: Write,
+  breathe: Breathe,
+): Promise<void> {
   const writer = new PackWriter(database, selection, form, write);
   await writer.header();
   for (const entry of writer.plan()) {
@@ -102,7 +108,12 @@ class PackWriter {
   }
 
   /** The base of a stored delta if the client will have it; undefined when it will not. */
-  #findBase({ pack, offset }: EntryLocation, type: number, baseDistance: number, baseOidAt: number): { oid: Buffer; distance: number | undefined } | undefined {
+  #findBase(
+    { pack, offset }: EntryLocation,
+    type: number,
+    baseDistance: number,
+    baseOidAt: number,
+  ): { oid: Buffer; distance: number | undefined } | undefined {
     const { index } = pack;
     const oid =
       type === offsetDelta

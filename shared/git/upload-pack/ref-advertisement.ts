@@ -14,7 +14,9 @@ const peeledTags = new Map<ObjectId, ObjectId>();
 /** All refs, and what the tags among them peel to. */
 export async function readPeeledRefs(access: RepositoryAccess, { repositoryId }: GitRepository): Promise<AdvertisedRef[]> {
   const refs = await access.refs.listRefs(repositoryId);
-  const unknown = [...new Set(refs.filter(({ name, oid }) => !name.startsWith('refs/heads/') && !peeledTags.has(oid)).map(({ oid }) => oid))];
+  const unknown = [
+    ...new Set(refs.filter(({ name, oid }) => !name.startsWith('refs/heads/') && !peeledTags.has(oid)).map(({ oid }) => oid)),
+  ];
   if (unknown.length > 0) {
     const inspections = await access.workers.run('inspect', { packs: await locatePacks(access, repositoryId), oids: unknown });
     if (peeledTags.size + unknown.length > rememberedTags) peeledTags.clear();

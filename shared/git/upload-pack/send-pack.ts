@@ -1,8 +1,8 @@
+import type { PackLocation } from '#shared/git/packs/open-pack.ts';
 import { flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { SideBandWriter } from '#shared/git/protocol/side-band-writer.ts';
 import type { GitStream } from '#shared/git/repository.ts';
 import type { RepositoryAccess } from '#shared/git/repository-access.ts';
-import type { PackLocation } from '#shared/git/packs/open-pack.ts';
 import type { FetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
 import type { AdvertisedRef } from '#shared/git/upload-pack/ref-advertisement.ts';
 import type { ShallowChange } from '#shared/git/upload-pack/shallow.ts';
@@ -21,8 +21,16 @@ export async function readShallowChange(
 ): Promise<ShallowChange | undefined> {
   if (deepen === undefined) return undefined;
   const excluded =
-    deepen.kind === 'not' ? refs.filter(({ name }) => deepen.refs.some((ref) => [ref, `refs/heads/${ref}`, `refs/tags/${ref}`].includes(name))) : [];
-  return await access.workers.run('shallow', { packs, wants, clientShallow: shallow, deepen, excluded: excluded.map(({ oid }) => oid) });
+    deepen.kind === 'not'
+      ? refs.filter(({ name }) => deepen.refs.some((ref) => [ref, `refs/heads/${ref}`, `refs/tags/${ref}`].includes(name)))
+      : [];
+  return await access.workers.run('shallow', {
+    packs,
+    wants,
+    clientShallow: shallow,
+    deepen,
+    excluded: excluded.map(({ oid }) => oid),
+  });
 }
 
 /** Sends the pack that brings the client what it wants. */
@@ -40,7 +48,20 @@ export async function sendPack(
   const unshallow = new Set(change?.unshallow ?? []);
   const cutAfter = [...(change?.shallow ?? []), ...shallow.filter((oid) => !unshallow.has(oid))];
   const out = new SideBandWriter((chunk) => stream.write(chunk), sideBand);
-  const params = { packs, wants, haves, clientShallow: shallow, unshallow: [...unshallow], cutAfter, filter, thin, offsetDeltas, tags };
-  await out.keepAliveDuring(access.workers.run('pack', params, { output: (chunk) => out.data(chunk), signal: stream.clientGone }));
+  const params = {
+    packs,
+    wants,
+    haves,
+    clientShallow: shallow,
+    unshallow: [...unshallow],
+    cutAfter,
+    filter,
+    thin,
+    offsetDeltas,
+    tags,
+  };
+  await out.keepAliveDuring(
+    access.workers.run('pack', params, { output: (chunk) => out.data(chunk), signal: stream.clientGone }),
+  );
   if (sideBand) await out.bare(flushPacket);
 }

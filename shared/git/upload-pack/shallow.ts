@@ -25,7 +25,10 @@ type Breathe = () => Promise<void> | undefined;
 export async function findShallow(database: ObjectDatabase, question: ShallowQuestion, breathe: Breathe): Promise<ShallowChange> {
   const { deepen, clientShallow } = question;
   const graph = new CommitGraph(database);
-  const included = deepen.kind === 'depth' ? await withinDepth(graph, question, deepen, breathe) : await newerThan(graph, question, deepen, breathe);
+  const included =
+    deepen.kind === 'depth'
+      ? await withinDepth(graph, question, deepen, breathe)
+      : await newerThan(graph, question, deepen, breathe);
   if (included.size === 0) throw new GitFault('no commits selected for shallow requests');
   const before = new Set<string>(clientShallow);
   const shallow: ObjectId[] = [];
@@ -77,7 +80,12 @@ async function newerThan(
   return await ancestors(graph, wants, (number) => !outside.has(number) && (graph.node(number)?.time ?? 0) >= since, breathe);
 }
 
-async function ancestors(graph: CommitGraph, tips: readonly ObjectId[], keep: (number: number) => boolean, breathe: Breathe): Promise<Set<number>> {
+async function ancestors(
+  graph: CommitGraph,
+  tips: readonly ObjectId[],
+  keep: (number: number) => boolean,
+  breathe: Breathe,
+): Promise<Set<number>> {
   const found = new Set(tips.flatMap((oid) => graph.commitOf(oid)?.number ?? []).filter(keep));
   // A set may grow while it is gone through.
   for (const number of found) {

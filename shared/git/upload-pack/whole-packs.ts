@@ -9,7 +9,10 @@ const pieceBytes = 256 * 1024;
  * Whether all objects of all packs are reachable from what is wanted, known without a walk: a pack is reachable as a
  * whole when its roots are, and then so are the commits it needs from other packs. True for most fresh clones.
  */
-export function wantsEverything(database: ObjectDatabase, { wants, haves, clientShallow, cutAfter, filter }: SelectionQuestion): boolean {
+export function wantsEverything(
+  database: ObjectDatabase,
+  { wants, haves, clientShallow, cutAfter, filter }: SelectionQuestion,
+): boolean {
   if (haves.length > 0 || clientShallow.length > 0 || cutAfter.length > 0 || filter.kind !== 'none') return false;
   const reachable = new Set<string>(wants);
   let open: readonly OpenPack[] = database.packs;

@@ -9,7 +9,10 @@ const keptFiles = 256;
 const open = new Map<string, { pack: OpenPack; users: number }>();
 
 /** Runs `use` on the objects of these packs. Packs never change, so what is open is used again. */
-export async function withDatabase<T>(locations: readonly PackLocation[], use: (database: ObjectDatabase) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(
+  locations: readonly PackLocation[],
+  use: (database: ObjectDatabase) => Promise<T>,
+): Promise<T> {
   const taken: OpenPack[] = [];
   let database: ObjectDatabase | undefined;
   try {

@@ -1,16 +1,16 @@
 import { GitFault } from '#shared/git/git-fault.ts';
-import { type IntakeRequest, type IntakeResult, intakePack } from '#shared/git/packs/pack-intake.ts';
-import type { PackLocation } from '#shared/git/packs/open-pack.ts';
+import { type Inspection, inspectObjects, isAncestor } from '#shared/git/objects/history.ts';
 import { readContents, readWholeTree } from '#shared/git/objects/read-tree.ts';
+import type { PackLocation } from '#shared/git/packs/open-pack.ts';
+import { type IntakeRequest, type IntakeResult, intakePack } from '#shared/git/packs/pack-intake.ts';
 import type { TreeEntry } from '#shared/git/repository.ts';
-import { negotiateFetch, type Negotiation } from '#shared/git/upload-pack/negotiation.ts';
+import { type Negotiation, negotiateFetch } from '#shared/git/upload-pack/negotiation.ts';
 import { type SelectionQuestion, selectObjects } from '#shared/git/upload-pack/object-selection.ts';
 import { type PackForm, writePack } from '#shared/git/upload-pack/pack-writer.ts';
-import { copyPack, selectEverything, wantsEverything } from '#shared/git/upload-pack/whole-packs.ts';
 import { findShallow, type ShallowChange, type ShallowQuestion } from '#shared/git/upload-pack/shallow.ts';
+import { copyPack, selectEverything, wantsEverything } from '#shared/git/upload-pack/whole-packs.ts';
 import { createBreather } from '#shared/git/worker/breather.ts';
 import { withDatabase } from '#shared/git/worker/open-packs.ts';
-import { type Inspection, inspectObjects, isAncestor } from '#shared/git/objects/history.ts';
 
 /** A task's side of its streams. */
 export interface TaskLink {
@@ -27,11 +27,17 @@ export const tasks = {
   },
 
   /** Type of each object, and what it peels to. */
-  inspect(params: { packs: readonly PackLocation[]; oids: readonly string[] }, _link: TaskLink): Promise<readonly (Inspection | undefined)[]> {
+  inspect(
+    params: { packs: readonly PackLocation[]; oids: readonly string[] },
+    _link: TaskLink,
+  ): Promise<readonly (Inspection | undefined)[]> {
     return withDatabase(params.packs, (database) => inspectObjects(database, params.oids, createBreather()));
   },
 
-  ancestry(params: { packs: readonly PackLocation[]; pairs: readonly (readonly [string, string])[] }, link: TaskLink): Promise<readonly boolean[]> {
+  ancestry(
+    params: { packs: readonly PackLocation[]; pairs: readonly (readonly [string, string])[] },
+    link: TaskLink,
+  ): Promise<readonly boolean[]> {
     return withDatabase(params.packs, async (database) => {
       const answers: boolean[] = [];
       for (const [ancestor, descendant] of params.pairs) {
@@ -42,7 +48,10 @@ export const tasks = {
     });
   },
 
-  negotiate(params: { packs: readonly PackLocation[] } & Parameters<typeof negotiateFetch>[1], _link: TaskLink): Promise<Negotiation> {
+  negotiate(
+    params: { packs: readonly PackLocation[] } & Parameters<typeof negotiateFetch>[1],
+    _link: TaskLink,
+  ): Promise<Negotiation> {
     return withDatabase(params.packs, (database) => negotiateFetch(database, params, createBreather()));
   },
 
@@ -56,7 +65,13 @@ export const tasks = {
       if (params.offsetDeltas && wantsEverything(database, params)) {
         const [only] = database.packs;
         if (database.packs.length === 1 && only !== undefined) return await copyPack(only, (chunk) => link.write(chunk));
-        return await writePack(database, await selectEverything(database, breathe), params, (chunk) => link.write(chunk), breathe);
+        return await writePack(
+          database,
+          await selectEverything(database, breathe),
+          params,
+          (chunk) => link.write(chunk),
+          breathe,
+        );
       }
       const selection = await selectObjects(database, params, breathe);
       await writePack(database, selection, params, (chunk) => link.write(chunk), breathe);
@@ -67,7 +82,10 @@ export const tasks = {
     return withDatabase(params.packs, (database) => readWholeTree(database, params.commit, createBreather()));
   },
 
-  contents(params: { packs: readonly PackLocation[]; oids: readonly string[]; bytes: number }, _link: TaskLink): Promise<Uint8Array[]> {
+  contents(
+    params: { packs: readonly PackLocation[]; oids: readonly string[]; bytes: number },
+    _link: TaskLink,
+  ): Promise<Uint8Array[]> {
     return withDatabase(params.packs, (database) => readContents(database, params.oids, params.bytes, createBreather()));
   },
 } as const;

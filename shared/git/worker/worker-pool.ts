@@ -98,7 +98,10 @@ export class WorkerPool {
   }
 
   #leastBusy(): PooledWorker {
-    const idle = this.#workers.reduce<PooledWorker | undefined>((best, each) => (best === undefined || each.tasks.size < best.tasks.size ? each : best), undefined);
+    const idle = this.#workers.reduce<PooledWorker | undefined>(
+      (best, each) => (best === undefined || each.tasks.size < best.tasks.size ? each : best),
+      undefined,
+    );
     const chosen = idle === undefined || (idle.tasks.size > 0 && this.#workers.length < this.#size) ? this.#start() : idle;
     chosen.thread.ref();
     return chosen;
