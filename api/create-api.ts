@@ -6,6 +6,7 @@ import { entityTag } from '#api/middleware/entity-tag.ts';
 import { guard } from '#api/middleware/guard.ts';
 import { idempotency } from '#api/middleware/idempotency.ts';
 import { requestId } from '#api/middleware/request-id.ts';
+import { requireBody } from '#api/middleware/require-body.ts';
 import { securityHeaders } from '#api/middleware/security-headers.ts';
 import { StatusError } from '#api/refusal.ts';
 import { addAccountRoutes } from '#api/routes/accounts.ts';
@@ -44,7 +45,7 @@ export function createApi(options: ApiOptions): Api {
   const api: Api = new OpenAPIHono<ApiEnv>({ getPath: dropApiPrefix, defaultHook: refuseInvalid });
 
   api.use(requestId(options), securityHeaders(), limitBody(limits.http.bodyBytes));
-  api.use(guard({ ...options, accounts: services.accounts }), entityTag(), idempotency(options.idempotencyKeys));
+  api.use(guard({ ...options, accounts: services.accounts }), requireBody(), entityTag(), idempotency(options.idempotencyKeys));
   api.onError((error, c) => respond(c, error));
   api.notFound((c) => answerUnrouted(api, c));
 

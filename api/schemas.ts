@@ -8,7 +8,7 @@ export function lineOf(longest: number) {
   return z
     .string()
     .max(longest)
-    .regex(/^[^\p{Cc}]*$/u, 'must not contain control characters');
+    .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, 'must not contain control characters');
 }
 
 /** Times are ISO 8601, UTC, with milliseconds. */
@@ -50,7 +50,11 @@ export function pageOf<Schema extends z.ZodType>(schema: Schema) {
 
 export const pageQuery = z.object({
   limit: z.coerce.number().int().min(1).max(200).default(50),
-  cursor: z.string().min(1).max(200).optional().openapi({ description: '`next_cursor` of the page before.' }),
+  cursor: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,200}$/, 'unknown cursor')
+    .optional()
+    .openapi({ description: '`next_cursor` of the page before.' }),
 });
 
 /** A JSON response of a route. */

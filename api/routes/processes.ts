@@ -3,6 +3,7 @@ import type { Api } from '#api/api-env.ts';
 import { ProcessSchema, presentProcess, RestartSchema } from '#api/resources/process.ts';
 import { answer, appParams, bearer, dataOf, guarded, jsonBody, processParams, refusalsOf, withBody } from '#api/schemas.ts';
 import type { Processes } from '#shared/core/services.ts';
+import { limits } from '#shared/limits.ts';
 
 const tags = ['processes'];
 
@@ -26,7 +27,7 @@ const scaleProcess = createRoute({
   security: bearer,
   request: {
     params: processParams,
-    body: jsonBody(z.object({ quantity: z.int().min(0).max(1000).openapi({ example: 2 }) }), true),
+    body: jsonBody(z.object({ quantity: z.int().min(0).max(limits.app.instancesPerType).openapi({ example: 2 }) }), true),
   },
   responses: { 200: answer(dataOf(ProcessSchema), 'Scaled.'), ...guarded, ...withBody, ...refusalsOf(404, 409) },
 });

@@ -84,6 +84,12 @@ describe('the variables of an app', () => {
     expect((await change(json)).status).toBe(422);
   });
 
+  it('are not changed by a request without a body', async () => {
+    expect((await test.ask('PATCH', `/v1/apps/${app.id}/config`, { as: ada })).status).toBe(415);
+    const headers = { 'content-type': 'application/json' };
+    expect((await test.ask('PATCH', `/v1/apps/${app.id}/config`, { as: ada, headers })).status).toBe(400);
+  });
+
   it('keep a name that JavaScript has a meaning for', async () => {
     const body = '{"__proto__": "x", "constructor": "y"}';
     const { status } = await test.ask('PATCH', `/v1/apps/${app.id}/config`, {

@@ -1,0 +1,15 @@
+import type { MiddlewareHandler } from 'hono';
+import type { ApiEnv } from '#api/api-env.ts';
+import { accessOf } from '#api/public-routes.ts';
+import { StatusError } from '#api/refusal.ts';
+
+/** PUT and PATCH say what is to be: without a body they would be taken to say "nothing", and change nothing in silence. */
+export function requireBody(): MiddlewareHandler<ApiEnv> {
+  return async function refuseEmptyChange(c, next) {
+    const changes = c.req.method === 'PUT' || c.req.method === 'PATCH';
+    if (changes && accessOf(c) !== 'noRoute' && c.req.header('content-type') === undefined) {
+      throw new StatusError(415, 'validation_failed', 'A JSON body is needed, sent with `Content-Type: application/json`.');
+    }
+    await next();
+  };
+}
