@@ -69,7 +69,7 @@ describe('the plan of a sandbox', () => {
 
   it('limits processes and memory each by itself only where there are no control groups', () => {
     const limited = planSandbox(spec, host, [], new Uint8Array()).args;
-    expect(limited).toEqual(expect.arrayContaining(['--nproc=10', '--data=100', '--fsize=50']));
+    expect(limited).toEqual(expect.arrayContaining(['--nproc=10', '--data=1073741924', '--fsize=50']));
     const grouped = planSandbox(spec, host, ['/sys/fs/cgroup/x/cgroup.procs'], new Uint8Array()).args;
     expect(grouped).toContain('/sys/fs/cgroup/x/cgroup.procs');
     expect(grouped).toContain('--fsize=50');

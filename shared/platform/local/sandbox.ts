@@ -153,6 +153,9 @@ function dropRights(uid: number): readonly string[] {
   ]; // biome-ignore format: as typed on a command line
 }
 
+// V8 reserves room for machine code as writable memory before it runs a line, and Go its arenas.
+const reservedByRuntimes = 1024 * 1024 * 1024;
+
 function processLimits(limits: SandboxLimits, grouped: boolean): readonly string[] {
   return [
     '/usr/bin/prlimit',
@@ -160,7 +163,7 @@ function processLimits(limits: SandboxLimits, grouped: boolean): readonly string
     `--fsize=${limits.fileBytes}`,
     // Without control groups: per process and per user, which is coarser but still ends a bomb. Address space is no
     // measure (V8 reserves gigabytes it never touches); private writable memory is.
-    ...(grouped ? [] : [`--nproc=${limits.processes}`, `--data=${limits.memoryBytes}`]),
+    ...(grouped ? [] : [`--nproc=${limits.processes}`, `--data=${limits.memoryBytes + reservedByRuntimes}`]),
     '--',
   ];
 }
