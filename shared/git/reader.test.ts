@@ -114,3 +114,33 @@ it('sweeps what a crash has left in quarantine, but not what is being received',
   expect(await readdir(quarantine)).toEqual(['new']);
   expect(await ground.storage.sweep(0)).toBe(1);
 });
+
+it('sweeps a pack whose transaction was rolled back, and no other', async () => {
+  const id = ground.newRepository();
+  const work = await ground.workingCopy(id);
+  const usual = ground.applyPush;
+  ground.applyPush =
+    () =>
+    async ({ commands, pack }) => {
+      const failed = await ground.db
+        .transaction()
+        .execute(async (transaction) => {
+          await pack?.admit(transaction);
+          throw new Error('rolled back');
+        })
+        .catch((error: Error) => error.message);
+      return commands.map(({ name }) => ({ name, status: 'rejected', reason: failed }));
+    };
+  await commitFiles(work, { a: '1' });
+  await expect(git(work, 'push', 'origin', 'main')).rejects.toThrow('rolled back');
+  ground.applyPush = usual;
+  await commitFiles(work, { a: '2' });
+  await git(work, 'push', '-q', 'origin', 'main');
+  const packs = join(ground.directory, 'data', id, 'packs');
+  const count = async (): Promise<number> => (await readdir(packs)).filter((name) => name.endsWith('.pack')).length;
+  expect(await count()).toBe(2);
+  expect(await ground.storage.sweep(3600)).toBe(0);
+  expect(await ground.storage.sweep(0)).toBe(1);
+  expect(await count()).toBe(1);
+  await git(await ground.layOut(id), 'fsck', '--full', '--strict');
+});

@@ -113,7 +113,8 @@ export interface GitStorage {
   /** Everything of a repository: refs and packs. False when there was nothing. */
   deleteRepository(repositoryId: RepositoryId): Promise<boolean>;
   /**
-   * Removes what pushes that a crash cut short have left in quarantine. With 0 (nobody else uses the directory) all of it.
+   * Removes what pushes that a crash cut short have left: quarantines, and packs whose transaction did not commit. With 0
+   * (nobody else uses the directory) all of it.
    * Resolves with how many there were.
    */
   sweep(olderThanSeconds: number): Promise<number>;

@@ -53,7 +53,20 @@ function createStorage(options: GitStorageOptions, kept: Pick<RepositoryAccess, 
       const packs = await access.files.deletePacks(repositoryId);
       return refs || rows || packs;
     },
-    sweep: (olderThanSeconds) => sweepQuarantines(directory, olderThanSeconds),
+    sweep: async (olderThanSeconds) =>
+      (await sweepQuarantines(directory, olderThanSeconds)) + (await sweepPacks(access, olderThanSeconds)),
     close: () => access.workers.close(),
   };
+}
+
+/** Removes packs that were put in place for a transaction which then did not commit. */
+async function sweepPacks({ catalog, files }: RepositoryAccess, olderThanSeconds: number): Promise<number> {
+  let swept = 0;
+  for (const repositoryId of await files.listRepositories()) {
+    // The files first: a pack that is admitted in between is then known to be listed.
+    const kept = await files.listPacks(repositoryId, olderThanSeconds);
+    const listed = new Set((await catalog.listPacks(repositoryId)).map(({ packId }) => packId));
+    for (const packId of kept) if (!listed.has(packId) && (await files.deletePack(repositoryId, packId))) swept++;
+  }
+  return swept;
 }

@@ -1,7 +1,7 @@
-import { access, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { access, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
-import type { RepositoryId } from '#shared/ids.ts';
+import { isUuid, type RepositoryId } from '#shared/ids.ts';
 
 /** @param directory holds `<repository_id>/packs/<pack_id>.pack`, `.idx` and `.links` */
 export function createDirectoryPackFiles(directory: string): PackFiles {
@@ -11,13 +11,17 @@ export function createDirectoryPackFiles(directory: string): PackFiles {
     index: join(packsOf(repositoryId), `${packId}.idx`),
     links: join(packsOf(repositoryId), `${packId}.links`),
   });
-  const listPacks = async (repositoryId: RepositoryId): Promise<string[]> => {
-    const names = await readdir(packsOf(repositoryId)).catch(ifMissing([]));
-    return names.filter((name) => name.endsWith('.idx')).map((name) => name.slice(0, -'.idx'.length));
-  };
   return {
     locatePack: paths,
-    listPacks,
+    async listRepositories() {
+      return (await readdir(directory).catch(ifMissing([]))).filter(isUuid) as RepositoryId[];
+    },
+    async listPacks(repositoryId, olderThanSeconds) {
+      const names = await readdir(packsOf(repositoryId)).catch(ifMissing([]));
+      const ids = names.filter((name) => name.endsWith('.idx')).map((name) => name.slice(0, -'.idx'.length));
+      const times = await Promise.all(ids.map(async (id) => (await stat(paths(repositoryId, id).index)).mtimeMs));
+      return ids.filter((_, i) => Date.now() - (times[i] ?? 0) >= olderThanSeconds * 1000);
+    },
     async keepPack(repositoryId, packId, files) {
       const target = paths(repositoryId, packId);
       if ((await mkdir(packsOf(repositoryId), { recursive: true })) !== undefined) {
@@ -32,13 +36,13 @@ export function createDirectoryPackFiles(directory: string): PackFiles {
       await access(target.index);
     },
     async deletePack(repositoryId, packId) {
-      const existed = (await listPacks(repositoryId)).includes(packId);
       const { pack, index, links } = paths(repositoryId, packId);
+      const existed = await access(index).then(() => true, ifMissing(false));
       for (const path of [index, links, pack]) await rm(path, { force: true });
       return existed;
     },
     async deletePacks(repositoryId) {
-      const existed = (await listPacks(repositoryId)).length > 0;
+      const existed = await access(packsOf(repositoryId)).then(() => true, ifMissing(false));
       await rm(packsOf(repositoryId), { recursive: true, force: true });
       return existed;
     },

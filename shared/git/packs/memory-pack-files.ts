@@ -27,6 +27,9 @@ export function createMemoryPackFiles(): PackFiles {
       if (found === undefined) throw new Error(`there is no pack ${packId}`);
       return found;
     },
+    async listRepositories() {
+      return [...repositories.keys()];
+    },
     async listPacks(repositoryId) {
       return [...(repositories.get(repositoryId)?.keys() ?? [])];
     },

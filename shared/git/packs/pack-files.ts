@@ -17,8 +17,10 @@ export interface PackFiles {
   keepPack(repositoryId: RepositoryId, packId: string, files: FinishedPack): Promise<void>;
   /** Where to read a kept pack. */
   locatePack(repositoryId: RepositoryId, packId: string): { pack: ByteLocation; index: ByteLocation; links: ByteLocation };
-  /** Ids of the packs that are there, whether or not they are part of the repository. */
-  listPacks(repositoryId: RepositoryId): Promise<readonly string[]>;
+  /** Repositories that have packs, whether or not anybody knows of them. */
+  listRepositories(): Promise<readonly RepositoryId[]>;
+  /** Ids of the packs that were received at least so long ago, whether or not they are part of the repository. */
+  listPacks(repositoryId: RepositoryId, olderThanSeconds: number): Promise<readonly string[]>;
   deletePack(repositoryId: RepositoryId, packId: string): Promise<boolean>;
   /** All of a repository's. False when there were none. */
   deletePacks(repositoryId: RepositoryId): Promise<boolean>;

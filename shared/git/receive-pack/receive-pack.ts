@@ -106,7 +106,11 @@ class Push {
       limits: { packBytes: this.#limits.packBytes, objectBytes: this.#limits.objectBytes, objects: this.#limits.objects },
     };
     const signal = AbortSignal.any([timeUp, this.#stream.clientGone]);
-    const received = await this.#access.workers.run('intake', { packs, request }, { input: this.#rest, signal });
+    const received = await this.#access.workers
+      .run('intake', { packs, request }, { input: this.#rest, signal })
+      .catch((error: unknown) => {
+        throw timeUp.aborted ? new GitFault(`the pack took more than ${this.#limits.seconds} s to arrive`) : error;
+      });
     if (received === undefined) return undefined;
     const { catalog, files } = this.#access;
     return {
