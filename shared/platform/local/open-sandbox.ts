@@ -40,7 +40,9 @@ export async function openSandbox({ dataDir, path }: SandboxOptions): Promise<Sa
   const uids = openSandboxUids(`${dataDir}/uids`);
   const start = (spec: SandboxSpec, output: { stdout: SandboxOutput; stderr: SandboxOutput }): Promise<SandboxedProcess> =>
     startIn(host, groups, spec, output);
+  await groups.sweep();
   const problem = host === undefined ? missing : await probeSandbox(start);
+  await groups.deleteGroups(probeId);
   return {
     problem,
     limitedBy: groups.kind,
@@ -69,15 +71,22 @@ async function startIn(
 ): Promise<SandboxedProcess> {
   if (host === undefined) throw new SandboxStartError(missing);
   const procs = await groups.ensureGroups(spec.id, spec.limits);
-  return spawnSandboxed(spec.id, planSandbox(spec, host, procs, seccompFilter()), output);
+  try {
+    return await spawnSandboxed(spec.id, planSandbox(spec, host, procs, seccompFilter()), output);
+  } catch (error) {
+    await groups.deleteGroups(spec.id);
+    throw error;
+  }
 }
 
+const probeId = `probe-${process.pid}`;
+
 /** Runs a program that does nothing in a real sandbox. What hinders it, and what to do; undefined when it went well. */
-export async function probeSandbox(start: Sandbox['spawn']): Promise<string | undefined> {
+async function probeSandbox(start: Sandbox['spawn']): Promise<string | undefined> {
   try {
     const probe = await start(
       {
-        id: `probe-${process.pid}-${crypto.randomUUID().slice(0, 8)}`,
+        id: probeId,
         uid: 0x7000_0000 - 1,
         argv: ['true'],
         env: { PATH: '/usr/bin:/bin' },

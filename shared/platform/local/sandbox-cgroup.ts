@@ -8,8 +8,10 @@ export interface ControlGroups {
   ensureGroups(id: string, limits: SandboxLimits): Promise<readonly string[]>;
   /** How many processes of the sandbox the kernel killed for want of memory. Zero when it cannot be told. */
   readOomKills(id: string): Promise<number>;
-  /** False while processes are left in them. */
+  /** False when processes are left in them. */
   deleteGroups(id: string): Promise<boolean>;
+  /** Deletes what a crash left of groups without processes. */
+  sweep(): Promise<void>;
 }
 
 /** No control groups: limits are set per process. */
@@ -18,6 +20,7 @@ const perProcess: ControlGroups = {
   ensureGroups: async () => [],
   readOomKills: async () => 0,
   deleteGroups: async () => true,
+  sweep: async () => undefined,
 };
 
 interface Layout {
@@ -65,10 +68,25 @@ function controlGroups(layout: Layout, prefix: string): ControlGroups {
       return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);
     },
     async deleteGroups(id) {
-      const gone = await Promise.all(directories(id).map(removeGroup));
+      const gone = await Promise.all(directories(id).map(removeEmptiedGroup));
       return gone.every(Boolean);
     },
+    async sweep() {
+      for (const parent of new Set([layout.memory, layout.pids])) {
+        const names = await readdir(parent);
+        await Promise.all(names.filter((name) => name.startsWith(`${prefix}-`)).map((name) => removeGroup(`${parent}/${name}`)));
+      }
+    },
   };
+}
+
+/** The kernel takes a moment to let go of processes that were just killed. */
+async function removeEmptiedGroup(directory: string): Promise<boolean> {
+  for (let wait = 1; wait <= 512; wait *= 2) {
+    if (await removeGroup(directory)) return true;
+    await new Promise((resolve) => setTimeout(resolve, wait));
+  }
+  return removeGroup(directory);
 }
 
 async function removeGroup(directory: string): Promise<boolean> {
