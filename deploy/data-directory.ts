@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { StartError } from '#deploy/start-error.ts';
 import { isAlive, type ProcessIdentity, readProcessIdentity } from '#shared/platform/local/process-identity.ts';
 
@@ -9,7 +10,7 @@ const keyBytes = 32;
 /** Creates the directory. Others may pass through (PostgreSQL's own user must), not look. */
 export async function prepareDataDirectory(dataDir: string): Promise<void> {
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o711 });
+    await makeDirectories(dataDir);
     const probe = join(dataDir, '.write-test');
     await writeFile(probe, '');
     await rm(probe);
@@ -19,6 +20,13 @@ export async function prepareDataDirectory(dataDir: string): Promise<void> {
       `PAAS_DATA_DIR: cannot write to ${dataDir} (${code}). Choose a directory of your own, or free some disk.`,
     );
   }
+}
+
+/** Parents first. Not Node's own `recursive`, which never returns for a place where nothing can be made, as /proc. */
+async function makeDirectories(path: string): Promise<void> {
+  if (existsSync(path)) return;
+  await makeDirectories(dirname(path));
+  await mkdir(path, { mode: 0o711 });
 }
 
 /**

@@ -3,10 +3,11 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { sql } from 'kysely';
-import { createApi } from '#api/create-api.ts';
+import { type ApiOptions, createApi } from '#api/create-api.ts';
 import type { StartFacts } from '#deploy/banner.ts';
 import { loadMasterKey, lockDataDirectory, prepareDataDirectory } from '#deploy/data-directory.ts';
 import { ensureGateway, gatewayOptions } from '#deploy/gateway-process.ts';
+import { startHousekeeping } from '#deploy/housekeeping.ts';
 import { findPortOwner } from '#deploy/port-owner.ts';
 import { StartError } from '#deploy/start-error.ts';
 import { gatewayFiles } from '#gateway/gateway-options.ts';
@@ -20,7 +21,8 @@ import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import { createGitStorage } from '#shared/git/storage.ts';
 import { createPostgresIdempotencyKeys } from '#shared/idempotency/postgres-idempotency.ts';
-import { createEmbeddedIdentity } from '#shared/identity/embedded/embedded-identity.ts';
+import { createEmbeddedIdentity, sweepRefreshTokens } from '#shared/identity/embedded/embedded-identity.ts';
+import { issuerOf } from '#shared/identity/issuer.ts';
 import { graphileJobs, migrateJobs, startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
@@ -54,6 +56,8 @@ const databaseConnections = 20;
 /** Rollouts wait more than they work; builds are bounded by the machine, each in its own control group. */
 const jobsAtOnce = 8;
 const sshGraceMilliseconds = 1000;
+/** Longer than any push may take. */
+const abandonedPushSeconds = 2 * limits.push.seconds;
 
 /**
  * Brings everything up in the order of need: directory, database, gateway, apps, doors, work.
@@ -61,29 +65,34 @@ const sshGraceMilliseconds = 1000;
  * @throws StartError, SettingsError or PostgresError for what the operator can mend
  */
 export async function startSingleMachine(options: SingleMachineOptions): Promise<SingleMachine> {
-  const started = new AsyncDisposableStack();
+  const lifetime: Lifetime = { started: new AsyncDisposableStack(), how: 'stop' };
   try {
-    return await bringUp(options, started);
+    return await bringUp(options, lifetime);
   } catch (error) {
-    await started.disposeAsync();
+    await lifetime.started.disposeAsync();
     throw error;
   }
 }
 
+interface Lifetime {
+  started: AsyncDisposableStack;
+  /** With `restart` what outlives the control plane is left to the next start. */
+  how: 'stop' | 'restart';
+}
+
 async function bringUp(
   { settings, dataDir, hostEnv, log, tell }: SingleMachineOptions,
-  started: AsyncDisposableStack,
+  lifetime: Lifetime,
 ): Promise<SingleMachine> {
+  const { started } = lifetime;
   checkSettings(settings);
   await prepareDataDirectory(dataDir);
   const lock = await lockDataDirectory(dataDir);
   started.defer(() => lock.release());
-  let how: 'stop' | 'restart' = 'stop';
-  /** Skipped when only the control plane is restarted: the next start finds it again. */
-  const deferUntilStop = (end: () => Promise<void>): void => started.defer(() => (how === 'stop' ? end() : Promise.resolve()));
-
   const server = settings.databaseUrl === undefined ? await startEmbeddedPostgres(dataDir, log, tell) : undefined;
-  if (server !== undefined) deferUntilStop(() => server.stop());
+  // Live apps may serve beside a database that was found: a start that fails must not take them down.
+  if (server?.found === true) lifetime.how = 'restart';
+  started.defer(() => (lifetime.how === 'stop' ? server?.stop() : undefined));
   const connection = connectPostgres(
     server?.url ?? settings.databaseUrl ?? '',
     (error) => log.warn('The connection to the database was lost; trying again.', { error }),
@@ -91,24 +100,23 @@ async function bringUp(
   );
   started.defer(() => connection.close());
   const { db, pool } = connection;
-  const ran = await migrate(db);
-  if (ran.length > 0) tell(`-----> Database schema brought up to date (${ran.length === 1 ? '1 step' : `${ran.length} steps`})`);
+  await migrate(db);
   await migrateJobs(pool, log);
 
   const secrets = await createSecretBox(await loadMasterKey(dataDir, settings.secretKey));
   const gateway = await ensureGateway(gatewayOptions(settings, dataDir), log);
-  deferUntilStop(() => gateway.stop());
+  started.defer(() => (lifetime.how === 'stop' ? gateway.stop() : gateway.leave()));
   const platform = await createLocalPlatform({
     dataDir,
     router: gateway.router,
     secretBox: secrets,
     clock: systemClock,
     log,
-    hostEnv: process.env,
+    hostEnv,
   });
-  started.defer(() => (how === 'stop' ? platform.stop() : platform.detach()));
+  started.defer(() => (lifetime.how === 'stop' ? platform.stop() : platform.detach()));
 
-  const identity = createEmbeddedIdentity({ db, secrets, clock: systemClock, issuer: settings.baseUrl });
+  const identity = createEmbeddedIdentity({ db, secrets, clock: systemClock, issuer: issuerOf(settings.baseUrl) });
   const git = createGitStorage({ db, directory: join(dataDir, 'git'), log });
   started.defer(() => git.close());
   // Nobody else receives here: what is in quarantine was left by a crash.
@@ -138,15 +146,28 @@ async function bringUp(
     soleWorker: true,
   });
   started.defer(() => worker.stop());
-  const closeApi = await serveApi({ settings, dataDir, log }, context, services);
+  const rateLimits = createPostgresRateLimits(db);
+  const idempotencyKeys = createPostgresIdempotencyKeys({ db, secrets, clock: systemClock });
+  const closeApi = await serveApi({ settings, dataDir, log }, context, { services, rateLimits, idempotencyKeys });
   started.defer(closeApi);
   const closeSsh = await serveSsh({ settings, dataDir, log }, context, services);
   started.defer(closeSsh);
 
+  const housekeeping = startHousekeeping(
+    [
+      { name: 'rate limits', sweep: () => rateLimits.sweep() },
+      { name: 'idempotency keys', sweep: () => idempotencyKeys.sweep() },
+      { name: 'refresh tokens', sweep: () => sweepRefreshTokens(db, systemClock) },
+      { name: 'quarantines', sweep: () => git.sweep(abandonedPushSeconds) },
+    ],
+    log,
+  );
+  started.defer(() => housekeeping.stop());
+
   return {
     facts: { sandboxProblem: platform.capabilities.sandbox ? undefined : platform.capabilities.sandboxProblem, resumedApps },
-    stop(asked) {
-      how = asked;
+    stop(how) {
+      lifetime.how = how;
       return started.disposeAsync();
     },
   };
@@ -167,21 +188,20 @@ async function startEmbeddedPostgres(dataDir: string, log: Log, tell: (line: str
 /** The API listens on a socket that only the gateway reaches: the addresses it forwards can be believed. */
 async function serveApi(
   { settings, dataDir, log }: Pick<SingleMachineOptions, 'settings' | 'dataDir' | 'log'>,
-  { db, clock, identity, secrets }: Context,
-  services: Services,
+  { db, clock, identity }: Context,
+  parts: Pick<ApiOptions, 'services' | 'rateLimits' | 'idempotencyKeys'>,
 ): Promise<() => Promise<void>> {
   const api = createApi({
-    issuer: settings.baseUrl,
+    issuer: issuerOf(settings.baseUrl),
     checkReady: async () => void (await sql`select 1`.execute(db)),
-    services,
+    ...parts,
     identity,
-    rateLimits: createPostgresRateLimits(db),
-    idempotencyKeys: createPostgresIdempotencyKeys({ db, secrets, clock }),
     clock,
     log,
     clientAddress: (request) => request.headers.get('x-forwarded-for')?.split(',').at(-1)?.trim() ?? 'unknown',
   });
-  const server = createServer(getRequestListener(api.fetch));
+  const listener = getRequestListener(api.fetch);
+  const server = createServer((request, response) => void listener(request, response));
   await listenOnSocket(server, gatewayFiles(dataDir).apiSocket);
   return async () => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { logLevels } from '#shared/log.ts';
 
-const port = z.coerce.number().int().min(1).max(65535);
-const seconds = z.coerce.number().min(0).max(86_400);
+const portMessage = 'must be a port number from 1 to 65535';
+const secondsMessage = 'must be a number of seconds from 0 to 86400';
+const port = z.coerce.number({ error: portMessage }).int(portMessage).min(1, portMessage).max(65535, portMessage);
+const seconds = z.coerce.number({ error: secondsMessage }).min(0, secondsMessage).max(86_400, secondsMessage);
 const httpUrl = z.url({ protocol: /^https?$/ });
 
 const schema = z.object({

@@ -1,10 +1,11 @@
+import { sql } from 'kysely';
 import type { Context } from '#shared/core/context.ts';
 import type { Principal, Tenant } from '#shared/core/principals.ts';
 import type { Accounts } from '#shared/core/services.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import type { IdentityUser } from '#shared/identity/identity.ts';
-import { newTenantId, type UserId } from '#shared/ids.ts';
+import { newTenantId, type TenantId, type UserId } from '#shared/ids.ts';
 
 export function createAccounts(context: Context): Accounts {
   const { db, identity } = context;
@@ -20,12 +21,14 @@ export function createAccounts(context: Context): Accounts {
       const member = await readMember(db, id);
       if (member !== undefined) return member;
       // A first visit from an outside issuer, or a sign-up that was cut off between the user and the tenant.
-      const tenant = await createTenant(db, { id, email }, defaultTenantName(email));
-      return { userId: id, email, tenantId: tenant.id, role: 'owner' };
+      await createTenant(db, { id, email }, defaultTenantName(email));
+      const made = await readMember(db, id);
+      if (made === undefined) throw new AppError('internal', 'The team could not be made.');
+      return made;
     },
 
     async readTenant(principal: Principal) {
-      return db.selectFrom('tenants').select(['id', 'name']).where('id', '=', principal.tenantId).executeTakeFirstOrThrow();
+      return readTenantById(db, principal.tenantId);
     },
   };
 }
@@ -52,8 +55,12 @@ export async function readMember(db: Db, userId: UserId): Promise<Principal | un
   return row && { userId: row.user_id, email: row.email, tenantId: row.tenant_id, role: row.role };
 }
 
+/** The tenant of a new user; two first visits at once make one. */
 async function createTenant(db: Db, user: IdentityUser, name: string): Promise<Tenant> {
   return db.transaction().execute(async (trx) => {
+    await sql`select pg_advisory_xact_lock(hashtextextended(${`tenant of ${user.id}`}, 0))`.execute(trx);
+    const existing = await readMember(trx, user.id);
+    if (existing !== undefined) return readTenantById(trx, existing.tenantId);
     const tenant = { id: newTenantId(), name };
     await trx.insertInto('tenants').values(tenant).execute();
     await trx
@@ -62,6 +69,10 @@ async function createTenant(db: Db, user: IdentityUser, name: string): Promise<T
       .execute();
     return tenant;
   });
+}
+
+function readTenantById(db: Db, tenantId: TenantId): Promise<Tenant> {
+  return db.selectFrom('tenants').select(['id', 'name']).where('id', '=', tenantId).executeTakeFirstOrThrow();
 }
 
 function defaultTenantName(email: string): string {

@@ -1,6 +1,7 @@
 import { requireApp, requireAppToChange, requireRole } from '#shared/core/authorization.ts';
 import { checkBranchName } from '#shared/core/branch-name.ts';
 import type { Context } from '#shared/core/context.ts';
+import { deletionKey } from '#shared/core/deploy-job.ts';
 import { generateAppName } from '#shared/core/generated-names.ts';
 import { decodeCursor, toPage } from '#shared/core/page.ts';
 import type { Principal } from '#shared/core/principals.ts';
@@ -96,6 +97,7 @@ export function createApps(context: Context): Apps {
           await context.jobs.enqueue(trx, 'purge-app', { appId: id }, { runAt: restorableUntil(now), key: `purge:${id}` });
         }
       });
+      context.wakeups.wake(deletionKey(row.id));
       return reread(row.id);
     },
 

@@ -5,11 +5,12 @@ import { workloadSpec } from '#shared/core/workload-spec.ts';
 import { type AppRow, readAppById, setCurrentRelease } from '#shared/database/apps.ts';
 import { claimDeploy, type DeployRow, type ReleaseRow, readReleaseById } from '#shared/database/releases.ts';
 import type { DeployStatus, DeployStep } from '#shared/database/schema.ts';
-import type { DeployId } from '#shared/ids.ts';
+import type { AppId, DeployId } from '#shared/ids.ts';
 import type { RolloutFacts, WorkloadSpec } from '#shared/platform/platform.ts';
 
 /** SPEC.md §3. */
 const canaryWeights = [10, 25, 50, 100];
+const deletionPollMilliseconds = 1000;
 
 /** What a deploy came to, and what it tells the person who waits for it. */
 interface Verdict {
@@ -17,6 +18,8 @@ interface Verdict {
   error: string | null;
   lines: readonly string[];
 }
+
+const appWasDeleted: Verdict = { status: 'superseded', error: 'The app was deleted.', lines: [] };
 
 /**
  * Brings one release live, or leaves the old one serving and says why. Again after a crash: the rollout goes on from
@@ -30,19 +33,50 @@ export async function runDeployJob(context: Context, deployId: DeployId, stoppin
   if (deploy === undefined || release === undefined || app === undefined) return;
   const spec = await workloadSpec(context, app, release);
   const say = createSay(context, release, spec);
+  const deletion = watchForDeletion(context, app.id, stopping);
   try {
-    const verdict = await decide(context, app, deploy, release, spec, say, stopping);
+    const verdict = await decide(context, app, deploy, release, spec, say, { stopping, deleted: deletion.signal });
     for (const line of verdict.lines) say.line(line);
     await say.flush();
     await recordVerdict(context, app, deploy, release, verdict);
   } catch (error) {
     if (stopping.aborted) throw error;
+    if (deletion.signal.aborted) return await recordVerdict(context, app, deploy, release, appWasDeleted);
     context.log.error('A deploy broke on our side.', { deployId, error });
     const cause = `The platform failed to roll out v${release.version}. The release before it serves on. Try \`paas restart\` or push again.`;
     say.line(` !     ${cause}`);
     await say.flush();
     await recordVerdict(context, app, deploy, release, { status: 'failed', error: cause, lines: [] });
+  } finally {
+    deletion.stop();
   }
+}
+
+/** Why a deploy may have to end early. */
+interface Ends {
+  /** The worker is asked to stop: the deploy goes on with the next one. */
+  stopping: AbortSignal;
+  /** Nobody wants it any more. */
+  deleted: AbortSignal;
+}
+
+/** The app may be deleted by another process: its row is looked at. */
+function watchForDeletion(context: Context, appId: AppId, stopping: AbortSignal): { signal: AbortSignal; stop(): void } {
+  const deleted = new AbortController();
+  const done = new AbortController();
+  const over = AbortSignal.any([done.signal, stopping]);
+  void (async () => {
+    while (!over.aborted && !deleted.signal.aborted) {
+      const app = await readAppById(context.db, appId).catch(() => null);
+      if (app === undefined || (app !== null && app.deleted_at !== null)) deleted.abort(new Error('The app was deleted.'));
+      await context.wakeups.wait(deletionKey(appId), deletionPollMilliseconds, over);
+    }
+  })();
+  return { signal: deleted.signal, stop: () => done.abort() };
+}
+
+export function deletionKey(appId: AppId): string {
+  return `deletion:${appId}`;
 }
 
 async function decide(
@@ -52,9 +86,9 @@ async function decide(
   release: ReleaseRow,
   spec: WorkloadSpec,
   say: BuildLogWriter,
-  stopping: AbortSignal,
+  ends: Ends,
 ): Promise<Verdict> {
-  if (app.deleted_at !== null) return { status: 'superseded', error: 'The app was deleted.', lines: [] };
+  if (app.deleted_at !== null) return appWasDeleted;
   if (deploy.attempt === 1 && (await hasNewerDeploy(context, release))) {
     return {
       status: 'superseded',
@@ -63,9 +97,9 @@ async function decide(
     };
   }
   if (deploy.attempt === 1) say.line(`-----> Releasing v${release.version}`);
-  const refused = await runReleaseCommand(context, release, spec, say, stopping);
+  const refused = await runReleaseCommand(context, release, spec, say, ends);
   if (refused !== undefined) return refused;
-  return rollOut(context, app, deploy, release, spec, say, stopping);
+  return rollOut(context, app, deploy, release, spec, say, ends);
 }
 
 async function hasNewerDeploy({ db }: Context, release: ReleaseRow): Promise<boolean> {
@@ -86,7 +120,7 @@ async function runReleaseCommand(
   release: ReleaseRow,
   spec: WorkloadSpec,
   say: BuildLogWriter,
-  stopping: AbortSignal,
+  { stopping, deleted }: Ends,
 ): Promise<Verdict | undefined> {
   if (release.release_command === null) return undefined;
   say.line(`-----> Running the release command: ${release.release_command}`);
@@ -94,7 +128,7 @@ async function runReleaseCommand(
     spec,
     release.release_command,
     (line) => say.line(`       ${line}`),
-    stopping,
+    AbortSignal.any([stopping, deleted]),
   );
   if (exitCode === 0) return undefined;
   const error = `The release command exited with ${exitCode}, so v${release.version} was not rolled out.`;
@@ -108,7 +142,7 @@ async function rollOut(
   release: ReleaseRow,
   spec: WorkloadSpec,
   say: BuildLogWriter,
-  stopping: AbortSignal,
+  { stopping, deleted }: Ends,
 ): Promise<Verdict> {
   const isFirst = app.current_release_id === null;
   const weights = isFirst ? [100] : canaryWeights;
@@ -117,17 +151,13 @@ async function rollOut(
     say.line(hasWeb ? `-----> Rolling out: ${weights.map((weight) => `${weight}%`).join(' ')}` : '-----> Starting the processes');
   const steps: DeployStep[] = [...deploy.steps];
   let last: RolloutFacts = { phase: 'starting', weight: 0 };
-  for await (const facts of context.platform.workloads.rollOut(
-    spec,
-    { weights, stepSeconds: context.settings.canaryStepSeconds },
-    stopping,
-  )) {
+  const rollout = context.platform.workloads.rollOut(spec, { weights, stepSeconds: context.settings.canaryStepSeconds }, deleted);
+  for await (const facts of untilStopped(rollout, stopping)) {
     if (facts.weight > last.weight || steps.length === 0) await recordStep(context, deploy, steps, facts);
     if (facts.phase === 'progressing' && facts.detail !== undefined) say.line(`       ${facts.weight}%: ${facts.detail}`);
     last = facts;
   }
   if (last.phase === 'live') return { status: 'live', error: null, lines: deployedLines(context, app, spec, hasWeb) };
-  stopping.throwIfAborted();
   const error = last.detail ?? 'The new release did not become healthy.';
   const output = (last.output ?? []).map((line) => `       ${line}`);
   return {
@@ -139,6 +169,29 @@ async function rollOut(
       ...servesOn(spec, isFirst),
     ],
   };
+}
+
+/**
+ * Throws when the worker is asked to stop, and leaves the rollout where it is: it is picked up there by the next worker.
+ * Aborting it would take back a release that is doing well.
+ */
+async function* untilStopped(rollout: AsyncIterable<RolloutFacts>, stopping: AbortSignal): AsyncGenerator<RolloutFacts> {
+  const facts = rollout[Symbol.asyncIterator]();
+  const stopped = Promise.withResolvers<never>();
+  // Nobody may be waiting at that moment.
+  stopped.promise.catch(() => undefined);
+  const stop = (): void => stopped.reject(stopping.reason);
+  stopping.addEventListener('abort', stop, { once: true });
+  if (stopping.aborted) stop();
+  try {
+    for (;;) {
+      const next = await Promise.race([facts.next(), stopped.promise]);
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    stopping.removeEventListener('abort', stop);
+  }
 }
 
 function deployedLines({ addresses }: Context, app: AppRow, spec: WorkloadSpec, hasWeb: boolean): string[] {

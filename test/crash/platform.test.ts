@@ -62,13 +62,13 @@ describe('kill -9 of the control plane', () => {
 
   it('does not take down the apps that are live, not even for one request', async () => {
     const load = holdLoad(platform, 'survivor');
-    await expect.poll(() => load.count()).toBeGreaterThan(100);
+    await expect.poll(() => load.count(), { timeout: 30_000 }).toBeGreaterThan(100);
     await platform.kill();
     const atDeath = load.count();
-    await expect.poll(() => load.count()).toBeGreaterThan(atDeath + 200);
+    await expect.poll(() => load.count(), { timeout: 30_000 }).toBeGreaterThan(atDeath + 200);
     await startAgain();
     const atBirth = load.count();
-    await expect.poll(() => load.count()).toBeGreaterThan(atBirth + 200);
+    await expect.poll(() => load.count(), { timeout: 30_000 }).toBeGreaterThan(atBirth + 200);
     expect(Object.keys((await load.stop()).outcomes)).toEqual(['200']);
     const [web] = await user.api<{ instances: { restarts: number }[] }[]>('GET', '/v1/apps/survivor/processes');
     expect(web?.instances.map((instance) => instance.restarts)).toEqual([0]);

@@ -28,10 +28,10 @@ describe('under load', () => {
   /** Runs `change` under load, with some more before and after it. */
   async function underLoad(change: () => Promise<unknown>) {
     const load = holdLoad(platform, 'steady');
-    await expect.poll(() => load.count()).toBeGreaterThan(100);
+    await expect.poll(() => load.count(), { timeout: 30_000 }).toBeGreaterThan(100);
     await change();
     const after = load.count();
-    await expect.poll(() => load.count()).toBeGreaterThan(after + 100);
+    await expect.poll(() => load.count(), { timeout: 30_000 }).toBeGreaterThan(after + 100);
     return load.stop();
   }
 
