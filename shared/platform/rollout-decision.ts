@@ -23,7 +23,8 @@ export interface StepFacts {
 export type StepDecision =
   | { action: 'wait' }
   /** `weight` 100 is the last. */
-  | { action: 'raise'; weight: number; detail: string }
+  /** `detail` is what it was judged by; left out where there was no traffic to learn from. */
+  | { action: 'raise'; weight: number; detail?: string }
   | { action: 'abort'; detail: string };
 
 /** So many good answers pass a step. */
@@ -47,7 +48,7 @@ export function decideStep(facts: StepFacts, plan: RolloutPlan): StepDecision {
   }
   const weight = nextWeight(plan.weights, facts.weight);
   if (fresh.requests - fresh.errors >= enoughGoodRequests) return { action: 'raise', weight, detail: judged };
-  if (facts.secondsSinceRequest >= quietSeconds) return { action: 'raise', weight, detail: 'no traffic to learn from' };
+  if (facts.secondsSinceRequest >= quietSeconds) return { action: 'raise', weight };
   if (facts.secondsOnStep >= plan.stepSeconds) return { action: 'raise', weight, detail: judged };
   return { action: 'wait' };
 }

@@ -158,7 +158,7 @@ async function* judgeStep(
     );
     if (decision.action === 'abort') throw new RolloutAborted(decision.detail, crashed ?? app.listOf(version, 'web')[0]);
     if (decision.action === 'raise') {
-      yield { phase: 'progressing', weight, detail: decision.detail };
+      yield { phase: 'progressing', weight, ...(decision.detail === undefined ? {} : { detail: decision.detail }) };
       return;
     }
     await clock.sleep(ground.stepPollMilliseconds, over);

@@ -145,7 +145,7 @@ export function createMemoryWorkloads({ router, logs, clock, script = {} }: Memo
       );
       if (decision.action === 'abort') return decision.detail;
       if (decision.action === 'raise') {
-        yield { phase: 'progressing', weight, detail: decision.detail };
+        yield { phase: 'progressing', weight, ...(decision.detail === undefined ? {} : { detail: decision.detail }) };
         return undefined;
       }
       await clock.sleep(pollMilliseconds);
