@@ -5,6 +5,7 @@ import { limitBody } from '#api/middleware/body-limit.ts';
 import { entityTag } from '#api/middleware/entity-tag.ts';
 import { guard } from '#api/middleware/guard.ts';
 import { idempotency } from '#api/middleware/idempotency.ts';
+import { measure } from '#api/middleware/measure.ts';
 import { requestId } from '#api/middleware/request-id.ts';
 import { requireBody } from '#api/middleware/require-body.ts';
 import { securityHeaders } from '#api/middleware/security-headers.ts';
@@ -26,6 +27,7 @@ import type { IdempotencyKeys } from '#shared/idempotency/idempotency.ts';
 import type { Identity } from '#shared/identity/identity.ts';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
+import type { Metrics } from '#shared/metrics/metrics.ts';
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 
 export interface ApiOptions extends ServiceFacts {
@@ -35,6 +37,7 @@ export interface ApiOptions extends ServiceFacts {
   idempotencyKeys: IdempotencyKeys;
   clock: Clock;
   log: Log;
+  metrics: Pick<Metrics, 'observeRequest'>;
   /** Address of the client, as the gateway saw it. */
   clientAddress(request: Request): string;
 }
@@ -44,7 +47,7 @@ export function createApi(options: ApiOptions): Api {
   const { services, identity } = options;
   const api: Api = new OpenAPIHono<ApiEnv>({ getPath: dropApiPrefix, defaultHook: refuseInvalid });
 
-  api.use(requestId(options), securityHeaders(), limitBody(limits.http.bodyBytes));
+  api.use(measure(options.metrics), requestId(options), securityHeaders(), limitBody(limits.http.bodyBytes));
   api.use(guard({ ...options, accounts: services.accounts }), requireBody(), entityTag(), idempotency(options.idempotencyKeys));
   api.onError((error, c) => respond(c, error));
   api.notFound((c) => answerUnrouted(api, c));

@@ -8,6 +8,7 @@ import type { StartFacts } from '#deploy/banner.ts';
 import { loadMasterKey, lockDataDirectory, prepareDataDirectory } from '#deploy/data-directory.ts';
 import { ensureGateway, gatewayOptions } from '#deploy/gateway-process.ts';
 import { startHousekeeping } from '#deploy/housekeeping.ts';
+import { serveMetrics } from '#deploy/metrics-server.ts';
 import { findPortOwner } from '#deploy/port-owner.ts';
 import { StartError } from '#deploy/start-error.ts';
 import { gatewayFiles } from '#gateway/gateway-options.ts';
@@ -17,6 +18,7 @@ import type { Context } from '#shared/core/context.ts';
 import { createJobHandlers, createServices, resumeApps } from '#shared/core/control-plane.ts';
 import type { Services } from '#shared/core/services.ts';
 import { createWakeups } from '#shared/core/wakeups.ts';
+import { countBuildStarts, foldBuildStarts } from '#shared/database/build-starts.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import { createGitStorage } from '#shared/git/storage.ts';
@@ -26,6 +28,10 @@ import { issuerOf } from '#shared/identity/issuer.ts';
 import { graphileJobs, migrateJobs, startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
+import { measureBuilds } from '#shared/metrics/measured-builds.ts';
+import { measureJobs } from '#shared/metrics/measured-jobs.ts';
+import { measurePushes } from '#shared/metrics/measured-pushes.ts';
+import { createPrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
 import { createLocalPlatform } from '#shared/platform/local/local-platform.ts';
 import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres-server.ts';
 import { listenOnSocket } from '#shared/platform/socket-path.ts';
@@ -116,6 +122,13 @@ async function bringUp(
   });
   started.defer(() => (lifetime.how === 'stop' ? platform.stop() : platform.detach()));
 
+  const metrics = createPrometheusMetrics({
+    pipeline: platform.capabilities.pipeline,
+    countBuildStarts: () => countBuildStarts(db),
+    log,
+  });
+  started.defer(await serveMetrics(settings.metricsPort, metrics, log));
+
   const identity = createEmbeddedIdentity({ db, secrets, clock: systemClock, issuer: issuerOf(settings.baseUrl) });
   const git = createGitStorage({ db, directory: join(dataDir, 'git'), log });
   started.defer(() => git.close());
@@ -125,7 +138,7 @@ async function bringUp(
     db,
     clock: systemClock,
     log,
-    platform,
+    platform: { ...platform, builds: measureBuilds(platform.builds, metrics) },
     git,
     jobs: graphileJobs,
     identity,
@@ -140,7 +153,7 @@ async function bringUp(
   const worker = await startGraphileWorker({
     pool,
     db,
-    handlers: createJobHandlers(context),
+    handlers: measureJobs(createJobHandlers(context), metrics),
     log,
     concurrency: jobsAtOnce,
     soleWorker: true,
@@ -148,9 +161,10 @@ async function bringUp(
   started.defer(() => worker.stop());
   const rateLimits = createPostgresRateLimits(db);
   const idempotencyKeys = createPostgresIdempotencyKeys({ db, secrets, clock: systemClock });
-  const closeApi = await serveApi({ settings, dataDir, log }, context, { services, rateLimits, idempotencyKeys });
+  const closeApi = await serveApi({ settings, dataDir, log }, context, { services, rateLimits, idempotencyKeys, metrics });
   started.defer(closeApi);
-  const closeSsh = await serveSsh({ settings, dataDir, log }, context, services);
+  const pushes = measurePushes(services.pushes, metrics);
+  const closeSsh = await serveSsh({ settings, dataDir, log }, context, { ...services, pushes });
   started.defer(closeSsh);
 
   const housekeeping = startHousekeeping(
@@ -158,6 +172,7 @@ async function bringUp(
       { name: 'rate limits', sweep: () => rateLimits.sweep() },
       { name: 'idempotency keys', sweep: () => idempotencyKeys.sweep() },
       { name: 'refresh tokens', sweep: () => sweepRefreshTokens(db, systemClock) },
+      { name: 'build starts', sweep: () => foldBuildStarts(db) },
       { name: 'quarantines', sweep: () => git.sweep(abandonedPushSeconds) },
     ],
     log,
@@ -189,7 +204,7 @@ async function startEmbeddedPostgres(dataDir: string, log: Log, tell: (line: str
 async function serveApi(
   { settings, dataDir, log }: Pick<SingleMachineOptions, 'settings' | 'dataDir' | 'log'>,
   { db, clock, identity }: Context,
-  parts: Pick<ApiOptions, 'services' | 'rateLimits' | 'idempotencyKeys'>,
+  parts: Pick<ApiOptions, 'services' | 'rateLimits' | 'idempotencyKeys' | 'metrics'>,
 ): Promise<() => Promise<void>> {
   const api = createApi({
     issuer: issuerOf(settings.baseUrl),

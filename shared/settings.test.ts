@@ -7,6 +7,7 @@ describe('parseSettings', () => {
       httpPort: 8080,
       httpsPort: 8443,
       sshPort: 2222,
+      metricsPort: 9464,
       baseUrl: 'http://localhost:8080',
       appsDomain: 'apps.localhost',
       platform: 'local',
@@ -38,7 +39,9 @@ describe('parseSettings', () => {
   });
 
   it("does not mind the command line's own variables in the shell that starts the platform", () => {
-    expect(parseSettings({ PAAS_API_URL: 'http://localhost:9090', PAAS_APP: 'hello', PAAS_PASSWORD: 'x', PAAS_TOKEN: 'x' }).httpPort).toBe(8080);
+    expect(
+      parseSettings({ PAAS_API_URL: 'http://localhost:9090', PAAS_APP: 'hello', PAAS_PASSWORD: 'x', PAAS_TOKEN: 'x' }).httpPort,
+    ).toBe(8080);
   });
 
   it('never repeats a value, which may be a secret', () => {

@@ -13,6 +13,7 @@ const schema = z.object({
   PAAS_HTTP_PORT: port.default(8080),
   PAAS_HTTPS_PORT: port.default(8443),
   PAAS_SSH_PORT: port.default(2222),
+  PAAS_METRICS_PORT: port.default(9464),
   PAAS_BASE_URL: httpUrl.optional(),
   PAAS_APPS_DOMAIN: z
     .string()
@@ -41,6 +42,8 @@ export interface Settings {
   httpPort: number;
   httpsPort: number;
   sshPort: number;
+  /** Of `GET /metrics`, on loopback only. */
+  metricsPort: number;
   /** Without trailing slash. */
   baseUrl: string;
   appsDomain: string;
@@ -80,6 +83,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     httpPort: values.PAAS_HTTP_PORT,
     httpsPort: values.PAAS_HTTPS_PORT,
     sshPort: values.PAAS_SSH_PORT,
+    metricsPort: values.PAAS_METRICS_PORT,
     baseUrl: (values.PAAS_BASE_URL ?? `http://localhost:${values.PAAS_HTTP_PORT}`).replace(/\/+$/, ''),
     appsDomain: values.PAAS_APPS_DOMAIN,
     databaseUrl: values.PAAS_DATABASE_URL,

@@ -1,6 +1,7 @@
 import { buildLogKey } from '#shared/core/build-log.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { AppRow } from '#shared/database/apps.ts';
+import { addBuildStart } from '#shared/database/build-starts.ts';
 import type { BuildRow } from '#shared/database/builds.ts';
 import type { Db, RefMove } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
@@ -17,13 +18,15 @@ export interface NewBuild {
 export const supersededMessage = 'Superseded by a newer push.';
 
 /**
- * Decides Cold or Warm, and adds the build's row and job, in the caller's transaction (which must hold the app's lock).
+ * Decides Cold or Warm, counts the start, and adds the build's row and job, in the caller's transaction (which must hold
+ * the app's lock).
  * Builds of one app run one after the other; of those that wait only the newest is kept.
  */
 export async function createBuild(context: Context, trx: Db, app: AppRow, build: NewBuild): Promise<BuildRow> {
   const { clock, platform, jobs, wakeups } = context;
   if (!platform.capabilities.sandbox) await requireOperator(trx, app);
   const { existed } = await platform.caches.ensureCache(app.id);
+  await addBuildStart(trx, { cacheState: existed ? 'warm' : 'cold', pipeline: platform.capabilities.pipeline });
   const now = clock.now();
   const superseded = await trx
     .updateTable('builds')

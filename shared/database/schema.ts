@@ -159,3 +159,38 @@ export interface DeployStep {
   at: string;
   detail?: string;
 }
+  /** Added to by each build start; the counter is the sum of `count`. Outlives the builds and their apps. */
+  build_starts: { cache_state: 'cold' | 'warm'; pipeline: string; count: Generated<number> };
+  /**
+   * What an app's process type used and answered from `ts` on for `step_seconds`: sums, but for the memory, of which it
+   * is the most. `seconds` is the time that was observed. Requests are those of the type that gets them.
+   */
+  app_samples: {
+    app_id: AppId;
+    step_seconds: number;
+    ts: Date;
+    process_type: string;
+    seconds: number;
+    cpu_seconds: number;
+    memory_bytes: number;
+    requests: number;
+    errors: number;
+    milliseconds: number;
+  };
+  /** Counters as they were last read, by instance and by release version: the next sample is the difference. */
+  app_readings: {
+    app_id: AppId;
+    read_at: Date;
+    cpu: JSONColumnType<Record<string, number>>;
+    traffic: JSONColumnType<Record<string, TrafficReading>>;
+  };
+  /** Own hosts of apps. A host that is not 'pending' is one app's only; 'removing' until no route leads there any more. */
+  domains: { app_id: AppId; host: string; status: DomainStatus; proof: string; created_at: CreatedAt };
+
+export type DomainStatus = 'pending' | 'active' | 'removing';
+
+export interface TrafficReading {
+  requests: number;
+  errors: number;
+  milliseconds: number;
+}

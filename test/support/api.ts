@@ -9,6 +9,7 @@ import type { Context } from '#shared/core/context.ts';
 import { createServices } from '#shared/core/control-plane.ts';
 import type { Services } from '#shared/core/services.ts';
 import { createWakeups } from '#shared/core/wakeups.ts';
+import { countBuildStarts } from '#shared/database/build-starts.ts';
 import type { ErrorDetail } from '#shared/errors.ts';
 import { createMemoryGitStorage } from '#shared/git/storage.ts';
 import { createMemoryIdempotencyKeys } from '#shared/idempotency/memory-idempotency.ts';
@@ -18,6 +19,7 @@ import type { PasswordIdentity } from '#shared/identity/password-identity.ts';
 import type { AppId } from '#shared/ids.ts';
 import { MemoryJobs } from '#shared/jobs/memory-jobs.ts';
 import { createLog } from '#shared/log.ts';
+import { createPrometheusMetrics, type PrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
 import { createMemoryAppLogs, type MemoryAppLogs } from '#shared/platform/memory/app-logs.ts';
 import { createMemoryRouter } from '#shared/platform/memory/router.ts';
 import { createMemoryWorkloads } from '#shared/platform/memory/workloads.ts';
@@ -34,6 +36,7 @@ export interface TestApi {
   readonly identity: PasswordIdentity;
   readonly clock: HeldClock;
   readonly logs: MemoryAppLogs;
+  readonly metrics: PrometheusMetrics;
   readonly operations: readonly DocumentedOperation[];
   /** What the operator's log got. */
   readonly logged: readonly string[];
@@ -136,6 +139,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
   };
   const services = { ...createServices(context), ...replaced };
   const now = () => clock.now().getTime();
+  const metrics = createPrometheusMetrics({ pipeline: 'memory', countBuildStarts: () => countBuildStarts(context.db), log });
   const api = createApi({
     services,
     identity,
@@ -146,6 +150,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     clientAddress: (request) => request.headers.get('x-test-address') ?? '',
     clock,
     log,
+    metrics,
   });
   const contract = createApiContract();
   let addresses = 0;
@@ -171,6 +176,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     identity,
     clock,
     logs,
+    metrics,
     operations: contract.operations,
     logged,
     ask,

@@ -13,6 +13,7 @@ export interface RunningPlatform {
   readonly httpPort: number;
   readonly httpsPort: number;
   readonly sshPort: number;
+  readonly metricsPort: number;
   readonly dataDir: string;
   readonly baseUrl: string;
   /** Everything it printed so far. */
@@ -34,6 +35,7 @@ export interface PlatformOptions {
 export async function startPlatform(options: PlatformOptions = {}): Promise<RunningPlatform> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'paas-platform-')));
   const ports = options.ports ?? { http: await freePort(), https: await freePort(), ssh: await freePort() };
+  const metricsPort = await freePort();
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PAAS_')));
   const child = spawn(process.execPath, [join(root, 'deploy/single-machine.ts')], {
     cwd: root,
@@ -45,6 +47,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Runn
       PAAS_HTTP_PORT: String(ports.http),
       PAAS_HTTPS_PORT: String(ports.https),
       PAAS_SSH_PORT: String(ports.ssh),
+      PAAS_METRICS_PORT: String(metricsPort),
       PAAS_CANARY_STEP_SECONDS: '2',
       ...options.env,
     },
@@ -55,6 +58,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Runn
     httpPort: ports.http,
     httpsPort: ports.https,
     sshPort: ports.ssh,
+    metricsPort,
     dataDir,
     baseUrl: `http://localhost:${ports.http}`,
     output,
