@@ -20,6 +20,8 @@ import { addProcessRoutes } from '#api/routes/processes.ts';
 import { addReleaseRoutes } from '#api/routes/releases.ts';
 import { addServiceRoutes, type ServiceFacts } from '#api/routes/service.ts';
 import { addSshKeyRoutes } from '#api/routes/ssh-keys.ts';
+import { addTeamRoutes } from '#api/routes/team.ts';
+import { addTokenRoutes } from '#api/routes/tokens.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Services } from '#shared/core/services.ts';
 import { AppError, notFound } from '#shared/errors.ts';
@@ -48,13 +50,15 @@ export function createApi(options: ApiOptions): Api {
   const api: Api = new OpenAPIHono<ApiEnv>({ getPath: dropApiPrefix, defaultHook: refuseInvalid });
 
   api.use(measure(options.metrics), requestId(options), securityHeaders(), limitBody(limits.http.bodyBytes));
-  api.use(guard({ ...options, accounts: services.accounts }), requireBody(), entityTag(), idempotency(options.idempotencyKeys));
+  api.use(guard({ ...options, ...services }), requireBody(), entityTag(), idempotency(options.idempotencyKeys));
   api.onError((error, c) => respond(c, error));
   api.notFound((c) => answerUnrouted(api, c));
 
   addServiceRoutes(api, identity, options);
   addAccountRoutes(api, services.accounts, identity);
   addSshKeyRoutes(api, services.sshKeys);
+  addTokenRoutes(api, services.apiTokens);
+  addTeamRoutes(api, services.team);
   addAppRoutes(api, services.apps);
   addBuildRoutes(api, services.builds);
   addBuildCacheRoutes(api, services.buildCache);
@@ -77,7 +81,16 @@ function respond(c: ApiContext, error: unknown): Response {
 }
 
 /** What each path parameter names. */
-const nouns: Record<string, string> = { id: 'app', bid: 'build', rid: 'release', type: 'process type', key: 'SSH key' };
+const nouns: Record<string, string> = {
+  id: 'app',
+  bid: 'build',
+  rid: 'release',
+  type: 'process type',
+  key: 'SSH key',
+  token_id: 'token',
+  member: 'member',
+  invitation: 'invitation',
+};
 
 interface Validation {
   success: boolean;

@@ -6,7 +6,10 @@ export function openApiDocument(api: Api) {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: 'The `access_token` of signup, login or refresh.',
+    description:
+      'The `access_token` of signup, login or refresh, or an API token (`paas_…`), which ends when it expires or is revoked. ' +
+      'Who belongs to several tenants acts in the one they have been in longest, or in the one named by id in the header ' +
+      '`X-Paas-Tenant`; an API token acts in the tenant it was made in.',
   });
   return api.getOpenAPI31Document({
     openapi: '3.1.0',
@@ -22,6 +25,8 @@ export function openApiDocument(api: Api) {
     tags: [
       { name: 'accounts', description: 'Signing up, logging in, who one is.' },
       { name: 'ssh-keys', description: 'Keys to push with.' },
+      { name: 'tokens', description: 'API tokens, for programs.' },
+      { name: 'team', description: 'Who belongs to a tenant, and as what.' },
       { name: 'apps', description: 'Apps and where their source comes from.' },
       { name: 'builds', description: 'Builds, their logs and their cache.' },
       { name: 'releases', description: 'Releases, their deploys, and the way back.' },

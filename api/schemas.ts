@@ -127,6 +127,15 @@ export const sshKeyParams = z.object({
     .openapi({ param: { name: 'key', in: 'path' }, description: 'Id of the key, or its fingerprint (URL-encoded).' }),
 });
 
+/** The one path parameter of a route that takes nothing but a UUID. */
+export function idParam<const Name extends string>(name: Name, description: string) {
+  const schema = z
+    .string()
+    .regex(/^[0-9a-f-]{36}$/)
+    .openapi({ param: { name, in: 'path' }, description });
+  return z.object({ [name]: schema } as { [Each in Name]: typeof schema });
+}
+
 /** Routes behind a token name the scheme; public ones say `security: []`. */
 export const bearer: Record<string, string[]>[] = [{ bearer: [] }];
 

@@ -17,6 +17,12 @@ export type ReleaseId = Brand<'ReleaseId'>;
 export type DeployId = Brand<'DeployId'>;
 /** UUIDv4. */
 export type SshKeyId = Brand<'SshKeyId'>;
+/** UUIDv4. */
+export type ApiTokenId = Brand<'ApiTokenId'>;
+/** UUIDv4; of one user in one tenant. */
+export type MembershipId = Brand<'MembershipId'>;
+/** UUIDv4. */
+export type InvitationId = Brand<'InvitationId'>;
 /** Equal to the id of the app that owns the repository. A preview app uses its parent's. */
 export type RepositoryId = Brand<'RepositoryId'>;
 

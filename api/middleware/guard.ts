@@ -1,9 +1,13 @@
 import type { MiddlewareHandler } from 'hono';
 import type { ApiContext, ApiEnv } from '#api/api-env.ts';
 import { accessOf } from '#api/public-routes.ts';
-import type { Accounts } from '#shared/core/services.ts';
+import { notAMember } from '#shared/core/accounts.ts';
+import { apiTokenPrefix } from '#shared/core/api-tokens.ts';
+import type { Principal } from '#shared/core/principals.ts';
+import type { Accounts, ApiTokens } from '#shared/core/services.ts';
 import { AppError } from '#shared/errors.ts';
-import type { Identity, TokenSubject } from '#shared/identity/identity.ts';
+import type { Identity } from '#shared/identity/identity.ts';
+import type { UserId } from '#shared/ids.ts';
 import {
   type RateLimitPolicy,
   type RateLimits,
@@ -15,6 +19,7 @@ import { sourceKey } from '#shared/rate-limits/source-key.ts';
 export interface GuardOptions {
   identity: Pick<Identity, 'verifyAccessToken'>;
   accounts: Pick<Accounts, 'resolvePrincipal'>;
+  apiTokens: Pick<ApiTokens, 'resolveToken'>;
   rateLimits: Pick<RateLimits, 'take'>;
   /** Address of the client, as the gateway saw it. */
   clientAddress(request: Request): string;
@@ -22,7 +27,7 @@ export interface GuardOptions {
 
 /** Decides who enters and how often: before any handler, for every route. */
 export function guard(options: GuardOptions): MiddlewareHandler<ApiEnv> {
-  const { identity, accounts, rateLimits, clientAddress } = options;
+  const { rateLimits, clientAddress } = options;
   return async function guardRoute(c, next) {
     const access = accessOf(c);
     if (access === 'noRoute' || access === 'unlimited') return next();
@@ -32,10 +37,10 @@ export function guard(options: GuardOptions): MiddlewareHandler<ApiEnv> {
     if (access === 'perAddress') {
       verdict = await rateLimits.take(policy, sourceKey(clientAddress(c.req.raw)));
     } else {
-      const subject = await verifyBearer(c, identity);
+      const bearer = await resolveBearer(readBearer(c), c.req.header('x-paas-tenant'), options);
       // Counting the subject counts each of its tokens too: no token can have more hits than its subject, and the
       // limits are the same number. Both calls go to the database at once.
-      const [taken, principal] = await Promise.all([rateLimits.take(policy, subject.id), accounts.resolvePrincipal(subject)]);
+      const [taken, principal] = await Promise.all([rateLimits.take(policy, bearer.userId), bearer.principal()]);
       verdict = taken;
       c.set('principal', principal);
     }
@@ -46,14 +51,31 @@ export function guard(options: GuardOptions): MiddlewareHandler<ApiEnv> {
 }
 
 /** `Bearer` and nothing else, given once. Two Authorization headers reach us as one with a comma, which no token has. */
-async function verifyBearer(c: ApiContext, identity: Pick<Identity, 'verifyAccessToken'>): Promise<TokenSubject> {
+function readBearer(c: ApiContext): string {
   const header = c.req.header('authorization');
   if (header === undefined)
     throw new AppError('unauthorized', 'An access token is needed: log in, then send `Authorization: Bearer <access_token>`.');
   const token = /^Bearer +([A-Za-z0-9_.-]+)$/i.exec(header)?.[1];
   if (token === undefined)
     throw new AppError('unauthorized', 'The Authorization header must be `Bearer <access_token>`, given once.');
-  return identity.verifyAccessToken(token);
+  return token;
+}
+
+/** Whose token it is, and a way to learn in which tenant and role they act. @param tenant the one asked for by header */
+async function resolveBearer(
+  token: string,
+  tenant: string | undefined,
+  { identity, accounts, apiTokens }: Pick<GuardOptions, 'identity' | 'accounts' | 'apiTokens'>,
+): Promise<{ userId: UserId; principal(): Promise<Principal> }> {
+  if (!token.startsWith(apiTokenPrefix)) {
+    const subject = await identity.verifyAccessToken(token);
+    return { userId: subject.id, principal: () => accounts.resolvePrincipal(subject, tenant) };
+  }
+  const principal = await apiTokens.resolveToken(token);
+  if (principal === undefined)
+    throw new AppError('unauthorized', 'The API token is not valid: it has expired, or was revoked. Make a new one.');
+  if (tenant !== undefined && tenant !== principal.tenantId) throw notAMember();
+  return { userId: principal.userId, principal: async () => principal };
 }
 
 function tellLimit(c: ApiContext, policy: RateLimitPolicy, verdict: RateLimitVerdict): never {

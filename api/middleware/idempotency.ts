@@ -1,5 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
+import { matchedRoutes } from 'hono/route';
 import type { ApiContext, ApiEnv } from '#api/api-env.ts';
+import type { Principal } from '#shared/core/principals.ts';
 import { AppError } from '#shared/errors.ts';
 import type { IdempotencyKeys } from '#shared/idempotency/idempotency.ts';
 
@@ -15,14 +17,14 @@ export function idempotency(keys: IdempotencyKeys): MiddlewareHandler<ApiEnv> {
     if (key === undefined || c.req.method !== 'POST') return next();
     // Public routes have nobody to keep an answer for.
     const principal = c.get('principal') as ApiEnv['Variables']['principal'] | undefined;
-    if (principal === undefined) return next();
+    if (principal === undefined || showsSecret(c)) return next();
     if (!keyPattern.test(key)) {
       throw new AppError('validation_failed', 'The Idempotency-Key must be 1 to 255 visible ASCII characters.', {
         details: [{ path: 'idempotency-key', message: 'must be 1 to 255 visible ASCII characters' }],
       });
     }
 
-    const request = { subject: principal.userId, key, requestHash: await hashRequest(c) };
+    const request = { subject: subjectOf(principal), key, requestHash: await hashRequest(c) };
     const claim = await keys.claim(request);
     if (claim.state === 'mismatch')
       throw new AppError('conflict', 'This Idempotency-Key was used for another request. Use a new one.');
@@ -38,6 +40,18 @@ export function idempotency(keys: IdempotencyKeys): MiddlewareHandler<ApiEnv> {
     if (c.res.ok) await keys.complete(request, { status: c.res.status, body: await c.res.clone().text() });
     else await keys.release(request);
   };
+}
+
+/** What is shown once is not kept to be shown again. */
+const secretAnswers = ['/v1/auth/tokens', '/v1/tenant/invitations'];
+
+function showsSecret(c: ApiContext): boolean {
+  return matchedRoutes(c).some((route) => route.method === 'POST' && secretAnswers.includes(route.path));
+}
+
+/** Another tenant's answers, and those a wider token got, are not for this caller. */
+function subjectOf({ tenantId, userId, tokenScope }: Principal): string {
+  return [tenantId, tokenScope ?? 'login', userId].join('/');
 }
 
 async function hashRequest(c: ApiContext): Promise<string> {

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { uuid } from '#api/schemas.ts';
 import type { Principal, Tenant } from '#shared/core/principals.ts';
+import type { Role } from '#shared/database/schema.ts';
 import type { TokenSet } from '#shared/identity/identity.ts';
 
 export const TenantSchema = z.object({ id: z.string().openapi({ example: 'k3v9x2ab' }), name: z.string() }).openapi('Tenant');
@@ -18,9 +19,9 @@ export const SignupSchema = z
   .object({ user: z.object({ id: uuid, email: z.string() }), tenant: TenantSchema, ...tokenFields })
   .openapi('Signup');
 
-export const UserSchema = z
-  .object({ id: z.string(), email: z.string(), role: z.enum(['owner', 'admin', 'developer', 'viewer']), tenant: TenantSchema })
-  .openapi('User');
+export const roleSchema = z.enum(['owner', 'admin', 'developer', 'viewer'] satisfies readonly Role[]);
+
+export const UserSchema = z.object({ id: z.string(), email: z.string(), role: roleSchema, tenant: TenantSchema }).openapi('User');
 
 export function presentTokens(tokens: TokenSet): z.infer<typeof TokensSchema> {
   return {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '#shared/core/context.ts';
+import { readMembership } from '#shared/core/memberships.ts';
 import type { Principal, Tenant } from '#shared/core/principals.ts';
 import type { Accounts } from '#shared/core/services.ts';
 import type { Db } from '#shared/database/schema.ts';
@@ -17,12 +18,13 @@ export function createAccounts(context: Context): Accounts {
       return { user, tenant, tokens: await identity.issueTokens(user) };
     },
 
-    async resolvePrincipal({ id, email }) {
-      const member = await readMember(db, id);
+    async resolvePrincipal({ id, email }, tenantId) {
+      if (tenantId !== undefined) return requireMembership(db, id, tenantId);
+      const member = await readMembership(db, id);
       if (member !== undefined) return member;
       // A first visit from an outside issuer, or a sign-up that was cut off between the user and the tenant.
       await createTenant(db, { id, email }, defaultTenantName(email));
-      const made = await readMember(db, id);
+      const made = await readMembership(db, id);
       if (made === undefined) throw new AppError('internal', 'The team could not be made.');
       return made;
     },
@@ -31,6 +33,17 @@ export function createAccounts(context: Context): Accounts {
       return readTenantById(db, principal.tenantId);
     },
   };
+}
+
+/** For a tenant that was asked for by name: "no such" and "not yours" are one answer. */
+async function requireMembership(db: Db, userId: UserId, tenantId: string): Promise<Principal> {
+  const member = await readMembership(db, userId, tenantId as TenantId);
+  if (member === undefined) throw notAMember();
+  return member;
+}
+
+export function notAMember(): AppError {
+  return new AppError('forbidden', 'You are not a member of this team. GET /v1/tenants lists yours.');
 }
 
 /** Without a sandbox code runs with the operator's rights: then only the first user, who is the operator, may sign up. */
@@ -42,24 +55,11 @@ async function checkSignUpIsOpen({ db, settings, platform }: Context): Promise<v
   throw new AppError('forbidden', 'Sign-up is closed: this platform has no sandbox to keep tenants apart. Ask its operator.');
 }
 
-/** The tenant a user acts for, or undefined for somebody who has none yet. */
-export async function readMember(db: Db, userId: UserId): Promise<Principal | undefined> {
-  const row = await db
-    .selectFrom('memberships')
-    .selectAll()
-    .where('user_id', '=', userId)
-    .orderBy('created_at')
-    .orderBy('tenant_id')
-    .limit(1)
-    .executeTakeFirst();
-  return row && { userId: row.user_id, email: row.email, tenantId: row.tenant_id, role: row.role };
-}
-
 /** The tenant of a new user; two first visits at once make one. */
 async function createTenant(db: Db, user: IdentityUser, name: string): Promise<Tenant> {
   return db.transaction().execute(async (trx) => {
     await sql`select pg_advisory_xact_lock(hashtextextended(${`tenant of ${user.id}`}, 0))`.execute(trx);
-    const existing = await readMember(trx, user.id);
+    const existing = await readMembership(trx, user.id);
     if (existing !== undefined) return readTenantById(trx, existing.tenantId);
     const tenant = { id: newTenantId(), name };
     await trx.insertInto('tenants').values(tenant).execute();

@@ -1,7 +1,7 @@
 import type { Principal } from '#shared/core/principals.ts';
 import type { AppRow } from '#shared/database/apps.ts';
 import { findApp } from '#shared/database/apps.ts';
-import type { Db, Role } from '#shared/database/schema.ts';
+import type { Db, Role, TokenScope } from '#shared/database/schema.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 
 const ranks: Record<Role, number> = { viewer: 0, developer: 1, admin: 2, owner: 3 };
@@ -10,6 +10,23 @@ const ranks: Record<Role, number> = { viewer: 0, developer: 1, admin: 2, owner: 
 export function requireRole(principal: Principal, role: Role): void {
   if (ranks[principal.role] >= ranks[role]) return;
   throw new AppError('forbidden', `Your role in this team is ${principal.role}; this needs ${role}. Ask an owner of the team.`);
+}
+
+/** What gives others access (keys, tokens, invitations, roles) is for a person who logged in: a leaked token cannot outlive itself. */
+export function requireLogin(principal: Principal): void {
+  if (principal.tokenScope === undefined) return;
+  throw new AppError('forbidden', 'An API token may not do this: log in, and do it with the access token of the login.');
+}
+
+export function outranks(role: Role, other: Role): boolean {
+  return ranks[role] > ranks[other];
+}
+
+const ceilings: Record<TokenScope, Role> = { read: 'viewer', deploy: 'developer', full: 'owner' };
+
+/** The role of a token: its owner's, but no more than its scope lets through. */
+export function narrowRole(role: Role, scope: TokenScope): Role {
+  return outranks(role, ceilings[scope]) ? ceilings[scope] : role;
 }
 
 /** An active app of the principal's tenant. What belongs to others, is deleted or never was is the same `not_found`. */

@@ -1,4 +1,5 @@
 import { createAccounts } from '#shared/core/accounts.ts';
+import { createApiTokens } from '#shared/core/api-tokens.ts';
 import { createApps } from '#shared/core/apps.ts';
 import { createBuildCache } from '#shared/core/build-cache.ts';
 import { runBuildJob } from '#shared/core/build-job.ts';
@@ -13,6 +14,7 @@ import { createPushes } from '#shared/core/pushes.ts';
 import { createReleases } from '#shared/core/releases.ts';
 import type { Services } from '#shared/core/services.ts';
 import { createSshKeys } from '#shared/core/ssh-keys.ts';
+import { createTeam } from '#shared/core/team.ts';
 import type { AppId, BuildId, DeployId } from '#shared/ids.ts';
 import type { JobHandlers } from '#shared/jobs/jobs.ts';
 
@@ -21,6 +23,8 @@ export function createServices(context: Context): Services {
   return {
     accounts: createAccounts(context),
     sshKeys: createSshKeys(context),
+    apiTokens: createApiTokens(context),
+    team: createTeam(context),
     apps: createApps(context),
     builds: createBuilds(context),
     buildCache: createBuildCache(context),

@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely';
 import { AppError } from '#shared/errors.ts';
 
 export interface PageQuery {
@@ -40,6 +41,14 @@ function decodeBase64Url(text: string): string {
   } catch {
     return '';
   }
+}
+
+/** The condition that a newest-first list goes on after `cursor`; always true on the first page. */
+export function keysetBefore(cursor: string | undefined, table?: string): RawBuilder<boolean> {
+  if (cursor === undefined) return sql<boolean>`true`;
+  const { createdAt, id } = decodeCursor(cursor);
+  const column = (name: string) => sql.ref(table === undefined ? name : `${table}.${name}`);
+  return sql<boolean>`(${column('created_at')}, ${column('id')}) < (${createdAt}, ${id}::uuid)`;
 }
 
 /** `rows` were read with `limit + 1`: one more than asked for tells that there is a next page. */

@@ -3,6 +3,7 @@ import { createBuild, supersededMessage } from '#shared/core/build-creation.ts';
 import { movedMessage } from '#shared/core/build-job.ts';
 import { followBuildLog } from '#shared/core/build-log.ts';
 import type { Context } from '#shared/core/context.ts';
+import { readMembership } from '#shared/core/memberships.ts';
 import { ensurePreview, removePreview } from '#shared/core/previews.ts';
 import type { Principal } from '#shared/core/principals.ts';
 import { type PlannedCommand, planPush } from '#shared/core/push-plan.ts';
@@ -20,14 +21,17 @@ export function createPushes(context: Context): Pushes {
       // A preview's repository is its parent's: a push to either means the same.
       const parentId = named?.parent_app_id ?? null;
       const app = parentId === null ? named : await readAppById(context.db, parentId);
-      if (app === undefined || app.tenant_id !== principal.tenantId || app.deleted_at !== null) throw notFound('app');
-      if (access === 'write') requireRole(principal, 'developer');
+      if (app === undefined || app.deleted_at !== null) throw notFound('app');
+      // A key speaks for its owner in each of their teams: the app says in which.
+      const member = await readMembership(context.db, principal.userId, app.tenant_id);
+      if (member === undefined) throw notFound('app');
+      if (access === 'write') requireRole(member, 'developer');
       return {
         repositoryId: app.repository_id,
         appId: app.id,
         appName: app.name,
         headRef: `refs/heads/${app.branch}`,
-        applyPush: createApplyPush(context, principal, app),
+        applyPush: createApplyPush(context, member, app),
       };
     },
   };

@@ -5,15 +5,36 @@
  */
 import type { Page, PageQuery } from '#shared/core/page.ts';
 import type { Principal, Tenant } from '#shared/core/principals.ts';
-import type { BuildStatus, DeployStatus, DeployStep, ReleaseKind, ReleaseStatus } from '#shared/database/schema.ts';
+import type {
+  BuildStatus,
+  DeployStatus,
+  DeployStep,
+  ReleaseKind,
+  ReleaseStatus,
+  Role,
+  TokenScope,
+} from '#shared/database/schema.ts';
 import type { ApplyPush, GitRepository } from '#shared/git/repository.ts';
 import type { TokenSet } from '#shared/identity/identity.ts';
-import type { AppId, BuildId, DeployId, ReleaseId, SshKeyId, TenantId, UserId } from '#shared/ids.ts';
+import type {
+  ApiTokenId,
+  AppId,
+  BuildId,
+  DeployId,
+  InvitationId,
+  MembershipId,
+  ReleaseId,
+  SshKeyId,
+  TenantId,
+  UserId,
+} from '#shared/ids.ts';
 import type { AppLogEntry, AppLogQuery, CacheState, InstanceFacts } from '#shared/platform/platform.ts';
 
 export interface Services {
   accounts: Accounts;
   sshKeys: SshKeys;
+  apiTokens: ApiTokens;
+  team: Team;
   apps: Apps;
   builds: Builds;
   buildCache: BuildCacheService;
@@ -33,8 +54,11 @@ export interface Accounts {
     tenant: Tenant;
     tokens: TokenSet;
   }>;
-  /** The principal behind a verified subject; a first visit from an outside issuer makes the tenant. */
-  resolvePrincipal(subject: { id: UserId; email: string }): Promise<Principal>;
+  /**
+   * The principal behind a verified subject; a first visit from an outside issuer makes the tenant. Without `tenantId` in
+   * the tenant they have been in longest, else in that one: `forbidden` when they are no member, or there is none.
+   */
+  resolvePrincipal(subject: { id: UserId; email: string }, tenantId?: string): Promise<Principal>;
   readTenant(principal: Principal): Promise<Tenant>;
 }
 
@@ -59,6 +83,69 @@ export interface SshKeys {
   deleteKey(principal: Principal, key: string): Promise<void>;
   /** The owner of a raw public key blob (RFC 4253 §6.6), by its SHA-256; undefined when nobody's. Call after the signature verified. */
   resolveKey(blob: Uint8Array): Promise<(Principal & { keyId: SshKeyId; fingerprint: string }) | undefined>;
+}
+
+// ----------------------------------------------------------------- api tokens
+
+export interface ApiToken {
+  id: ApiTokenId;
+  name: string;
+  scope: TokenScope;
+  createdAt: Date;
+  /** Null: never. */
+  expiresAt: Date | null;
+  /** To the minute. */
+  lastUsedAt: Date | null;
+}
+
+/** Of the principal, in the tenant they act for. Ends with the membership. */
+export interface ApiTokens {
+  /** `token` is shown this once. `forbidden` to API tokens, here and in `revokeToken`. */
+  createToken(
+    principal: Principal,
+    request: { name: string; scope: TokenScope; expiresInDays?: number },
+  ): Promise<ApiToken & { token: string }>;
+  listTokens(principal: Principal, page: PageQuery): Promise<Page<ApiToken>>;
+  revokeToken(principal: Principal, id: string): Promise<void>;
+  /** Whom a token speaks for, in its role narrowed by its scope; undefined when unknown, revoked or expired. */
+  resolveToken(token: string): Promise<Principal | undefined>;
+}
+
+// ----------------------------------------------------------------------- team
+
+export interface Member {
+  id: MembershipId;
+  userId: UserId;
+  email: string;
+  role: Role;
+  createdAt: Date;
+}
+
+export interface Invitation {
+  id: InvitationId;
+  email: string;
+  role: Role;
+  createdAt: Date;
+  expiresAt: Date;
+}
+
+/**
+ * Who belongs to the principal's tenant. Admins and owners change it, nobody beyond their own role, and an owner
+ * always remains (`conflict`). Changes are `forbidden` to API tokens.
+ */
+export interface Team {
+  /** Every tenant of the principal, newest membership first. */
+  listTenants(principal: Principal, page: PageQuery): Promise<Page<Tenant & { role: Role }>>;
+  listMembers(principal: Principal, page: PageQuery): Promise<Page<Member>>;
+  changeRole(principal: Principal, member: string, role: Role): Promise<Member>;
+  /** Anybody may remove themselves. Their keys and tokens stop working in this tenant at once. */
+  removeMember(principal: Principal, member: string): Promise<void>;
+  /** `token` is shown this once; an earlier invitation of the same address ends. */
+  invite(principal: Principal, request: { email: string; role: Role }): Promise<Invitation & { token: string }>;
+  listInvitations(principal: Principal, page: PageQuery): Promise<Page<Invitation>>;
+  withdrawInvitation(principal: Principal, invitation: string): Promise<void>;
+  /** `not_found` when unknown, used or expired; `forbidden` to who has another email address. */
+  acceptInvitation(principal: Principal, token: string): Promise<Tenant & { role: Role }>;
 }
 
 // ----------------------------------------------------------------------- apps

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely';
-import { readMember } from '#shared/core/accounts.ts';
+import { requireLogin } from '#shared/core/authorization.ts';
 import type { Context } from '#shared/core/context.ts';
+import { readMembership } from '#shared/core/memberships.ts';
 import { decodeCursor, toPage } from '#shared/core/page.ts';
 import { fingerprint, keyHash, parsePublicKey } from '#shared/core/public-key.ts';
 import type { SshKey, SshKeys } from '#shared/core/services.ts';
@@ -12,6 +13,7 @@ import { isUuid, newUuid, type SshKeyId } from '#shared/ids.ts';
 export function createSshKeys({ db, clock }: Context): SshKeys {
   return {
     async addKey(principal, { name, publicKey }) {
+      requireLogin(principal);
       const key = parsePublicKey(publicKey);
       const row = {
         id: newUuid<SshKeyId>(),
@@ -47,6 +49,7 @@ export function createSshKeys({ db, clock }: Context): SshKeys {
     },
 
     async deleteKey(principal, key) {
+      requireLogin(principal);
       const result = await db
         .deleteFrom('ssh_keys')
         .where('user_id', '=', principal.userId)
@@ -63,7 +66,7 @@ export function createSshKeys({ db, clock }: Context): SshKeys {
         .returningAll()
         .executeTakeFirst();
       if (row === undefined) return undefined;
-      const principal = await readMember(db, row.user_id);
+      const principal = await readMembership(db, row.user_id);
       return principal && { ...principal, keyId: row.id, fingerprint: row.fingerprint };
     },
   };

@@ -1,5 +1,18 @@
 import type { ColumnType, Generated, JSONColumnType, Kysely } from 'kysely';
-import type { AppId, BuildId, DeployId, ObjectId, ReleaseId, RepositoryId, SshKeyId, TenantId, UserId } from '#shared/ids.ts';
+import type {
+  ApiTokenId,
+  AppId,
+  BuildId,
+  DeployId,
+  InvitationId,
+  MembershipId,
+  ObjectId,
+  ReleaseId,
+  RepositoryId,
+  SshKeyId,
+  TenantId,
+  UserId,
+} from '#shared/ids.ts';
 
 /** Written by the database's clock when left out. */
 type CreatedAt = ColumnType<Date, Date | undefined, never>;
@@ -10,7 +23,38 @@ export type Db = Kysely<Database>;
 export interface Database {
   tenants: { id: TenantId; name: string; created_at: CreatedAt };
   /** `email` is as the identity provider last told it: shown to others of the tenant. */
-  memberships: { tenant_id: TenantId; user_id: UserId; email: string; role: Role; created_at: CreatedAt };
+  memberships: {
+    id: Generated<MembershipId>;
+    tenant_id: TenantId;
+    user_id: UserId;
+    email: string;
+    role: Role;
+    created_at: CreatedAt;
+  };
+  /** Ends with its member. Only the SHA-256 of a token is kept. */
+  api_tokens: {
+    id: ApiTokenId;
+    tenant_id: TenantId;
+    user_id: UserId;
+    name: string;
+    scope: TokenScope;
+    token_hash: string;
+    created_at: CreatedAt;
+    expires_at: Date | null;
+    last_used_at: Date | null;
+  };
+  /** Open ones: accepting one removes it, and so does the end of who invited. `email_key` is the lower-cased address. */
+  invitations: {
+    id: InvitationId;
+    tenant_id: TenantId;
+    email: string;
+    email_key: string;
+    role: Role;
+    token_hash: string;
+    invited_by: UserId;
+    created_at: CreatedAt;
+    expires_at: Date;
+  };
   /** Embedded identity. `email_key` is the lower-cased address and unique. */
   users: { id: UserId; email: string; email_key: string; password_hash: string; created_at: CreatedAt };
   /** Embedded identity. `private_key` is sealed. Retired keys verify until `retired_at` + the longest token life. */
@@ -153,6 +197,28 @@ export interface RefMove {
   to: ObjectId | null;
 }
 
+  /** One row a worker process; see shared/jobs/graphile. */
+  worker_leases: { worker_id: string; heartbeat_at: ColumnType<Date, Date | undefined, Date> };
+  /** A sliding log of hits: one row a limited key, newest hits in milliseconds since the epoch. */
+  rate_limits: { key: string; hits: number[]; updated_at: ColumnType<Date, Date | undefined, Date> };
+  /** First answers of POSTs with an Idempotency-Key. `response` is sealed. */
+  idempotency_keys: {
+    subject: string;
+    key: string;
+    request_hash: string;
+    status: number | null;
+    response: string | null;
+    created_at: ColumnType<Date, Date | undefined, Date>;
+  };
+}
+
+/** What an API token lets do of what its user may: look; look and deploy; all but giving access to others. */
+export type TokenScope = 'read' | 'deploy' | 'full';
+export type Role = 'owner' | 'admin' | 'developer' | 'viewer';
+export type BuildStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'canceled';
+export type ReleaseKind = 'build' | 'config' | 'addon' | 'rollback';
+export type ReleaseStatus = 'pending' | 'succeeded' | 'failed';
+export type DeployStatus = 'pending' | 'rolling' | 'live' | 'failed' | 'aborted' | 'superseded';
 export interface DeployStep {
   weight: number;
   /** ISO 8601 UTC. */

@@ -5,6 +5,7 @@ import { checkEmail, checkPassword, emailKey } from '#shared/identity/credential
 import type { Identity, IdentityUser, TokenSet } from '#shared/identity/identity.ts';
 import { createSigningKeys, type SigningKeyStore } from '#shared/identity/signing-keys.ts';
 import { newUuid, type UserId } from '#shared/ids.ts';
+import { hashSecretToken, newSecretToken } from '#shared/secret-token.ts';
 
 export interface UserStore {
   /** False when the key is taken. */
@@ -66,8 +67,8 @@ export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordId
   });
   const expiry = (): Date => new Date(clock.now().getTime() + refreshTokenSeconds * 1000);
   const openFamily = async (user: IdentityUser): Promise<TokenSet> => {
-    const token = newRefreshToken();
-    await refreshTokens.addFamily({ hash: await hashToken(token), userId: user.id, expiresAt: expiry() });
+    const token = newSecretToken('paas_rt_');
+    await refreshTokens.addFamily({ hash: await hashSecretToken(token), userId: user.id, expiresAt: expiry() });
     return tokensFor(user, token);
   };
 
@@ -94,28 +95,19 @@ export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordId
     issueTokens: openFamily,
 
     async refresh(refreshToken) {
-      const next = newRefreshToken();
-      const rotated = { hash: await hashToken(next), expiresAt: expiry() };
-      const user = await refreshTokens.rotate(await hashToken(refreshToken), rotated, clock.now());
+      const next = newSecretToken('paas_rt_');
+      const rotated = { hash: await hashSecretToken(next), expiresAt: expiry() };
+      const user = await refreshTokens.rotate(await hashSecretToken(refreshToken), rotated, clock.now());
       if (user === undefined) throw new AppError('unauthorized', 'The refresh token is not valid any more. Log in again.');
       return tokensFor(user, next);
     },
 
     async revoke(refreshToken) {
-      await refreshTokens.endFamily(await hashToken(refreshToken), clock.now());
+      await refreshTokens.endFamily(await hashSecretToken(refreshToken), clock.now());
     },
 
     verifyAccessToken: (token) => verifyAccessToken(token, issuer, keys, clock),
     readKeys: async () => ({ keys: (await keys.publish()).map((jwk) => ({ ...jwk })) }),
     rotateKeys: () => keys.rotate(),
   };
-}
-
-/** 256 bits nobody can guess, so a fast hash of them is enough. The prefix lets scanners for leaked secrets find them. */
-function newRefreshToken(): string {
-  return `paas_rt_${crypto.getRandomValues(new Uint8Array(32)).toBase64({ alphabet: 'base64url', omitPadding: true })}`;
-}
-
-async function hashToken(token: string): Promise<string> {
-  return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token))).toHex();
 }

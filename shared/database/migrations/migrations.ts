@@ -2,10 +2,12 @@ import type { Migration } from 'kysely/migration';
 import * as controlPlane from '#shared/database/migrations/0001-control-plane.ts';
 import * as rateLimitStorage from '#shared/database/migrations/0002-rate-limit-storage.ts';
 import * as metricsAndDomains from '#shared/database/migrations/0005-metrics-and-domains.ts';
+import * as tokensAndTeams from '#shared/database/migrations/0006-tokens-and-teams.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
   '0001-control-plane': controlPlane,
   '0002-rate-limit-storage': rateLimitStorage,
   '0005-metrics-and-domains': metricsAndDomains,
+  '0006-tokens-and-teams': tokensAndTeams,
 };

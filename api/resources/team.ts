@@ -1,0 +1,33 @@
+import { z } from '@hono/zod-openapi';
+import { roleSchema } from '#api/resources/account.ts';
+import { timestamp, uuid } from '#api/schemas.ts';
+import type { Invitation, Member } from '#shared/core/services.ts';
+
+export const MemberSchema = z
+  .object({ id: uuid, user_id: z.string(), email: z.string(), role: roleSchema, created_at: timestamp })
+  .openapi('Member');
+
+const invitationFields = { id: uuid, email: z.string(), role: roleSchema, created_at: timestamp, expires_at: timestamp };
+
+export const InvitationSchema = z.object(invitationFields).openapi('Invitation');
+
+export const NewInvitationSchema = z
+  .object({
+    ...invitationFields,
+    token: z.string().openapi({ description: 'Shown this once: give it to whom you invite. It works once, for that address.' }),
+  })
+  .openapi('NewInvitation');
+
+export const JoinedTenantSchema = z
+  .object({ id: z.string().openapi({ example: 'k3v9x2ab' }), name: z.string(), role: roleSchema })
+  .openapi('JoinedTenant');
+
+export function presentMember(member: Member): z.infer<typeof MemberSchema> {
+  const { id, userId, email, role, createdAt } = member;
+  return { id, user_id: userId, email, role, created_at: createdAt.toISOString() };
+}
+
+export function presentInvitation(invitation: Invitation): z.infer<typeof InvitationSchema> {
+  const { id, email, role, createdAt, expiresAt } = invitation;
+  return { id, email, role, created_at: createdAt.toISOString(), expires_at: expiresAt.toISOString() };
+}

@@ -1,0 +1,93 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Api } from '#api/api-env.ts';
+import { ApiTokenSchema, NewApiTokenSchema, presentApiToken, scopeSchema } from '#api/resources/api-token.ts';
+import {
+  answer,
+  bearer,
+  dataOf,
+  guarded,
+  idParam,
+  jsonBody,
+  lineOf,
+  pageOf,
+  pageQuery,
+  presentPage,
+  refusalsOf,
+  toPageQuery,
+  withBody,
+} from '#api/schemas.ts';
+import type { ApiTokens } from '#shared/core/services.ts';
+
+const tags = ['tokens'];
+const longestDays = 3650;
+
+const createToken = createRoute({
+  method: 'post',
+  path: '/v1/auth/tokens',
+  operationId: 'createApiToken',
+  summary: 'Make an API token for the tenant you act in',
+  description: 'Needs a login: an API token cannot make another. The token is shown once; only its hash is kept.',
+  tags,
+  security: bearer,
+  request: {
+    body: jsonBody(
+      z.object({
+        name: lineOf(100).min(1).openapi({ example: 'ci' }),
+        scope: scopeSchema,
+        expires_in_days: z
+          .int()
+          .min(1)
+          .max(longestDays)
+          .optional()
+          .openapi({ description: 'Left out: until it is revoked.', example: 90 }),
+      }),
+      true,
+    ),
+  },
+  responses: { 201: answer(dataOf(NewApiTokenSchema), 'Made.'), ...guarded, ...withBody },
+});
+
+const listTokens = createRoute({
+  method: 'get',
+  path: '/v1/auth/tokens',
+  operationId: 'listApiTokens',
+  summary: 'Your API tokens for the tenant you act in, newest first',
+  tags,
+  security: bearer,
+  request: { query: pageQuery },
+  responses: {
+    200: answer(pageOf(ApiTokenSchema), 'A page of tokens, without the tokens themselves.'),
+    ...guarded,
+    ...refusalsOf(422),
+  },
+});
+
+const revokeToken = createRoute({
+  method: 'delete',
+  path: '/v1/auth/tokens/{token_id}',
+  operationId: 'revokeApiToken',
+  summary: 'Revoke an API token',
+  tags,
+  security: bearer,
+  request: { params: idParam('token_id', 'Id of the token.') },
+  responses: { 204: { description: 'Revoked: it is refused from now on.' }, ...guarded, ...refusalsOf(404) },
+});
+
+export function addTokenRoutes(api: Api, tokens: Pick<ApiTokens, 'createToken' | 'listTokens' | 'revokeToken'>): void {
+  api.openapi(createToken, async (c) => {
+    const { name, scope, expires_in_days } = c.req.valid('json');
+    const request = { name, scope, ...(expires_in_days === undefined ? {} : { expiresInDays: expires_in_days }) };
+    const made = await tokens.createToken(c.get('principal'), request);
+    return c.json({ data: { ...presentApiToken(made), token: made.token } }, 201);
+  });
+
+  api.openapi(listTokens, async (c) => {
+    const page = await tokens.listTokens(c.get('principal'), toPageQuery(c.req.valid('query')));
+    return c.json(presentPage(page, presentApiToken), 200);
+  });
+
+  api.openapi(revokeToken, async (c) => {
+    await tokens.revokeToken(c.get('principal'), c.req.valid('param').token_id);
+    return c.body(null, 204);
+  });
+}
