@@ -169,62 +169,6 @@ export interface Database {
   /** `pack_id` is the pack's trailing checksum. */
   git_packs: { repository_id: RepositoryId; pack_id: string; object_count: number; bytes: number; created_at: CreatedAt };
 
-  /** One row a worker process; see shared/jobs/graphile. */
-  worker_leases: { worker_id: string; heartbeat_at: ColumnType<Date, Date | undefined, Date> };
-  /** A sliding log of hits: one row a limited key, newest hits in milliseconds since the epoch. */
-  rate_limits: { key: string; hits: number[]; updated_at: ColumnType<Date, Date | undefined, Date> };
-  /** First answers of POSTs with an Idempotency-Key. `response` is sealed. */
-  idempotency_keys: {
-    subject: string;
-    key: string;
-    request_hash: string;
-    status: number | null;
-    response: string | null;
-    created_at: ColumnType<Date, Date | undefined, Date>;
-  };
-}
-
-export type Role = 'owner' | 'admin' | 'developer' | 'viewer';
-export type BuildStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'canceled';
-export type ReleaseKind = 'build' | 'config' | 'addon' | 'rollback';
-export type ReleaseStatus = 'pending' | 'succeeded' | 'failed';
-export type DeployStatus = 'pending' | 'rolling' | 'live' | 'failed' | 'aborted' | 'superseded';
-
-/** `null` stands for "does not exist". */
-export interface RefMove {
-  name: string;
-  from: ObjectId | null;
-  to: ObjectId | null;
-}
-
-  /** One row a worker process; see shared/jobs/graphile. */
-  worker_leases: { worker_id: string; heartbeat_at: ColumnType<Date, Date | undefined, Date> };
-  /** A sliding log of hits: one row a limited key, newest hits in milliseconds since the epoch. */
-  rate_limits: { key: string; hits: number[]; updated_at: ColumnType<Date, Date | undefined, Date> };
-  /** First answers of POSTs with an Idempotency-Key. `response` is sealed. */
-  idempotency_keys: {
-    subject: string;
-    key: string;
-    request_hash: string;
-    status: number | null;
-    response: string | null;
-    created_at: ColumnType<Date, Date | undefined, Date>;
-  };
-}
-
-/** What an API token lets do of what its user may: look; look and deploy; all but giving access to others. */
-export type TokenScope = 'read' | 'deploy' | 'full';
-export type Role = 'owner' | 'admin' | 'developer' | 'viewer';
-export type BuildStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'canceled';
-export type ReleaseKind = 'build' | 'config' | 'addon' | 'rollback';
-export type ReleaseStatus = 'pending' | 'succeeded' | 'failed';
-export type DeployStatus = 'pending' | 'rolling' | 'live' | 'failed' | 'aborted' | 'superseded';
-export interface DeployStep {
-  weight: number;
-  /** ISO 8601 UTC. */
-  at: string;
-  detail?: string;
-}
   /** Added to by each build start; the counter is the sum of `count`. Outlives the builds and their apps. */
   build_starts: { cache_state: 'cold' | 'warm'; pipeline: string; count: Generated<number> };
   /**
@@ -253,10 +197,46 @@ export interface DeployStep {
   /** Own hosts of apps. A host that is not 'pending' is one app's only; 'removing' until no route leads there any more. */
   domains: { app_id: AppId; host: string; status: DomainStatus; proof: string; created_at: CreatedAt };
 
+  /** One row a worker process; see shared/jobs/graphile. */
+  worker_leases: { worker_id: string; heartbeat_at: ColumnType<Date, Date | undefined, Date> };
+  /** A sliding log of hits: one row a limited key, newest hits in milliseconds since the epoch. */
+  rate_limits: { key: string; hits: number[]; updated_at: ColumnType<Date, Date | undefined, Date> };
+  /** First answers of POSTs with an Idempotency-Key. `response` is sealed. */
+  idempotency_keys: {
+    subject: string;
+    key: string;
+    request_hash: string;
+    status: number | null;
+    response: string | null;
+    created_at: ColumnType<Date, Date | undefined, Date>;
+  };
+}
+
+/** What an API token lets do of what its user may: look; look and deploy; all but giving access to others. */
+export type TokenScope = 'read' | 'deploy' | 'full';
+export type Role = 'owner' | 'admin' | 'developer' | 'viewer';
+export type BuildStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'canceled';
+export type ReleaseKind = 'build' | 'config' | 'addon' | 'rollback';
+export type ReleaseStatus = 'pending' | 'succeeded' | 'failed';
+export type DeployStatus = 'pending' | 'rolling' | 'live' | 'failed' | 'aborted' | 'superseded';
 export type DomainStatus = 'pending' | 'active' | 'removing';
 
 export interface TrafficReading {
   requests: number;
   errors: number;
   milliseconds: number;
+}
+
+/** `null` stands for "does not exist". */
+export interface RefMove {
+  name: string;
+  from: ObjectId | null;
+  to: ObjectId | null;
+}
+
+export interface DeployStep {
+  weight: number;
+  /** ISO 8601 UTC. */
+  at: string;
+  detail?: string;
 }
