@@ -27,8 +27,13 @@ export function gitServed(pushes: Pushes, git: GitServer): CommandHandler {
           cause: error,
         });
       });
-    return pushing
-      ? git.receivePack(repository, command.stream, repository.applyPush)
-      : git.uploadPack(repository, command.stream);
+    if (!pushing) return git.uploadPack(repository, command.stream);
+    const { exitStatus, refsAsked } = await git.receivePack(repository, command.stream, repository.applyPush);
+    if (exitStatus === 0 && refsAsked === 0) {
+      await command.say(
+        `Nothing new was sent. To build ${repository.appName} again: paas builds:create -a ${repository.appName}`,
+      );
+    }
+    return exitStatus;
   };
 }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import ssh2 from 'ssh2';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { gitSshEnv, makeKey, makeWorkTree, run, ssh } from '#test/support/ssh-client.ts';
-import { openSshDoor, type SshDoor, somebody } from '#test/support/ssh-door.ts';
+import { openSshDoor, type SshDoor, servedBy, somebody } from '#test/support/ssh-door.ts';
 import { RawSshClient, signWithSha1 } from '#test/support/ssh-raw-client.ts';
 
 const ada = somebody('ada@example.com');
@@ -245,7 +245,7 @@ describe('session', () => {
   test('a fault of ours is told with a request id that is in the log, and nothing more', async () => {
     await door.close();
     const fail = (): Promise<number> => Promise.reject(new Error('secret detail at /srv/disk7'));
-    await openDoor({ git: { receivePack: fail, uploadPack: fail } });
+    await openDoor({ git: servedBy(fail) });
     await door.addApp('hello', ada);
     const client = await RawSshClient.logIn(door.port, adasKey);
     client.protocol.exec(await client.openSession(0), "git-upload-pack 'hello.git'", true);
@@ -277,7 +277,7 @@ describe('flow', () => {
       for await (const chunk of stream.input) received += chunk.length;
       return 0;
     };
-    await openDoor({ git: { receivePack: read, uploadPack: read } });
+    await openDoor({ git: servedBy(read) });
     await door.addApp('hello', ada);
     const client = new ssh2.Client().connect({ port: door.port, host: '127.0.0.1', username: 'git', privateKey: adasPrivateKey });
     await new Promise((resolve, reject) => void client.on('ready', () => resolve(undefined)).on('error', reject));
@@ -316,7 +316,7 @@ describe('flow', () => {
       for (; !stream.clientGone.aborted && written < 256; written += 1) await stream.write(Buffer.alloc(mebibyte));
       return 0;
     };
-    await openDoor({ git: { receivePack: write, uploadPack: write } });
+    await openDoor({ git: servedBy(write) });
     await door.addApp('hello', ada);
     const client = await RawSshClient.logIn(door.port, adasKey);
     const channel = await client.openSession(0, 2 ** 32 - 1);
@@ -340,7 +340,7 @@ describe('flow', () => {
       await stream.write(Buffer.alloc(150, 'x'));
       throw new Error('and now the words');
     };
-    await openDoor({ git: { receivePack: fail, uploadPack: fail } });
+    await openDoor({ git: servedBy(fail) });
     await door.addApp('hello', ada);
     const client = await RawSshClient.logIn(door.port, adasKey);
     const channel = await client.openSession(0, 100);
@@ -361,7 +361,7 @@ describe('flow', () => {
   test('a client that ignores the window is cut off, and the door serves on', async () => {
     const wait = (_repository: unknown, stream: { clientGone: AbortSignal }): Promise<number> =>
       new Promise((resolve) => stream.clientGone.addEventListener('abort', () => resolve(1)));
-    await openDoor({ git: { receivePack: wait, uploadPack: wait } });
+    await openDoor({ git: servedBy(wait) });
     await door.addApp('hello', ada);
     const client = await RawSshClient.logIn(door.port, adasKey);
     const channel = await client.openSession(0);

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { GitServer, GitStream } from '#shared/git/repository.ts';
 import { limits } from '#shared/limits.ts';
 import { gitSshEnv, makeKey, makeWorkTree, run, ssh } from '#test/support/ssh-client.ts';
-import { openSshDoor, type SshDoor, somebody } from '#test/support/ssh-door.ts';
+import { openSshDoor, type SshDoor, servedBy, somebody } from '#test/support/ssh-door.ts';
 import { RawSshClient } from '#test/support/ssh-raw-client.ts';
 
 const ada = somebody('ada@example.com');
@@ -27,7 +27,7 @@ async function openDoor(changes: Parameters<typeof openSshDoor>[0]): Promise<voi
 
 /** A git server whose every command is `serve`. */
 function serving(serve: (stream: GitStream) => Promise<number>): GitServer {
-  return { receivePack: (_repository, stream) => serve(stream), uploadPack: (_repository, stream) => serve(stream) };
+  return servedBy((_repository, stream) => serve(stream));
 }
 
 /** Connects and sends `text` a byte at a time, for as long as the connection lasts. */

@@ -1,7 +1,7 @@
 import type { Command } from '#cli/command.ts';
 import { login, logout, signup, whoami } from '#cli/commands/account.ts';
 import { apps, create, destroy, info, open, restore } from '#cli/commands/apps.ts';
-import { builds, buildsCache, buildsCachePurge, buildsCancel, buildsLogs } from '#cli/commands/builds.ts';
+import { builds, buildsCache, buildsCachePurge, buildsCancel, buildsCreate, buildsLogs } from '#cli/commands/builds.ts';
 import { config, configGet, configSet, configUnset } from '#cli/commands/config.ts';
 import { doctor } from '#cli/commands/doctor.ts';
 import { gitRemote } from '#cli/commands/git.ts';
@@ -39,6 +39,7 @@ export const commands: readonly Command[] = [
   releases,
   rollback,
   builds,
+  buildsCreate,
   buildsLogs,
   buildsCancel,
   buildsCache,

@@ -41,6 +41,40 @@ export const builds = defineCommand({
   },
 });
 
+export const buildsCreate = defineCommand({
+  name: 'builds:create',
+  aliases: ['rebuild'],
+  group: 'Builds',
+  summary: 'build and deploy again what is pushed already',
+  args: {},
+  flags: {
+    ...appFlags,
+    branch: {
+      kind: 'string',
+      short: 'b',
+      value: 'BRANCH',
+      summary: "of the app's repository (default: the one that is deployed)",
+    },
+    commit: { kind: 'string', value: 'COMMIT', summary: 'its 40 hex digits, instead of a branch' },
+    detach: { kind: 'boolean', summary: 'do not wait for it' },
+  },
+  async run(context, { flags }) {
+    const app = await context.appName(flags);
+    const api = await context.api();
+    const body = {
+      ...(flags.branch === undefined ? {} : { branch: flags.branch }),
+      ...(flags.commit === undefined ? {} : { commit: flags.commit }),
+    };
+    const { data } = await answerOf(api.POST('/v1/apps/{id}/builds', { params: { path: { id: app } }, body }));
+    if (flags.detach) {
+      context.print(data.id, data);
+      return;
+    }
+    await printBuildLog(context, app, data.id);
+    await checkSuccess(api, app, data.id);
+  },
+});
+
 export const buildsLogs = defineCommand({
   name: 'builds:logs',
   aliases: ['builds:output'],

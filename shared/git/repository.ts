@@ -82,12 +82,20 @@ export interface GitRepository {
   headRef: string;
 }
 
+export interface PushEnd {
+  /** To give the client. */
+  exitStatus: number;
+  /** Refs that it asked to change; 0 when everything was up to date. */
+  refsAsked: number;
+}
+
 export interface GitServer {
   /**
-   * Serves one receive-pack session to its end. Resolves with the exit status to give the client. Protocol faults are
-   * told to the client (`ERR` or `unpack …`) and resolve too; it rejects only on faults of ours.
+   * Serves one receive-pack session to its end. Protocol faults are told to the client (`ERR` or `unpack …`) and resolve
+   * too; it rejects only on faults of ours.
    */
-  receivePack(repository: GitRepository, stream: GitStream, applyPush: ApplyPush): Promise<number>;
+  receivePack(repository: GitRepository, stream: GitStream, applyPush: ApplyPush): Promise<PushEnd>;
+  /** Likewise; resolves with the exit status to give the client. */
   uploadPack(repository: GitRepository, stream: GitStream): Promise<number>;
 }
 

@@ -149,6 +149,30 @@ describe('git push paas main', () => {
     expect((await visit(platform, 'staged-feature-login')).status).toBe(404);
   });
 
+  it('says how to build again what is there already, and builds it again', async () => {
+    const app = await user.createApp('repeated');
+    const copy = await user.createWorkingCopy(app.push_url, nodeApp('again'));
+    expect((await copy.push()).code).toBe(0);
+    const nothingNew = await copy.push();
+    expect(nothingNew.code).toBe(0);
+    expect(nothingNew.output).toContain('paas builds:create -a repeated');
+    const build = await user.api<BuildAnswer>('POST', '/v1/apps/repeated/builds', {});
+    expect(build.cache_state).toBe('Warm');
+    await expect
+      .poll(async () => (await user.api<ReleaseAnswer[]>('GET', '/v1/apps/repeated/releases'))[0])
+      .toMatchObject({ version: 2 });
+  });
+
+  it('tells the owner of a shallow clone how to get the rest', async () => {
+    const app = await user.createApp('shallow');
+    const copy = await user.createWorkingCopy((await user.createApp('deep')).push_url, nodeApp('deep'));
+    await copy.commit({ 'more.txt': 'more' });
+    await user.git(user.home, ['clone', '-q', '--depth', '1', `file://${copy.directory}`, 'shallow-clone']);
+    const pushed = await user.git(`${user.home}/shallow-clone`, ['push', app.push_url, 'main']);
+    expect(pushed.code).toBe(1);
+    expect(pushed.output).toContain('git fetch --unshallow');
+  });
+
   it('runs the release command first, and does not roll out when it fails', async () => {
     const app = await user.createApp('migrated');
     const copy = await user.createWorkingCopy(app.push_url, {

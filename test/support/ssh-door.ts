@@ -152,7 +152,15 @@ function stockGit(directoryOf: (repository: GitRepository) => string): GitServer
     return status ?? 1;
   };
   return {
-    receivePack: (repository, stream) => serve('receive-pack', repository, stream),
+    receivePack: async (repository, stream) => ({ exitStatus: await serve('receive-pack', repository, stream), refsAsked: 1 }),
     uploadPack: (repository, stream) => serve('upload-pack', repository, stream),
+  };
+}
+
+/** A git server whose every command is `serve`; it resolves with the exit status. */
+export function servedBy(serve: GitServer['uploadPack']): GitServer {
+  return {
+    uploadPack: serve,
+    receivePack: async (repository, stream) => ({ exitStatus: await serve(repository, stream), refsAsked: 1 }),
   };
 }

@@ -8,7 +8,7 @@ import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { SideBandWriter } from '#shared/git/protocol/side-band-writer.ts';
 import { checkChanges } from '#shared/git/receive-pack/check-changes.ts';
 import { advertiseForPush, encodeReport, type PushAsked, readPush } from '#shared/git/receive-pack/push-session.ts';
-import type { ApplyPush, GitRepository, GitStream, RefCommand, RefResult, StagedPack } from '#shared/git/repository.ts';
+import type { ApplyPush, GitRepository, GitStream, PushEnd, RefCommand, RefResult, StagedPack } from '#shared/git/repository.ts';
 import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
@@ -21,6 +21,8 @@ export interface PushLimits extends PackLimits {
 
 /** Exit status of `git receive-pack` when the client could not be served at all. */
 const fatal = 128;
+/** What is missing is most likely what a shallow clone left out. */
+const shallowHint = ' !     Your clone is shallow. Get the rest with `git fetch --unshallow`, then push again.';
 const internalProblem = 'the server has failed; nothing was changed, try again';
 
 /** See `GitServer.receivePack`. */
@@ -30,21 +32,21 @@ export async function receivePack(
   { repositoryId }: GitRepository,
   stream: GitStream,
   applyPush: ApplyPush,
-): Promise<number> {
+): Promise<PushEnd> {
   const reader = new ByteReader(stream.input);
   let asked: PushAsked | undefined;
   try {
     await stream.write(advertiseForPush(await access.refs.listRefs(repositoryId)));
     asked = await readPush(reader, limits.refs);
   } catch (error) {
-    if (stream.clientGone.aborted) return fatal;
+    if (stream.clientGone.aborted) return { exitStatus: fatal, refsAsked: 0 };
     if (!(error instanceof GitFault)) throw error;
     await stream.write(encodePacket(`ERR ${error.message}\n`)).catch(() => undefined);
-    return fatal;
+    return { exitStatus: fatal, refsAsked: 0 };
   }
-  if (asked === undefined) return 0;
+  if (asked === undefined) return { exitStatus: 0, refsAsked: 0 };
   const push = new Push(access, limits, repositoryId, asked, stream, reader);
-  return await push.run(applyPush);
+  return { exitStatus: await push.run(applyPush), refsAsked: asked.changes.length };
 }
 
 class Push {
@@ -84,6 +86,7 @@ class Push {
         if (this.#stream.clientGone.aborted) return fatal;
         if (!(error instanceof GitFault))
           this.#access.log.error('a pack could not be received', { repositoryId: this.#repositoryId, error });
+        if (this.#asked.shallow.length > 0) this.#out.progress(shallowHint);
         await this.#refuse(error instanceof GitFault ? error.message : internalProblem);
         return 0;
       }

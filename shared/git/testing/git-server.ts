@@ -41,7 +41,7 @@ export async function serveGit(
     const stream = { input: rest, write: (chunk: Uint8Array) => write(socket, chunk), protocol, clientGone: gone.signal };
     try {
       return service === 'receive-pack'
-        ? await storage.server.receivePack(opened, stream, applyPushTo(opened.repositoryId))
+        ? (await storage.server.receivePack(opened, stream, applyPushTo(opened.repositoryId))).exitStatus
         : await storage.server.uploadPack(opened, stream);
     } finally {
       socket.end();
