@@ -15,5 +15,6 @@ export interface Certificate {
   readonly chain: string;
   /** PEM. */
   readonly key: string;
+  readonly expiresAt: Date;
   readonly context: SecureContext;
 }

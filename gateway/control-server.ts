@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { Log } from '#shared/log.ts';
+import type { Certificates } from './certificates.ts';
 import { appRouteSchema, type RouteFile } from './route-file.ts';
 import type { RouteTable } from './route-table.ts';
 
@@ -16,6 +17,7 @@ export interface GatewayIdentity {
 export interface ControlServerParts {
   readonly table: RouteTable;
   readonly file: RouteFile;
+  readonly certificates: Certificates;
   readonly identity: GatewayIdentity;
   /** Lets go of all ports at once, and of the process when nothing is in flight. Resolves when the ports are free. */
   readonly stop: (drainSeconds?: number) => Promise<void>;
@@ -72,7 +74,10 @@ export function createControlServer(parts: ControlServerParts): ControlServer {
   };
 }
 
-async function answer({ table, file, identity, stop }: ControlServerParts, request: IncomingMessage): Promise<Answer> {
+async function answer(
+  { table, file, certificates, identity, stop }: ControlServerParts,
+  request: IncomingMessage,
+): Promise<Answer> {
   const [, noun = '', id = ''] = (request.url ?? '').split('/').map(decodeURIComponent);
   switch (`${request.method} ${noun}${id === '' ? '' : '/:id'}`) {
     case 'GET identity':
@@ -97,12 +102,20 @@ async function answer({ table, file, identity, stop }: ControlServerParts, reque
     }
     case 'GET traffic/:id':
       return { status: 200, body: table.traffic(id as AppId) };
+    case 'GET past-traffic/:id':
+      return { status: 200, body: table.pastTraffic(id as AppId) };
+    case 'GET certificates/:id': {
+      const certificate = table.findByHost(id) === undefined ? undefined : await certificates.certificateFor([id]);
+      return { status: 200, body: { expiresAt: certificate?.expiresAt.toISOString() ?? null } };
+    }
     case 'GET in-flight/:id':
       return { status: 200, body: { count: table.inFlight(id) } };
     case 'POST stop': {
       const { drainSeconds } = stopSchema.parse(JSON.parse(await readBody(request)));
       await stop(drainSeconds);
-      const traffic = table.list().map(({ appId }) => ({ appId, releases: table.traffic(appId) }));
+      const traffic = table
+        .list()
+        .map(({ appId }) => ({ appId, releases: [...table.pastTraffic(appId), ...table.traffic(appId)] }));
       return { status: 200, body: { traffic } };
     }
     default:

@@ -106,6 +106,7 @@ export async function startGateway(options: GatewayOptions, parts: GatewayParts)
   const control = createControlServer({
     table,
     file,
+    certificates,
     log,
     identity: { pid: process.pid, version: parts.version, options },
     stop: (drainSeconds) => stop(drainSeconds),

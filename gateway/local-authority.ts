@@ -35,7 +35,8 @@ export async function createLocalAuthority(directory: string, now: () => Date): 
     const file = join(leaves, `${hosts[0]}.pem`);
     const leaf = (await readLeaf(file, hosts, authority, now())) ?? (await issueAndKeep(file, hosts, authority, now()));
     const [chain, key] = [`${leaf.certificate}\n${authority.certificate}\n`, leaf.key];
-    return [{ chain, key, context: createSecureContext({ key, cert: chain, minVersion: 'TLSv1.2' }) }, renewalOf(leaf)];
+    const context = createSecureContext({ key, cert: chain, minVersion: 'TLSv1.2' });
+    return [{ chain, key, context, expiresAt: expiryOf(leaf) }, renewalOf(leaf)];
   };
 
   return {
@@ -93,8 +94,12 @@ async function readLeaf(file: string, hosts: Hosts, authority: KeyPair, now: Dat
 }
 
 /** Milliseconds since 1970. */
-function renewalOf({ certificate }: KeyPair): number {
-  return new Date(new X509Certificate(certificate).validTo).getTime() - renewDays * dayMilliseconds;
+function renewalOf(leaf: KeyPair): number {
+  return expiryOf(leaf).getTime() - renewDays * dayMilliseconds;
+}
+
+function expiryOf({ certificate }: KeyPair): Date {
+  return new Date(new X509Certificate(certificate).validTo);
 }
 
 async function readIfThere(file: string): Promise<string | undefined> {

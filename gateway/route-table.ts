@@ -21,6 +21,8 @@ export interface RouteTable {
   find(appId: AppId): ServedApp | undefined;
   list(): readonly AppRoute[];
   traffic(appId: AppId): readonly ReleaseTraffic[];
+  /** Of the latest releases that have no route any more. */
+  pastTraffic(appId: AppId): readonly ReleaseTraffic[];
   inFlight(instanceKey: string): number;
   /** Goes on from what an earlier gateway had counted. */
   restoreTraffic(appId: AppId, traffic: readonly ReleaseTraffic[]): void;
@@ -28,7 +30,12 @@ export interface RouteTable {
 
 interface Entry extends ServedApp {
   readonly traffic: ReadonlyMap<number, Upstream['traffic']>;
+  /** Oldest first. */
+  readonly past: Map<number, Upstream['traffic']>;
 }
+
+/** More than an app lets go of between two readings. */
+const pastReleases = 8;
 
 interface ServedBackend {
   readonly weight: number;
@@ -72,11 +79,13 @@ export function createRouteTable(): RouteTable {
       refuseTakenHosts(route, (host) => byHost.get(host)?.route);
     },
     apply(route) {
-      const before = entries.get(route.appId)?.traffic;
+      const before = entries.get(route.appId);
+      const known = new Map([...(before?.past ?? []), ...(before?.traffic ?? [])]);
       const traffic = new Map(
-        route.backends.map(({ releaseVersion }) => [releaseVersion, before?.get(releaseVersion) ?? noTraffic(releaseVersion)]),
+        route.backends.map(({ releaseVersion }) => [releaseVersion, known.get(releaseVersion) ?? noTraffic(releaseVersion)]),
       );
-      const entry: Entry = { route, choose: serve(route, traffic), traffic };
+      const past = new Map([...known].filter(([releaseVersion]) => !traffic.has(releaseVersion)).slice(-pastReleases));
+      const entry: Entry = { route, choose: serve(route, traffic), traffic, past };
       remove(route.appId);
       entries.set(route.appId, entry);
       for (const host of route.hosts) byHost.set(host, entry);
@@ -91,11 +100,15 @@ export function createRouteTable(): RouteTable {
     find: (appId) => entries.get(appId),
     list: () => [...entries.values()].map(({ route }) => route),
     traffic: (appId) => [...(entries.get(appId)?.traffic.values() ?? [])],
+    pastTraffic: (appId) => [...(entries.get(appId)?.past.values() ?? [])],
     inFlight: (instanceKey) => inFlight.get(instanceKey)?.count ?? 0,
     restoreTraffic(appId, traffic) {
+      const entry = entries.get(appId);
+      if (entry === undefined) return;
       for (const earlier of traffic) {
-        const counts = entries.get(appId)?.traffic.get(earlier.releaseVersion);
-        if (counts === undefined) continue;
+        const { releaseVersion } = earlier;
+        const counts = entry.traffic.get(releaseVersion) ?? noTraffic(releaseVersion);
+        if (!entry.traffic.has(releaseVersion)) entry.past.set(releaseVersion, counts);
         counts.requests += earlier.requests;
         counts.errors += earlier.errors;
         counts.totalMilliseconds += earlier.totalMilliseconds;

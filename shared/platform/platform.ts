@@ -5,6 +5,7 @@
  * itself fails.
  */
 import type { AppId, BuildId, ReleaseId, TenantId } from '#shared/ids.ts';
+import type { ReleaseTraffic } from '#shared/platform/routing.ts';
 
 export interface Platform {
   readonly capabilities: PlatformCapabilities;
@@ -13,6 +14,7 @@ export interface Platform {
   readonly images: Images;
   readonly workloads: Workloads;
   readonly logs: AppLogs;
+  readonly certificates: Certificates;
 }
 
 export interface PlatformCapabilities {
@@ -165,8 +167,26 @@ export interface Workloads {
   deleteWorkload(appId: AppId): Promise<boolean>;
   /** Empty when nothing runs. */
   readInstances(appId: AppId): Promise<readonly InstanceFacts[]>;
+  /** What the app's instances use, and what reached it. Nothing of either for an app that does not run. */
+  readUsage(appId: AppId): Promise<AppUsage>;
   /** Runs `command` in the image once, beside the app (release command, `paas run`). Resolves with its exit code. */
   runOnce(spec: WorkloadSpec, command: string, line: LineSink, signal: AbortSignal): Promise<number>;
+}
+
+export interface AppUsage {
+  instances: readonly InstanceUsage[];
+  /** Of every release that had a route of late. A count that is lower than before began anew at zero. */
+  traffic: readonly ReleaseTraffic[];
+}
+
+export interface InstanceUsage {
+  /** Names this run of the instance; another one after each start. */
+  run: string;
+  type: string;
+  /** Processor time since the run began. */
+  cpuSeconds: number;
+  /** In memory now, without what the system would give back for the asking. */
+  memoryBytes: number;
 }
 
 export type InstanceState = 'starting' | 'up' | 'crashed' | 'stopping';
@@ -179,6 +199,13 @@ export interface InstanceFacts {
   releaseVersion: number;
   startedAt: Date;
   restarts: number;
+}
+
+// --------------------------------------------------------------- certificates
+
+export interface Certificates {
+  /** The certificate of a host that leads to an app. Undefined while there is none. */
+  readCertificate(host: string): Promise<{ expiresAt: Date } | undefined>;
 }
 
 // ----------------------------------------------------------------------- logs

@@ -26,7 +26,7 @@ export interface BackendInstance {
   port: number;
 }
 
-/** Counted from the first route of the release on; never reset while the release has a route. */
+/** Counted from the first route of the release on; begins anew at zero only when a gateway crashed. */
 export interface ReleaseTraffic {
   releaseVersion: number;
   requests: number;
@@ -44,6 +44,13 @@ export interface Router {
   readRoute(appId: AppId): Promise<AppRoute | undefined>;
   listRoutes(): Promise<readonly AppRoute[]>;
   readTraffic(appId: AppId): Promise<readonly ReleaseTraffic[]>;
+  /**
+   * Of the latest releases that had a route of the app and have none now. It still grows while what they had begun to
+   * answer ends; together with `readTraffic` it misses no request of an app that lets a release go every few seconds.
+   */
+  readPastTraffic(appId: AppId): Promise<readonly ReleaseTraffic[]>;
+  /** The certificate that visitors of a host are shown, made when there is none yet. Undefined for a host without route. */
+  readCertificate(host: string): Promise<{ expiresAt: Date } | undefined>;
   /** Requests and upgraded connections in flight on an instance, whether or not it still has a route. */
   readInFlight(instanceKey: string): Promise<number>;
 }

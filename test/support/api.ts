@@ -14,8 +14,9 @@ import type { ErrorDetail } from '#shared/errors.ts';
 import { createMemoryGitStorage } from '#shared/git/storage.ts';
 import { createMemoryIdempotencyKeys } from '#shared/idempotency/memory-idempotency.ts';
 import { createHeldClock, type HeldClock } from '#shared/identity/contract/identity.ts';
-import { createMemoryIdentity } from '#shared/identity/memory.ts';
+import { createMemoryIdentity, createMemorySigningKeys } from '#shared/identity/memory.ts';
 import type { PasswordIdentity } from '#shared/identity/password-identity.ts';
+import type { SigningKeyStore } from '#shared/identity/signing-keys.ts';
 import type { AppId } from '#shared/ids.ts';
 import { MemoryJobs } from '#shared/jobs/memory-jobs.ts';
 import { createLog } from '#shared/log.ts';
@@ -34,6 +35,8 @@ export interface TestApi {
   readonly context: Context;
   readonly services: Services;
   readonly identity: PasswordIdentity;
+  /** The keys its tokens are signed with, for tests that forge some. */
+  readonly signingKeys: SigningKeyStore;
   readonly clock: HeldClock;
   readonly logs: MemoryAppLogs;
   readonly metrics: PrometheusMetrics;
@@ -80,6 +83,10 @@ type Merged<Each> = { [Key in Each extends unknown ? keyof Each : never]: Each e
 /** Every field that some resource has: a test knows which one it asked for, and the contract checks that it got that. */
 type AnyResource = Merged<
   | Schemas['App']
+  | Schemas['JoinedTenant']
+  | Schemas['Member']
+  | Schemas['NewApiToken']
+  | Schemas['NewInvitation']
   | Schemas['Build']
   | Schemas['BuildCache']
   | Schemas['BuildCacheFlush']
@@ -115,7 +122,8 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
   const logged: string[] = [];
   const log = createLog('debug', (line) => logged.push(line));
   const issuer = 'http://localhost:8080/v1/auth';
-  const identity = createMemoryIdentity({ clock, issuer });
+  const signingKeys = createMemorySigningKeys();
+  const identity = createMemoryIdentity({ clock, issuer, signingKeys });
   const logs = createMemoryAppLogs(clock);
   const git = createMemoryGitStorage({ directory, log });
   const context: Context = {
@@ -174,6 +182,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     context,
     services,
     identity,
+    signingKeys,
     clock,
     logs,
     metrics,
@@ -183,7 +192,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     async signUp() {
       const email = `${crypto.randomUUID()}@example.com`;
       const { status, body } = await ask('POST', '/v1/signup', { json: { email, password: testPassword } });
-      if (status !== 201) throw new Error(`sign-up answered ${status}`);
+      if (status !== 201) throw new Error(`sign-up answered ${status}: ${logged.at(-1)}`);
       const { user, tenant, access_token, refresh_token } = body.data;
       return { id: user.id, email, tenantId: tenant.id, token: access_token, refreshToken: refresh_token };
     },
@@ -204,6 +213,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
 /** Nothing is built in these tests: what the API asks of builds is a cache, and whether an image is there. */
 function createMemoryPlatform(clock: HeldClock, logs: MemoryAppLogs): Platform {
   const caches = new Set<AppId>();
+  const router = createMemoryRouter();
   const buildCaches: BuildCaches = {
     async ensureCache(appId) {
       const existed = caches.has(appId);
@@ -218,7 +228,8 @@ function createMemoryPlatform(clock: HeldClock, logs: MemoryAppLogs): Platform {
     caches: buildCaches,
     builds: { runBuild: () => Promise.reject(new Error('nothing is built here')) },
     images: { imageExists: async () => true, deleteImage: async () => false, deleteImages: async () => false },
-    workloads: createMemoryWorkloads({ router: createMemoryRouter(), logs, clock }),
+    workloads: createMemoryWorkloads({ router, logs, clock }),
     logs,
+    certificates: { readCertificate: (host) => router.readCertificate(host) },
   };
 }

@@ -119,6 +119,32 @@ export function describeRouter(name: string, startHarness: () => Promise<RouterH
       expect(await router.readTraffic(route.appId)).toMatchObject([{ releaseVersion: 2, requests: 1, errors: 1 }]);
     });
 
+    it('remembers what releases without a route have answered, and goes on from there when one gets a route again', async () => {
+      const [old, fresh] = [await backend(1, 100), await backend(2, 100)];
+      const route = routeOf([old]);
+      await router.applyRoute(route);
+      expect(await router.readPastTraffic(route.appId)).toEqual([]);
+      await harness.visit(hostOf(route), 503);
+      const slow = await harness.hold(hostOf(route));
+      await router.applyRoute({ ...route, backends: [fresh] });
+      await harness.visit(hostOf(route));
+      await slow.end();
+      expect(await router.readPastTraffic(route.appId)).toMatchObject([{ releaseVersion: 1, requests: 2, errors: 1 }]);
+      await router.applyRoute(route);
+      expect(await router.readTraffic(route.appId)).toMatchObject([{ releaseVersion: 1, requests: 2 }]);
+      expect(await router.readPastTraffic(route.appId)).toMatchObject([{ releaseVersion: 2, requests: 1 }]);
+    });
+
+    it('has a certificate for each host of a route, and for no other', async () => {
+      const route = { ...routeOf([await backend(1, 100)]), hosts: [`a-${newUuid()}.example.com`, `b-${newUuid()}.example.com`] };
+      await router.applyRoute(route);
+      for (const host of route.hosts) {
+        const certificate = await router.readCertificate(host);
+        expect(certificate?.expiresAt.getTime()).toBeGreaterThan(Date.now());
+      }
+      expect(await router.readCertificate(`c-${newUuid()}.example.com`)).toBeUndefined();
+    });
+
     it('splits requests exactly by weight', async () => {
       const route = routeOf([await backend(1, 75), await backend(2, 25)]);
       await router.applyRoute(route);

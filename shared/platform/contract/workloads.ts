@@ -15,6 +15,8 @@ export interface WorkloadsHarness {
   readonly runs: { readonly exits9: string; readonly hangs: string };
   /** Lets the instance end by itself. */
   crash(appId: AppId, name: string): Promise<void>;
+  /** Lets the instance work for 0.3 s of processor time. */
+  work(appId: AppId, name: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -251,6 +253,37 @@ export function describeWorkloads(name: string, startHarness: () => Promise<Work
       await expect.poll(running, { timeout: 10_000 }).toMatchObject([{ name: 'web.1', state: 'up', restarts: 1 }]);
       const said = (await harness.logs.readLogs(appId, { lines: 50, process: 'paas' })).map(({ message }) => message);
       expect(said).toContain('web.1 exited with code 3, restarting in 1 s');
+    });
+
+    it('tells processor time and memory of each instance, and the requests of releases that are gone too', async () => {
+      await rollOut(specOf(1, { web: ['serve', 1], worker: ['work', 1] }));
+      const before = (await workloads.readUsage(appId)).instances.find(({ type }) => type === 'web');
+      await harness.work(appId, 'web.1');
+      const { instances } = await workloads.readUsage(appId);
+      const after = instances.find(({ type }) => type === 'web');
+      expect(instances.map(({ type }) => type).toSorted()).toEqual(['web', 'worker']);
+      expect(after?.run).toBe(before?.run);
+      expect((after?.cpuSeconds ?? 0) - (before?.cpuSeconds ?? 0)).toBeGreaterThan(0.2);
+      for (const { memoryBytes } of instances) expect(memoryBytes).toBeGreaterThan(100_000);
+
+      router.beginRequest(hostOf())?.end({ status: 500 });
+      await rollOut(specOf(2, { web: ['serve', 1] }));
+      router.beginRequest(hostOf())?.end();
+      expect((await workloads.readUsage(appId)).traffic).toMatchObject([
+        { releaseVersion: 1, requests: 1, errors: 1 },
+        { releaseVersion: 2, requests: 1, errors: 0 },
+      ]);
+    });
+
+    it('begins a new run of an instance with each start', async () => {
+      await rollOut(web(1));
+      const [before] = (await workloads.readUsage(appId)).instances;
+      await harness.crash(appId, 'web.1');
+      await expect.poll(running, { timeout: 10_000 }).toMatchObject([{ name: 'web.1', state: 'up', restarts: 1 }]);
+      const [after] = (await workloads.readUsage(appId)).instances;
+      expect(after?.run).not.toBe(before?.run);
+      await workloads.deleteWorkload(appId);
+      expect(await workloads.readUsage(appId)).toEqual({ instances: [], traffic: [] });
     });
 
     it('deletes instances and routes, keeps the log, and says whether there was anything', async () => {

@@ -26,6 +26,11 @@ export function createGatewayRouter(socketPath: string): Router {
     },
     listRoutes: () => call<readonly AppRoute[]>('GET', '/routes'),
     readTraffic: (appId) => call<readonly ReleaseTraffic[]>('GET', `/traffic/${encodeURIComponent(appId)}`),
+    readPastTraffic: (appId) => call<readonly ReleaseTraffic[]>('GET', `/past-traffic/${encodeURIComponent(appId)}`),
+    async readCertificate(host) {
+      const { expiresAt } = await call<{ expiresAt: string | null }>('GET', `/certificates/${encodeURIComponent(host)}`);
+      return expiresAt === null ? undefined : { expiresAt: new Date(expiresAt) };
+    },
     async readInFlight(instanceKey) {
       const { count } = await call<{ count: number }>('GET', `/in-flight/${encodeURIComponent(instanceKey)}`);
       return count;

@@ -53,6 +53,7 @@ export async function createLocalPlatform({
     images,
     workloads: local.workloads,
     logs: local.logs,
+    certificates: { readCertificate: (host) => router.readCertificate(host) },
     stop: local.stopAll,
     detach: local.detach,
   };

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { AppId } from '#shared/ids.ts';
+import { readProcessUsage } from './process-usage.ts';
+import type { ProgramUsage } from './programs.ts';
 import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
 import { type ControlGroups, openControlGroups } from './sandbox-cgroup.ts';
 import { readSandboxHost } from './sandbox-host.ts';
@@ -23,6 +25,8 @@ export interface Sandbox {
   signal(record: SandboxRecord, signal: NodeJS.Signals): Promise<void>;
   /** Kills everything inside, waits for it and frees what the kernel keeps of it. Call it for adopted sandboxes too. */
   end(record: SandboxRecord): Promise<void>;
+  /** What its processes use; undefined when there are none any more. */
+  readUsage(record: SandboxRecord): Promise<ProgramUsage | undefined>;
   /** True when the kernel killed something inside for want of memory. To be asked before `end`. */
   ranOutOfMemory(record: SandboxRecord): Promise<boolean>;
 }
@@ -56,6 +60,14 @@ export async function openSandbox({ dataDir, path }: SandboxOptions): Promise<Sa
     async end(record) {
       await endSandbox(record);
       await groups.deleteGroups(record.id);
+    },
+    async readUsage(record) {
+      if (!(await isSandboxAlive(record))) return undefined;
+      const [{ cpuSeconds, residentBytes }, groupBytes] = await Promise.all([
+        readProcessUsage(record.init.pid),
+        groups.readMemory(record.id),
+      ]);
+      return { cpuSeconds, memoryBytes: groupBytes ?? residentBytes };
     },
     ranOutOfMemory: async (record) => (await groups.readOomKills(record.id)) > 0,
   };

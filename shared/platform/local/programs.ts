@@ -37,8 +37,17 @@ export interface Programs {
   terminate(record: SandboxRecord): Promise<void>;
   /** Ends what is left of it and waits for that. Harmless when nothing is. */
   end(record: SandboxRecord): Promise<void>;
+  /** Undefined when it runs no more. */
+  readUsage(record: SandboxRecord): Promise<ProgramUsage | undefined>;
   /** Whether the kernel killed any of it for want of memory. Not known any more after `end`. */
   ranOutOfMemory(record: SandboxRecord): Promise<boolean>;
+}
+
+export interface ProgramUsage {
+  /** Processor time of all its processes since it was started, ended ones included. */
+  cpuSeconds: number;
+  /** Resident, without cached files that the kernel would drop for want of memory. */
+  memoryBytes: number;
 }
 
 export interface ProgramEnd {

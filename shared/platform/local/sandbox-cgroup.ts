@@ -6,6 +6,8 @@ export interface ControlGroups {
   readonly kind: SandboxHost['limitedBy'];
   /** Makes the groups of a sandbox, or takes up those left of an earlier one. Their `cgroup.procs` files, to be written to on joining. */
   ensureGroups(id: string, limits: SandboxLimits): Promise<readonly string[]>;
+  /** Bytes in use, without file pages that the kernel would drop first. Undefined when it cannot be told. */
+  readMemory(id: string): Promise<number | undefined>;
   /** How many processes of the sandbox the kernel killed for want of memory. Zero when it cannot be told. */
   readOomKills(id: string): Promise<number>;
   /** False when processes are left in them. */
@@ -18,6 +20,7 @@ export interface ControlGroups {
 const perProcess: ControlGroups = {
   kind: 'rlimit',
   ensureGroups: async () => [],
+  readMemory: async () => undefined,
   readOomKills: async () => 0,
   deleteGroups: async () => true,
   sweep: async () => undefined,
@@ -61,6 +64,15 @@ function controlGroups(layout: Layout, prefix: string): ControlGroups {
         await writeFile(`${memory}/memory.swap.max`, '0').catch(() => undefined); // no swap accounting
       }
       return directories(id).map((directory) => `${directory}/cgroup.procs`);
+    },
+    async readMemory(id) {
+      const [usageFile, idleField] =
+        layout.kind === 'cgroup-v1' ? ['memory.usage_in_bytes', 'total_inactive_file'] : ['memory.current', 'inactive_file'];
+      const [usage, stat] = await Promise.all(
+        [usageFile, 'memory.stat'].map((file) => readFile(`${layout.memory}/${prefix}-${id}/${file}`, 'utf8').catch(() => '')),
+      );
+      const idle = new RegExp(`^${idleField} (\\d+)$`, 'm').exec(stat ?? '')?.[1];
+      return usage === undefined || usage === '' || idle === undefined ? undefined : Math.max(0, Number(usage) - Number(idle));
     },
     async readOomKills(id) {
       const file = layout.kind === 'cgroup-v1' ? 'memory.oom_control' : 'memory.events';

@@ -58,6 +58,7 @@ export function createSandboxedPrograms({ sandbox, readImage }: SandboxedProgram
     isAlive: sandbox.isAlive,
     terminate: (record) => sandbox.signal(record, 'SIGTERM'),
     end: sandbox.end,
+    readUsage: sandbox.readUsage,
     ranOutOfMemory: sandbox.ranOutOfMemory,
   };
 }

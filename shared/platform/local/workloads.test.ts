@@ -16,6 +16,11 @@ describeWorkloads('local', async () => {
   const router = createMemoryRouter();
   const ground = await openWorkloadGround(dataDir, router);
   await ground.adopt();
+  const ask = async (appId: AppId, name: string, path: string): Promise<string> => {
+    const instances = (await router.readRoute(appId))?.backends[0]?.instances ?? [];
+    const port = instances.find(({ key }) => key.startsWith(`${name}.`))?.port;
+    return (await fetch(`http://127.0.0.1:${port}${path}`)).text();
+  };
   return {
     workloads: ground.workloads,
     logs: ground.logs,
@@ -24,9 +29,10 @@ describeWorkloads('local', async () => {
     commands: { serve: '/opt/node server.js', work: 'sleep 1000', fail: 'echo no database; exit 4' },
     runs: { exits9: 'echo out; exit 9', hangs: 'trap "" TERM; echo out; sleep 1000 & wait; wait' },
     async crash(appId, name) {
-      const instances = (await router.readRoute(appId))?.backends[0]?.instances ?? [];
-      const port = instances.find(({ key }) => key.startsWith(`${name}.`))?.port;
-      await fetch(`http://127.0.0.1:${port}/crash`).catch(() => undefined);
+      await ask(appId, name, '/crash').catch(() => undefined);
+    },
+    async work(appId, name) {
+      await ask(appId, name, '/busy');
     },
     async stop() {
       await ground.stopAll();

@@ -10,6 +10,7 @@ import type { Router } from '#shared/platform/routing.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 import { createLocalAppLogs } from './app-logs.ts';
 import { AppWorkload } from './app-workload.ts';
+import { readInstanceUsage } from './instance-usage.ts';
 import { createInstanceStore } from './instances.ts';
 import { createPortPool, readPortRange } from './ports.ts';
 import { readProcessIdentity } from './process-identity.ts';
@@ -170,6 +171,15 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
             }) as const,
         )
         .sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }) || a.releaseVersion - b.releaseVersion);
+    },
+    async readUsage(appId) {
+      const app = await apps.get(appId);
+      const [instances, past, present] = await Promise.all([
+        Promise.all([...(app?.instances ?? [])].map((instance) => readInstanceUsage(programs, instance.record))),
+        router.readPastTraffic(appId),
+        router.readTraffic(appId),
+      ]);
+      return { instances: instances.filter((usage) => usage !== undefined), traffic: [...past, ...present] };
     },
     runOnce: (spec, command, line, signal) =>
       runProgramOnce(

@@ -21,9 +21,13 @@ interface Entry {
   readonly route: AppRoute;
   readonly rotation: WeightedRotation<Backend>;
   readonly traffic: ReadonlyMap<number, Mutable<ReleaseTraffic>>;
+  readonly past: ReadonlyMap<number, Mutable<ReleaseTraffic>>;
 }
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** Of every certificate that this router pretends to have. */
+const certificateExpiry = new Date('2027-01-01T00:00:00.000Z');
 
 export function createMemoryRouter(): MemoryRouter {
   const entries = new Map<AppId, Entry>();
@@ -40,14 +44,21 @@ export function createMemoryRouter(): MemoryRouter {
     async applyRoute(route) {
       checkRoute(route);
       refuseTakenHosts(route, ownerOf);
-      const before = entries.get(route.appId)?.traffic;
+      const before = entries.get(route.appId);
+      const known = new Map([...(before?.past ?? []), ...(before?.traffic ?? [])]);
       const traffic = new Map(
         route.backends.map(({ releaseVersion }) => [
           releaseVersion,
-          before?.get(releaseVersion) ?? { releaseVersion, requests: 0, errors: 0, totalMilliseconds: 0 },
+          known.get(releaseVersion) ?? { releaseVersion, requests: 0, errors: 0, totalMilliseconds: 0 },
         ]),
       );
-      entries.set(route.appId, { route: structuredClone(route), rotation: createWeightedRotation(route.backends), traffic });
+      const past = new Map([...known].filter(([releaseVersion]) => !traffic.has(releaseVersion)));
+      entries.set(route.appId, {
+        route: structuredClone(route),
+        rotation: createWeightedRotation(route.backends),
+        traffic,
+        past,
+      });
     },
     async deleteRoute(appId) {
       return entries.delete(appId);
@@ -60,6 +71,12 @@ export function createMemoryRouter(): MemoryRouter {
     },
     async readTraffic(appId) {
       return [...(entries.get(appId)?.traffic.values() ?? [])].map((counts) => ({ ...counts }));
+    },
+    async readPastTraffic(appId) {
+      return [...(entries.get(appId)?.past.values() ?? [])].map((counts) => ({ ...counts }));
+    },
+    async readCertificate(host) {
+      return ownerOf(host) === undefined ? undefined : { expiresAt: certificateExpiry };
     },
     async readInFlight(instanceKey) {
       return inFlight.get(instanceKey) ?? 0;

@@ -29,6 +29,7 @@ describeWorkloads('memory', async () => {
     commands: { serve: 'serve', work: 'work', fail: 'fail' },
     runs: { exits9: 'exit 9', hangs: 'hang' },
     crash: async (appId, name) => workloads.crash(appId, name),
+    work: async (appId, name) => workloads.use(appId, name, { cpuSeconds: 0.3, memoryBytes: 30 * 1024 * 1024 }),
     stop: async () => undefined,
   };
 });

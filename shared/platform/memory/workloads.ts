@@ -30,6 +30,8 @@ export interface ProgramScript {
 export interface MemoryWorkloads extends Workloads {
   /** The instance ends by itself, and is started again at once. */
   crash(appId: AppId, name: string): void;
+  /** The instance works for so long more, and has so much in memory from now on. */
+  use(appId: AppId, name: string, usage: { cpuSeconds: number; memoryBytes: number }): void;
 }
 
 interface Instance extends InstanceFacts {
@@ -45,9 +47,13 @@ interface App {
 
 const pollMilliseconds = 5;
 
+/** What an instance uses that was never told to work. */
+const idle = { cpuSeconds: 0, memoryBytes: 20 * 1024 * 1024 };
+
 /** Workloads without processes: what would run is listed and routed. One operation an app at a time is the caller's care. */
 export function createMemoryWorkloads({ router, logs, clock, script = {} }: MemoryWorkloadsOptions): MemoryWorkloads {
   const apps = new Map<AppId, App>();
+  const used = new Map<string, { cpuSeconds: number; memoryBytes: number }>();
   let nextPort = 20_000;
 
   function appOf(appId: AppId): App {
@@ -214,6 +220,19 @@ export function createMemoryWorkloads({ router, logs, clock, script = {} }: Memo
         .map(({ key: _key, ...facts }) => facts)
         .sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }) || a.releaseVersion - b.releaseVersion);
     },
+    async readUsage(appId) {
+      const traffic = [...(await router.readPastTraffic(appId)), ...(await router.readTraffic(appId))];
+      return {
+        instances: apps.get(appId)?.instances.map(({ key, type }) => ({ run: key, type, ...idle, ...used.get(key) })) ?? [],
+        traffic,
+      };
+    },
+    use(appId, name, usage) {
+      const instance = apps.get(appId)?.instances.find((candidate) => candidate.name === name);
+      if (instance === undefined) return;
+      const { cpuSeconds } = { ...idle, ...used.get(instance.key) };
+      used.set(instance.key, { cpuSeconds: cpuSeconds + usage.cpuSeconds, memoryBytes: usage.memoryBytes });
+    },
     async runOnce(_spec, command, line, signal) {
       signal.throwIfAborted();
       return (await script.run?.(command, line, signal)) ?? 0;
@@ -222,7 +241,9 @@ export function createMemoryWorkloads({ router, logs, clock, script = {} }: Memo
       const app = apps.get(appId);
       if (app === undefined) return;
       app.instances = app.instances.map((instance) =>
-        instance.name === name ? { ...instance, startedAt: clock.now(), restarts: instance.restarts + 1 } : instance,
+        instance.name === name
+          ? { ...instance, key: crypto.randomUUID(), startedAt: clock.now(), restarts: instance.restarts + 1 }
+          : instance,
       );
       void logs.appendPlatformLog(appId, `${name} exited with code 3, restarting in 1 s`);
     },
