@@ -11,12 +11,20 @@ import {
 import type { SigningKeyStore, StoredKey } from '#shared/identity/signing-keys.ts';
 
 /** The issuer with everything in memory, for tests: same rules, same tokens, and passwords hashed in no time. */
-export function createMemoryIdentity({ clock, issuer }: { clock: Clock; issuer: string }): PasswordIdentity {
+export function createMemoryIdentity({
+  clock,
+  issuer,
+  signingKeys = createMemorySigningKeys(),
+}: {
+  clock: Clock;
+  issuer: string;
+  signingKeys?: SigningKeyStore;
+}): PasswordIdentity {
   const users = new Map<string, IdentityUser & { passwordHash: string }>();
   return createPasswordIdentity({
     users: memoryUsers(users),
     refreshTokens: memoryRefreshTokens((id) => [...users.values()].find((user) => user.id === id)),
-    signingKeys: memorySigningKeys(),
+    signingKeys,
     hasher: sha256Hasher,
     clock,
     issuer,
@@ -62,7 +70,7 @@ function memoryRefreshTokens(findUser: (id: string) => IdentityUser | undefined)
   };
 }
 
-function memorySigningKeys(): SigningKeyStore {
+export function createMemorySigningKeys(): SigningKeyStore {
   const keys: StoredKey[] = [];
   return {
     list: async (notRetiredBefore) => keys.filter((key) => key.retiredAt === null || key.retiredAt >= notRetiredBefore),

@@ -3,7 +3,8 @@ import { createBuildLogWriter } from '#shared/core/build-log.ts';
 import { createRelease } from '#shared/core/release-creation.ts';
 import { readAppById, setCurrentRelease } from '#shared/database/apps.ts';
 import type { BuildRow } from '#shared/database/builds.ts';
-import type { AppId, ObjectId, ReleaseId, UserId } from '#shared/ids.ts';
+import type { Role } from '#shared/database/schema.ts';
+import type { AppId, ObjectId, ReleaseId, TenantId, UserId } from '#shared/ids.ts';
 import type { TestApi, TestUser } from '#test/support/api.ts';
 
 const commit = '5478677c3a5a1f2c8f1c1fbb6b9d7c7a6e1d2f30' as ObjectId;
@@ -50,4 +51,17 @@ async function requireRow({ db }: TestApi['context'], appId: string) {
   const app = await readAppById(db, appId as AppId);
   if (app === undefined) throw new Error('no such app');
   return app;
+}
+
+/** Another user, invited into the tenant of `owner` and acting there; their own tenant is gone. */
+export async function joinTenant(test: TestApi, owner: TestUser, role: Role): Promise<TestUser> {
+  const user = await test.signUp();
+  const invited = await test.ask('POST', '/v1/tenant/invitations', { as: owner, json: { email: user.email, role } });
+  const joined = await test.ask('POST', '/v1/invitations/accept', { as: user, json: { token: invited.body.data.token } });
+  if (joined.status !== 200) throw new Error(`joining answered ${joined.status}: ${JSON.stringify(joined.body)}`);
+  await test.context.db
+    .deleteFrom('tenants')
+    .where('id', '=', user.tenantId as TenantId)
+    .execute();
+  return { ...user, tenantId: owner.tenantId };
 }

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Answer, createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
+import { joinTenant } from '#test/support/api-seeds.ts';
+
+let test: TestApi;
+let ada: TestUser;
+beforeAll(async () => {
+  test = await createTestApi();
+});
+afterAll(() => test?.close());
+beforeEach(async () => {
+  ada = await test.signUp();
+});
+
+async function makeToken(user: TestUser, scope: string, more: object = {}): Promise<{ id: string; as: TestUser }> {
+  const { status, body } = await test.ask('POST', '/v1/auth/tokens', { as: user, json: { name: 'ci', scope, ...more } });
+  expect(status).toBe(201);
+  return { id: body.data.id, as: { ...user, token: body.data.token } };
+}
+const codeOf = ({ status, body }: Answer): string => (status < 400 ? 'ok' : body.error.code);
+
+describe('an API token', () => {
+  it('is shown once, begins with paas_, and stands in for a login', async () => {
+    const { as } = await makeToken(ada, 'full');
+    expect(as.token).toMatch(/^paas_[A-Za-z0-9_-]{43}$/);
+    expect((await test.ask('GET', '/v1/user', { as })).body.data).toMatchObject({ id: ada.id, role: 'owner' });
+    const listed = await test.ask('GET', '/v1/auth/tokens', { as: ada });
+    expect(listed.body.data).toMatchObject([{ name: 'ci', scope: 'full', expires_at: null }]);
+    expect(JSON.stringify(listed.body)).not.toContain(as.token);
+  });
+
+  it('is kept as its hash alone, and in no remembered answer', async () => {
+    const headers = { 'idempotency-key': crypto.randomUUID() };
+    const json = { name: 'ci', scope: 'read' };
+    const first = await test.ask('POST', '/v1/auth/tokens', { as: ada, json, headers });
+    const second = await test.ask('POST', '/v1/auth/tokens', { as: ada, json, headers });
+    expect(second.body.data.token).not.toBe(first.body.data.token);
+    const rows = await test.context.db
+      .selectFrom('api_tokens')
+      .selectAll()
+      .where('user_id', '=', ada.id as never)
+      .execute();
+    expect(JSON.stringify(rows)).not.toContain(first.body.data.token);
+    expect(rows.every((row) => /^[0-9a-f]{64}$/.test(row.token_hash))).toBe(true);
+    expect(test.logged.join('\n')).not.toContain(first.body.data.token);
+  });
+
+  it.each([
+    ['read', { look: 'ok', create: 'forbidden', remove: 'forbidden' }],
+    ['deploy', { look: 'ok', create: 'ok', remove: 'forbidden' }],
+    ['full', { look: 'ok', create: 'ok', remove: 'ok' }],
+  ])('of scope %s narrows the role of its owner', async (scope, expected) => {
+    const app = await test.createApp(ada);
+    const { as } = await makeToken(ada, scope);
+    expect({
+      look: codeOf(await test.ask('GET', `/v1/apps/${app.id}`, { as })),
+      create: codeOf(await test.ask('POST', '/v1/apps', { as, json: {} })),
+      remove: codeOf(await test.ask('DELETE', `/v1/apps/${app.id}`, { as })),
+    }).toEqual(expected);
+  });
+
+  it('is never more than its owner: full of a viewer is a viewer, and follows every change of the role', async () => {
+    const bob = await joinTenant(test, ada, 'viewer');
+    const { as } = await makeToken(bob, 'full');
+    expect(codeOf(await test.ask('POST', '/v1/apps', { as, json: {} }))).toBe('forbidden');
+    const { body } = await test.ask('GET', '/v1/tenant/members', { as: ada });
+    const member = body.data.find((each) => each.user_id === bob.id);
+    await test.ask('PATCH', `/v1/tenant/members/${member?.id}`, { as: ada, json: { role: 'developer' } });
+    expect(codeOf(await test.ask('POST', '/v1/apps', { as, json: {} }))).toBe('ok');
+  });
+
+  it('cannot give access to others, whatever its scope', async () => {
+    const { as, id } = await makeToken(ada, 'full');
+    const refused = await Promise.all([
+      test.ask('POST', '/v1/auth/tokens', { as, json: { name: 'more', scope: 'read' } }),
+      test.ask('DELETE', `/v1/auth/tokens/${id}`, { as }),
+      test.ask('POST', '/v1/auth/ssh-keys', { as, json: { name: 'x', public_key: 'ssh-ed25519 AAAA' } }),
+      test.ask('DELETE', `/v1/auth/ssh-keys/${crypto.randomUUID()}`, { as }),
+      test.ask('POST', '/v1/tenant/invitations', { as, json: { email: 'eve@example.com', role: 'owner' } }),
+      test.ask('POST', '/v1/invitations/accept', { as, json: { token: 'x' } }),
+      test.ask('PATCH', `/v1/tenant/members/${crypto.randomUUID()}`, { as, json: { role: 'owner' } }),
+      test.ask('DELETE', `/v1/tenant/members/${crypto.randomUUID()}`, { as }),
+      test.ask('DELETE', `/v1/tenant/invitations/${crypto.randomUUID()}`, { as }),
+    ]);
+    expect(refused.map(codeOf)).toEqual(refused.map(() => 'forbidden'));
+  });
+
+  it('ends when it is revoked, at once', async () => {
+    const { as, id } = await makeToken(ada, 'read');
+    expect((await test.ask('DELETE', `/v1/auth/tokens/${id}`, { as: ada })).status).toBe(204);
+    expect((await test.ask('GET', '/v1/user', { as })).status).toBe(401);
+    expect((await test.ask('DELETE', `/v1/auth/tokens/${id}`, { as: ada })).status).toBe(404);
+  });
+
+  it('ends when it expires', async () => {
+    const { as } = await makeToken(ada, 'read', { expires_in_days: 2 });
+    test.clock.advance(2 * 86_400 - 60);
+    expect((await test.ask('GET', '/v1/user', { as })).status).toBe(200);
+    test.clock.advance(60);
+    expect((await test.ask('GET', '/v1/user', { as })).status).toBe(401);
+    test.clock.advance(-2 * 86_400);
+  });
+
+  it('says when it was last used, to the minute', async () => {
+    const { as } = await makeToken(ada, 'read');
+    const used = async () => (await test.ask('GET', '/v1/auth/tokens', { as: ada })).body.data[0]?.last_used_at;
+    expect(await used()).toBeNull();
+    await test.ask('GET', '/v1/user', { as });
+    const first = await used();
+    expect(first).not.toBeNull();
+    await test.ask('GET', '/v1/user', { as });
+    expect(await used()).toBe(first);
+    test.clock.advance(61);
+    await test.ask('GET', '/v1/user', { as });
+    expect(await used()).not.toBe(first);
+    test.clock.advance(-61);
+  });
+
+  it.each(['paas_', `paas_${'A'.repeat(43)}`, `paas_rt_${'A'.repeat(43)}`, `paas_${'A'.repeat(60_000)}`])(
+    'is not %.12s…, made up',
+    async (token) => {
+      expect((await test.ask('GET', '/v1/user', { as: { ...ada, token } })).status).toBe(401);
+    },
+  );
+
+  it('shares the limit of its user', async () => {
+    const [one, other] = [await makeToken(ada, 'read'), await makeToken(ada, 'read')];
+    const { headers } = await test.ask('GET', '/v1/user', { as: one.as });
+    const remaining = (text: string | null): number => Number(/r=(\d+)/.exec(text ?? '')?.[1]);
+    const next = await test.ask('GET', '/v1/user', { as: other.as });
+    expect(remaining(next.headers.get('ratelimit'))).toBe(remaining(headers.get('ratelimit')) - 1);
+  });
+
+  it.each([
+    { name: '', scope: 'read' },
+    { name: 'ci', scope: 'root' },
+    { name: 'ci' },
+    { name: 'ci', scope: 'read', expires_in_days: 0 },
+    { name: 'ci', scope: 'read', expires_in_days: 1.5 },
+    { name: 'ci', scope: 'read', expires_in_days: 1e9 },
+  ])('is not made of %j', async (json) => {
+    expect((await test.ask('POST', '/v1/auth/tokens', { as: ada, json })).status).toBe(422);
+  });
+});
