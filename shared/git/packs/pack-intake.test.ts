@@ -19,7 +19,11 @@ afterAll(async () => {
 
 /** Takes a pack in, in pieces of a size, and holds index and pack against what git makes of it. */
 async function expectGitsIndex(name: string, pack: Buffer, pieceBytes: number): Promise<void> {
-  const [packPath, indexPath, linksPath] = ['pack', 'idx', 'links'].map((kind) => join(directory, `${name}.${kind}`)) as [string, string, string];
+  const [packPath, indexPath, linksPath] = ['pack', 'idx', 'links'].map((kind) => join(directory, `${name}.${kind}`)) as [
+    string,
+    string,
+    string,
+  ];
   const pieces = (async function* () {
     for (let at = 0; at < pack.length; at += pieceBytes) yield pack.subarray(at, at + pieceBytes);
   })();
@@ -34,26 +38,35 @@ async function expectGitsIndex(name: string, pack: Buffer, pieceBytes: number): 
   expect((await readFile(indexPath)).equals(await readFile(`${theirs}.idx`))).toBe(true);
 }
 
-it.each([1, 7, 4096, 2 ** 24])('makes the index that git makes of a pack that arrives in pieces of %i bytes', async (pieceBytes) => {
-  const builder = new PackBuilder();
-  const text = 'a line that comes again and again\n'.repeat(40);
-  const id = builder.add('blob', text);
-  builder.add('blob', '');
-  let offset = builder.entry(encodeEntryHeader(3, text.length + 1), deflateSync(`${text}!`));
-  for (let i = 1; i < 60; i++) {
-    const size = text.length + i;
-    offset = builder.offsetDelta(offset, deltaOf(size, size + 1, Buffer.concat([copyInstruction(0, size), Buffer.of(1, 65 + (i % 26))])));
-    builder.referenceDelta(id, deltaOf(text.length, 200 + i, copyInstruction(i, 200 + i)));
-  }
-  await expectGitsIndex(`pieces-${pieceBytes}`, builder.build(), pieceBytes);
-});
+it.each([1, 7, 4096, 2 ** 24])(
+  'makes the index that git makes of a pack that arrives in pieces of %i bytes',
+  async (pieceBytes) => {
+    const builder = new PackBuilder();
+    const text = 'a line that comes again and again\n'.repeat(40);
+    const id = builder.add('blob', text);
+    builder.add('blob', '');
+    let offset = builder.entry(encodeEntryHeader(3, text.length + 1), deflateSync(`${text}!`));
+    for (let i = 1; i < 60; i++) {
+      const size = text.length + i;
+      offset = builder.offsetDelta(
+        offset,
+        deltaOf(size, size + 1, Buffer.concat([copyInstruction(0, size), Buffer.of(1, 65 + (i % 26))])),
+      );
+      builder.referenceDelta(id, deltaOf(text.length, 200 + i, copyInstruction(i, 200 + i)));
+    }
+    await expectGitsIndex(`pieces-${pieceBytes}`, builder.build(), pieceBytes);
+  },
+);
 
 it('resolves reference deltas that come before their base, and whose base is itself a delta', async () => {
   const builder = new PackBuilder();
   const text = 'some text to begin with, and a little more of it';
   const middle = `${text}1`;
   builder.referenceDelta(objectId('blob', middle), deltaOf(middle.length, 10, copyInstruction(0, 10)));
-  builder.referenceDelta(objectId('blob', text), deltaOf(text.length, middle.length, Buffer.concat([copyInstruction(0, text.length), Buffer.of(1, 0x31)])));
+  builder.referenceDelta(
+    objectId('blob', text),
+    deltaOf(text.length, middle.length, Buffer.concat([copyInstruction(0, text.length), Buffer.of(1, 0x31)])),
+  );
   builder.add('blob', text);
   await expectGitsIndex('forward', builder.build(), 64);
 });
@@ -75,7 +88,11 @@ it('makes bases again that it gave up to stay within memory', async () => {
     offset = builder.offsetDelta(offset, deltaOf(size, size + 1, Buffer.concat([all(size), Buffer.of(1, i)])));
     size += 1;
   }
-  for (const each of trunk) builder.offsetDelta(each.offset, deltaOf(each.size, each.size + 2, Buffer.concat([all(each.size), Buffer.of(2, 0xff, 0xff)])));
+  for (const each of trunk)
+    builder.offsetDelta(
+      each.offset,
+      deltaOf(each.size, each.size + 2, Buffer.concat([all(each.size), Buffer.of(2, 0xff, 0xff)])),
+    );
   const pack = builder.build();
   const before = process.memoryUsage.rss();
   await expectGitsIndex('trunk', pack, 65_536);
