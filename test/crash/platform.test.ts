@@ -44,10 +44,10 @@ describe('kill -9 of the control plane', () => {
   /** No build and no deploy is left open, and main is what serves. */
   async function expectSettled(word: string): Promise<void> {
     const open = async (): Promise<number> => {
-      const deploys = await user.api<DeployAnswer[]>('GET', '/v1/apps/survivor/deploys');
-      const openDeploys = deploys.filter((deploy) => ['pending', 'rolling'].includes(deploy.status));
+      // Builds first: what a build ends with is a deploy, which would be missed the other way round.
       const openBuilds = (await builds()).filter((build) => ['queued', 'running'].includes(build.status));
-      return openBuilds.length + openDeploys.length;
+      const deploys = await user.api<DeployAnswer[]>('GET', '/v1/apps/survivor/deploys');
+      return openBuilds.length + deploys.filter((deploy) => ['pending', 'rolling'].includes(deploy.status)).length;
     };
     await expect.poll(open, { timeout: resumeMilliseconds }).toBe(0);
     expect(await visit(platform, 'survivor')).toEqual({ status: 200, body: word });
