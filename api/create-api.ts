@@ -16,6 +16,7 @@ import { addBuildCacheRoutes } from '#api/routes/build-cache.ts';
 import { addBuildRoutes } from '#api/routes/builds.ts';
 import { addConfigRoutes } from '#api/routes/config.ts';
 import { addLogRoutes } from '#api/routes/logs.ts';
+import { addMetricRoutes } from '#api/routes/metrics.ts';
 import { addProcessRoutes } from '#api/routes/processes.ts';
 import { addReleaseRoutes } from '#api/routes/releases.ts';
 import { addServiceRoutes, type ServiceFacts } from '#api/routes/service.ts';
@@ -66,6 +67,7 @@ export function createApi(options: ApiOptions): Api {
   addConfigRoutes(api, services.config);
   addProcessRoutes(api, services.processes);
   addLogRoutes(api, services.logs);
+  addMetricRoutes(api, services.metrics);
   return api;
 }
 

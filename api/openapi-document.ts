@@ -33,6 +33,7 @@ export function openApiDocument(api: Api) {
       { name: 'config', description: 'Variables of an app.' },
       { name: 'processes', description: 'What runs, how often, and its restart.' },
       { name: 'logs', description: 'What apps say.' },
+      { name: 'metrics', description: 'What apps use, and how they answer.' },
       { name: 'service', description: 'The service itself.' },
     ],
   });

@@ -14,6 +14,7 @@ import { StartError } from '#deploy/start-error.ts';
 import { gatewayFiles } from '#gateway/gateway-options.ts';
 import { systemClock } from '#shared/clock.ts';
 import { createAddresses } from '#shared/core/addresses.ts';
+import { keepSampling, sweepSamples } from '#shared/core/app-sampling.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createJobHandlers, createServices, resumeApps } from '#shared/core/control-plane.ts';
 import type { Services } from '#shared/core/services.ts';
@@ -167,11 +168,19 @@ async function bringUp(
   const closeSsh = await serveSsh({ settings, dataDir, log }, context, { ...services, pushes });
   started.defer(closeSsh);
 
+  const sampling = new AbortController();
+  const sampled = keepSampling(context, sampling.signal);
+  started.defer(() => {
+    sampling.abort();
+    return sampled;
+  });
+
   const housekeeping = startHousekeeping(
     [
       { name: 'rate limits', sweep: () => rateLimits.sweep() },
       { name: 'idempotency keys', sweep: () => idempotencyKeys.sweep() },
       { name: 'refresh tokens', sweep: () => sweepRefreshTokens(db, systemClock) },
+      { name: 'samples of apps', sweep: () => sweepSamples(context) },
       { name: 'build starts', sweep: () => foldBuildStarts(db) },
       { name: 'quarantines', sweep: () => git.sweep(abandonedPushSeconds) },
     ],

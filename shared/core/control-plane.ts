@@ -1,5 +1,6 @@
 import { createAccounts } from '#shared/core/accounts.ts';
 import { createApiTokens } from '#shared/core/api-tokens.ts';
+import { createAppMetrics } from '#shared/core/app-metrics.ts';
 import { createApps } from '#shared/core/apps.ts';
 import { createBuildCache } from '#shared/core/build-cache.ts';
 import { runBuildJob } from '#shared/core/build-job.ts';
@@ -7,6 +8,7 @@ import { createBuilds } from '#shared/core/builds.ts';
 import { createConfig } from '#shared/core/config.ts';
 import type { Context } from '#shared/core/context.ts';
 import { runDeployJob } from '#shared/core/deploy-job.ts';
+import { createGitSources } from '#shared/core/git-sources.ts';
 import { createLogs } from '#shared/core/logs.ts';
 import { createProcesses, runEnsureWorkloadJob, runRestartJob } from '#shared/core/processes.ts';
 import { runPurgeJob } from '#shared/core/purge-job.ts';
@@ -15,6 +17,7 @@ import { createReleases } from '#shared/core/releases.ts';
 import type { Services } from '#shared/core/services.ts';
 import { createSshKeys } from '#shared/core/ssh-keys.ts';
 import { createTeam } from '#shared/core/team.ts';
+import { createWebhooks } from '#shared/core/webhooks.ts';
 import type { AppId, BuildId, DeployId } from '#shared/ids.ts';
 import type { JobHandlers } from '#shared/jobs/jobs.ts';
 
@@ -32,7 +35,10 @@ export function createServices(context: Context): Services {
     config: createConfig(context),
     processes: createProcesses(context),
     logs: createLogs(context),
+    metrics: createAppMetrics(context),
     pushes: createPushes(context),
+    gitSources: createGitSources(context),
+    webhooks: createWebhooks(context),
   };
 }
 

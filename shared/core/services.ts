@@ -42,7 +42,10 @@ export interface Services {
   config: Config;
   processes: Processes;
   logs: Logs;
+  metrics: AppMetrics;
   pushes: Pushes;
+  gitSources: GitSources;
+  webhooks: Webhooks;
 }
 
 // ------------------------------------------------------------------- accounts
@@ -305,6 +308,32 @@ export interface Logs {
   followLogs(principal: Principal, app: string, query: AppLogQuery, signal: AbortSignal): Promise<AsyncIterable<AppLogEntry>>;
 }
 
+// -------------------------------------------------------------------- metrics
+
+export type MetricKind = 'cpu' | 'memory' | 'requests' | 'errors' | 'latency';
+
+/** The time at which its step begins, and the value over that step. */
+export type MetricPoint = readonly [ts: Date, value: number];
+
+export interface MetricSeries {
+  name: MetricKind;
+  /** cores; bytes (the most of the step, all instances together); requests (in the step); milliseconds (the mean). */
+  unit: string;
+  labels: Readonly<Record<string, string>>;
+  stepSeconds: number;
+  /** In the order of time. Steps in which nothing ran, or of which there is nothing to say, are left out. */
+  points: readonly MetricPoint[];
+}
+
+export interface AppMetrics {
+  /** One series a process type, of one kind or of all; `rangeSeconds` up to now, a minute to 30 days. */
+  readMetrics(
+    principal: Principal,
+    app: string,
+    query: { kind?: MetricKind; rangeSeconds: number },
+  ): Promise<readonly MetricSeries[]>;
+}
+
 // --------------------------------------------------------------------- pushes
 
 /** A repository the principal may use, opened by `git-upload-pack` or `git-receive-pack`. */
@@ -320,4 +349,41 @@ export interface OpenedRepository extends GitRepository {
 export interface Pushes {
   /** `not_found` alike for "no such app" and "not yours"; `forbidden` for a viewer who pushes. */
   openRepository(principal: Principal, appName: string, access: 'read' | 'write'): Promise<OpenedRepository>;
+}
+
+// --------------------------------------------------- outside git hosts
+
+export interface GitSource {
+  url: string | null;
+  branch: string;
+  /** What to enter at the git host; null while the operator has not set PAAS_WEBHOOK_SECRET. */
+  webhook: { url: string; secret: string } | null;
+  /** To be added at the git host when `url` is an SSH address; null for others. */
+  deployKey: string | null;
+}
+
+export interface GitSources {
+  /** For developers and above: it holds a secret. */
+  readGitSource(principal: Principal, app: string): Promise<GitSource>;
+}
+
+export interface Delivery {
+  /** By lower-case name. */
+  header(name: string): string | undefined;
+  body: Uint8Array<ArrayBuffer>;
+  /** The app that the webhook was made for; undefined for the operator's own, which speaks for all apps. */
+  appId: string | undefined;
+}
+
+export interface DeliveryResult {
+  outcome: 'started' | 'removed' | 'ignored' | 'replayed';
+  /** For the delivery log of the git host. Tells nothing of apps that the sender need not know. */
+  message: string;
+}
+
+export interface Webhooks {
+  /** `forbidden` when webhooks are off, `unauthorized` when there is no signature: to be asked before a body is read. */
+  checkSigned(header: Delivery['header']): void;
+  /** In the order of SPEC.md §4.4. `unauthorized` for a wrong signature, `not_found` when no app has the repository. */
+  receive(delivery: Delivery): Promise<DeliveryResult>;
 }

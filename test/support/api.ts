@@ -93,6 +93,7 @@ type AnyResource = Merged<
   | Schemas['BuildLogLine']
   | Schemas['Deploy']
   | Schemas['LogEntry']
+  | Schemas['MetricSeries']
   | Schemas['Process']
   | Schemas['Release']
   | Schemas['Restart']

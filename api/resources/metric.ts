@@ -1,0 +1,29 @@
+import { z } from '@hono/zod-openapi';
+import { timestamp } from '#api/schemas.ts';
+import { metricKinds } from '#shared/core/app-metrics.ts';
+import type { MetricSeries } from '#shared/core/services.ts';
+
+export const MetricSeriesSchema = z
+  .object({
+    name: z.enum(metricKinds),
+    unit: z.string().openapi({
+      description: '`cores`; `bytes` (the most of the step); `requests` (in the step); `milliseconds` (the mean).',
+      example: 'requests',
+    }),
+    labels: z.record(z.string(), z.string()).openapi({ example: { process: 'web' } }),
+    step_seconds: z.int().openapi({ description: 'Time between two points. Steps without a value are left out.', example: 10 }),
+    points: z
+      .array(z.tuple([timestamp, z.number()]))
+      .openapi({ description: 'When a step began, and its value; in the order of time.' }),
+  })
+  .openapi('MetricSeries');
+
+export function presentMetricSeries(series: MetricSeries): z.infer<typeof MetricSeriesSchema> {
+  return {
+    name: series.name,
+    unit: series.unit,
+    labels: { ...series.labels },
+    step_seconds: series.stepSeconds,
+    points: series.points.map(([ts, value]) => [ts.toISOString(), value]),
+  };
+}

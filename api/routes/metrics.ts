@@ -1,0 +1,44 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Api } from '#api/api-env.ts';
+import { MetricSeriesSchema, presentMetricSeries } from '#api/resources/metric.ts';
+import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/schemas.ts';
+import { metricKinds } from '#shared/core/app-metrics.ts';
+import { parseRange } from '#shared/core/metric-range.ts';
+import type { AppMetrics } from '#shared/core/services.ts';
+
+const readMetrics = createRoute({
+  method: 'get',
+  path: '/v1/apps/{id}/metrics',
+  operationId: 'readMetrics',
+  summary: 'What an app uses, and how it answers',
+  description:
+    'Measured every 10 s and kept for 30 days. The longer the range, the further apart the points: 10 s up to an hour, 2 h for 30 days.',
+  tags: ['metrics'],
+  security: bearer,
+  request: {
+    params: appParams,
+    query: z.object({
+      range: z
+        .string()
+        .regex(/^\d{1,7}[smhd]$/, 'must be a time as 15m, 6h or 30d')
+        .refine((text) => parseRange(text) !== undefined, 'must be from 1m to 30d')
+        .default('1h')
+        .openapi({ description: 'Up to now: from `1m` to `30d`.', example: '1h' }),
+      kind: z.enum(metricKinds).optional().openapi({ description: 'One kind only; all of them when left out.' }),
+    }),
+  },
+  responses: {
+    200: answer(dataOf(z.array(MetricSeriesSchema)), 'A series a process type; of requests, errors and latency for `web` alone.'),
+    ...guarded,
+    ...refusalsOf(404, 422),
+  },
+});
+
+export function addMetricRoutes(api: Api, metrics: AppMetrics): void {
+  api.openapi(readMetrics, async (c) => {
+    const { range, kind } = c.req.valid('query');
+    const query = { rangeSeconds: parseRange(range) ?? 3600, ...(kind === undefined ? {} : { kind }) };
+    const series = await metrics.readMetrics(c.get('principal'), c.req.valid('param').id, query);
+    return c.json({ data: series.map(presentMetricSeries) }, 200);
+  });
+}

@@ -1,0 +1,76 @@
+import { type Insertable, sql } from 'kysely';
+import type { Database, Db } from '#shared/database/schema.ts';
+import type { AppId } from '#shared/ids.ts';
+
+export type AppSampleRow = Database['app_samples'];
+export type AppReadingRow = Pick<Database['app_readings'], 'app_id' | 'read_at'> & {
+  cpu: Record<string, number>;
+  traffic: Database['app_readings']['traffic']['__select__'];
+};
+
+/** Rows in one statement: PostgreSQL takes 65,535 parameters, a row has 10. */
+const rowsAtOnce = 1000;
+
+/** Adds to what is there for the same app, time and type: sums add up, of memory the most counts. */
+export async function addSamples(trx: Db, samples: readonly AppSampleRow[]): Promise<void> {
+  for (let from = 0; from < samples.length; from += rowsAtOnce) {
+    await trx
+      .insertInto('app_samples')
+      .values(samples.slice(from, from + rowsAtOnce))
+      .onConflict((conflict) =>
+        conflict.columns(['app_id', 'step_seconds', 'ts', 'process_type']).doUpdateSet({
+          seconds: sql`app_samples.seconds + excluded.seconds`,
+          cpu_seconds: sql`app_samples.cpu_seconds + excluded.cpu_seconds`,
+          memory_bytes: sql`greatest(app_samples.memory_bytes, excluded.memory_bytes)`,
+          requests: sql`app_samples.requests + excluded.requests`,
+          errors: sql`app_samples.errors + excluded.errors`,
+          milliseconds: sql`app_samples.milliseconds + excluded.milliseconds`,
+        }),
+      )
+      .execute();
+  }
+}
+
+export async function saveReadings(trx: Db, readings: readonly Insertable<Database['app_readings']>[]): Promise<void> {
+  for (let from = 0; from < readings.length; from += rowsAtOnce) {
+    await trx
+      .insertInto('app_readings')
+      .values(readings.slice(from, from + rowsAtOnce))
+      .onConflict((conflict) =>
+        conflict.column('app_id').doUpdateSet({
+          read_at: sql`excluded.read_at`,
+          cpu: sql`excluded.cpu`,
+          traffic: sql`excluded.traffic`,
+        }),
+      )
+      .execute();
+  }
+}
+
+export interface SampleQuery {
+  appId: AppId;
+  /** Of the samples that are kept. */
+  sampleSeconds: number;
+  /** Of the rows that are wanted: a multiple. */
+  stepSeconds: number;
+  from: Date;
+}
+
+/** By process type and time. */
+export async function readSamples(
+  db: Db,
+  { appId, sampleSeconds, stepSeconds, from }: SampleQuery,
+): Promise<Omit<AppSampleRow, 'app_id' | 'step_seconds'>[]> {
+  const { rows } = await sql<Omit<AppSampleRow, 'app_id' | 'step_seconds'>>`
+    select process_type, date_bin(make_interval(secs => ${stepSeconds}), ts, timestamptz 'epoch') as ts,
+      sum(seconds) as seconds, sum(cpu_seconds) as cpu_seconds, max(memory_bytes) as memory_bytes,
+      sum(requests)::bigint as requests, sum(errors)::bigint as errors, sum(milliseconds) as milliseconds
+    from app_samples
+    where app_id = ${appId} and step_seconds = ${sampleSeconds} and ts >= ${from}
+    group by 1, 2 order by 1, 2`.execute(db);
+  return rows;
+}
+
+export async function deleteSamples(db: Db, stepSeconds: number, before: Date): Promise<void> {
+  await db.deleteFrom('app_samples').where('step_seconds', '=', stepSeconds).where('ts', '<', before).execute();
+}
