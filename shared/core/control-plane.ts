@@ -8,7 +8,6 @@ import { createBuilds } from '#shared/core/builds.ts';
 import { createConfig } from '#shared/core/config.ts';
 import type { Context } from '#shared/core/context.ts';
 import { runDeployJob } from '#shared/core/deploy-job.ts';
-import { createGitSources } from '#shared/core/git-sources.ts';
 import { createLogs } from '#shared/core/logs.ts';
 import { createProcesses, runEnsureWorkloadJob, runRestartJob } from '#shared/core/processes.ts';
 import { runPurgeJob } from '#shared/core/purge-job.ts';
@@ -17,7 +16,6 @@ import { createReleases } from '#shared/core/releases.ts';
 import type { Services } from '#shared/core/services.ts';
 import { createSshKeys } from '#shared/core/ssh-keys.ts';
 import { createTeam } from '#shared/core/team.ts';
-import { createWebhooks } from '#shared/core/webhooks.ts';
 import type { AppId, BuildId, DeployId } from '#shared/ids.ts';
 import type { JobHandlers } from '#shared/jobs/jobs.ts';
 
@@ -37,8 +35,6 @@ export function createServices(context: Context): Services {
     logs: createLogs(context),
     metrics: createAppMetrics(context),
     pushes: createPushes(context),
-    gitSources: createGitSources(context),
-    webhooks: createWebhooks(context),
   };
 }
 

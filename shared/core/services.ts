@@ -44,8 +44,6 @@ export interface Services {
   logs: Logs;
   metrics: AppMetrics;
   pushes: Pushes;
-  gitSources: GitSources;
-  webhooks: Webhooks;
 }
 
 // ------------------------------------------------------------------- accounts
@@ -334,6 +332,22 @@ export interface AppMetrics {
   ): Promise<readonly MetricSeries[]>;
 }
 
+// --------------------------------------------------------------------- pushes
+
+/** A repository the principal may use, opened by `git-upload-pack` or `git-receive-pack`. */
+export interface OpenedRepository extends GitRepository {
+  appId: AppId;
+  appName: string;
+  /** What HEAD points to: the branch that is deployed, as 'refs/heads/main'. */
+  headRef: string;
+  /** What a push to it means. */
+  applyPush: ApplyPush;
+}
+
+export interface Pushes {
+  /** `not_found` alike for "no such app" and "not yours"; `forbidden` for a viewer who pushes. */
+  openRepository(principal: Principal, appName: string, access: 'read' | 'write'): Promise<OpenedRepository>;
+}
 // --------------------------------------------------------------------- pushes
 
 /** A repository the principal may use, opened by `git-upload-pack` or `git-receive-pack`. */
