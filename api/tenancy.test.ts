@@ -1,0 +1,231 @@
+/** Route by caller by child id, made from the OpenAPI document: a route that is added is held to it without being named. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Role } from '#shared/database/schema.ts';
+import { type Answer, createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
+import { call, essence, guardedOperations, type Operation, operations, pathParameters } from '#test/support/api-operations.ts';
+import { joinTenant } from '#test/support/api-seeds.ts';
+import { type PathValues, seedWorld } from '#test/support/api-world.ts';
+
+let test: TestApi;
+/** Somebody else, who has one of everything too. */
+let bob: TestUser;
+let foreign: PathValues;
+/** A tenant with a member of each role. */
+let owner: TestUser;
+let teamWorld: PathValues;
+const team = new Map<Role, TestUser>();
+beforeAll(async () => {
+  test = await createTestApi();
+  bob = await test.signUp();
+  foreign = await seedWorld(test, bob);
+  owner = await test.signUp();
+  teamWorld = await seedWorld(test, owner);
+  for (const role of roles) team.set(role, await joinTenant(test, owner, role));
+});
+afterAll(() => test?.close());
+
+const publicOperations = [
+  'readHealth',
+  'readOpenApiJson',
+  'readOpenApiYaml',
+  'readKeys',
+  'readIssuer',
+  'signUp',
+  'logIn',
+  'refreshTokens',
+  'logOut',
+];
+
+/** The least role that may; for what is not listed: a viewer to look, a developer to change. */
+const leastRoles: Record<string, Role> = {
+  readConfig: 'developer',
+  deleteApp: 'admin',
+  restoreApp: 'admin',
+  invite: 'admin',
+  listInvitations: 'admin',
+  withdrawInvitation: 'admin',
+  changeRole: 'admin',
+  removeMember: 'admin',
+  // One's own: any role's.
+  addSshKey: 'viewer',
+  deleteSshKey: 'viewer',
+  createApiToken: 'viewer',
+  revokeApiToken: 'viewer',
+  acceptInvitation: 'viewer',
+};
+const roles: readonly Role[] = ['viewer', 'developer', 'admin', 'owner'];
+
+/** What can be done to an app that is deleted. */
+const ofDeleted = ['readApp', 'restoreApp'];
+/** What belongs to a person, not to their tenant: another member has none of it. */
+const personal = ['key', 'token_id'];
+
+const ofApps = guardedOperations.filter(({ path }) => path.startsWith('/v1/apps/{id}'));
+const childOf = (operation: Operation): string | undefined => pathParameters(operation).findLast((name) => name !== 'id');
+const withChild = guardedOperations.filter((operation) => childOf(operation) !== undefined);
+/** A type is a name: one release has it or not, and no app lends it to another. */
+const named = ['type'];
+
+const codeOf = ({ status, body }: Answer): string => (status < 400 ? 'ok' : body.error.code);
+const leastRole = ({ operationId, method }: Operation): Role =>
+  leastRoles[operationId] ?? (method === 'GET' ? 'viewer' : 'developer');
+
+/** Before the tests of a group: a user, and one of everything that is theirs. */
+function seededForEach(): { ada: TestUser; world: Record<string, string> } {
+  const ada = {} as TestUser;
+  const world: Record<string, string> = {};
+  beforeAll(async () => {
+    Object.assign(ada, await test.signUp());
+    Object.assign(world, await seedWorld(test, ada));
+  });
+  return { ada, world };
+}
+
+/** Of somebody who has just joined `team`. */
+async function newMembership(): Promise<string> {
+  const { id } = await joinTenant(test, owner, 'viewer');
+  const { body } = await test.ask('GET', '/v1/tenant/members', { as: owner });
+  return body.data.find(({ user_id }) => user_id === id)?.id ?? '';
+}
+
+async function expectSame(answers: readonly Promise<Answer>[]): Promise<string> {
+  const [first, ...rest] = (await Promise.all(answers)).map(essence);
+  for (const other of rest) expect(other).toBe(first);
+  return first ?? '';
+}
+
+describe('the document', () => {
+  it('leaves no operation open but these', () => {
+    const open = operations.filter((operation) => !guardedOperations.includes(operation)).map(({ operationId }) => operationId);
+    expect(open.sort()).toEqual([...publicOperations].sort());
+  });
+});
+
+describe.each(guardedOperations)('$operationId', (operation) => {
+  const { ada, world } = seededForEach();
+  const isPersonal = personal.some((name) => pathParameters(operation).includes(name));
+
+  it('lets its owner in', async () => {
+    for (const name of pathParameters(operation)) expect(world[name], `seed {${name}} in test/support/api-world.ts`).toBeTruthy();
+    const code = codeOf(await call(test, operation, await seedWorld(test, ada), ada));
+    // The token of an invitation is a secret that no document holds.
+    const expected = operation.operationId === 'acceptInvitation' ? ['not_found'] : ['ok', 'conflict', 'validation_failed'];
+    expect(expected).toContain(code);
+  });
+
+  it('refuses who does not say who they are, before anything else', async () => {
+    const refusal = await expectSame([
+      call(test, operation, world),
+      call(test, operation, { ...world, id: crypto.randomUUID() }),
+      call(test, operation, {}),
+    ]);
+    expect(refusal).toContain('[401,');
+    expect(refusal).toContain('["www-authenticate","Bearer"]');
+  });
+
+  it('refuses expired, revoked and unknown tokens', async () => {
+    const made = await test.ask('POST', '/v1/auth/tokens', { as: ada, json: { name: 'ci', scope: 'full', expires_in_days: 1 } });
+    const expiring = { ...ada, token: made.body.data.token };
+    const revoked = await test.ask('POST', '/v1/auth/tokens', { as: ada, json: { name: 'ci', scope: 'full' } });
+    await test.ask('DELETE', `/v1/auth/tokens/${revoked.body.data.id}`, { as: ada });
+    test.clock.advance(86_401);
+    for (const as of [ada, expiring, { ...ada, token: revoked.body.data.token }, { ...ada, token: 'paas_x' }]) {
+      expect(codeOf(await call(test, operation, world, as))).toBe('unauthorized');
+    }
+    test.clock.advance(-86_401);
+  });
+
+  it('refuses to act in a tenant that is not the caller’s', async () => {
+    await expectSame([
+      call(test, operation, world, bob, { 'x-paas-tenant': ada.tenantId }),
+      call(test, operation, world, bob, { 'x-paas-tenant': 'zzzzzzzz' }),
+    ]);
+    expect(codeOf(await call(test, operation, world, bob, { 'x-paas-tenant': ada.tenantId }))).toBe('forbidden');
+  });
+
+  it('does for each role what that role may', async () => {
+    for (const [role, member] of team) {
+      const allowed = roles.indexOf(role) >= roles.indexOf(leastRole(operation));
+      const values = operation.method === 'GET' ? { ...teamWorld } : await seedWorld(test, owner);
+      if (pathParameters(operation).includes('member')) values['member'] = await newMembership();
+      const code = codeOf(await call(test, operation, values, member));
+      const expected = allowed ? ['ok', 'conflict', 'validation_failed', 'not_found'] : ['forbidden'];
+      expect(isPersonal ? ['not_found'] : expected, role).toContain(code);
+    }
+  });
+});
+
+describe.each(ofApps)('$operationId, of an app,', (operation) => {
+  const { ada, world } = seededForEach();
+
+  it('knows no app of another tenant, by id or name, nor one that cannot be', async () => {
+    const { body } = await test.ask('GET', `/v1/apps/${world['id']}`, { as: ada });
+    const ids = [
+      world['id'] ?? '',
+      body.data.name,
+      'no-such-app',
+      'x'.repeat(100),
+      "'; drop table apps; --",
+      '../../etc',
+      '%00',
+      '\u0000',
+    ];
+    const missing = call(test, operation, { ...world, id: crypto.randomUUID() }, bob);
+    const refusal = await expectSame([missing, ...ids.map((id) => call(test, operation, { ...world, id }, bob))]);
+    expect(refusal).toContain('[404,');
+    expect(refusal).toContain('No such app.');
+    expect((await test.ask('GET', `/v1/apps/${world['id']}`, { as: ada })).body).toEqual(body);
+  });
+
+  it('finds a deleted one only to look at it and to bring it back', async () => {
+    const deleted = await seedWorld(test, ada);
+    await test.ask('DELETE', `/v1/apps/${deleted['id']}`, { as: ada });
+    const missing = await call(test, operation, { ...deleted, id: crypto.randomUUID() }, ada);
+    const answer = await call(test, operation, deleted, ada);
+    expect(missing.status).toBe(404);
+    if (ofDeleted.includes(operation.operationId)) expect(codeOf(answer)).toBe('ok');
+    else expect(essence(answer)).toBe(essence(missing));
+  });
+});
+
+describe.each(withChild)('$operationId', (operation) => {
+  const child = childOf(operation) ?? '';
+  const { ada, world } = seededForEach();
+
+  it(`knows no {${child}} that is missing or malformed`, async () => {
+    const values = [crypto.randomUUID(), 'x', 'x'.repeat(200), "' or 1=1 --", '../..', '%2e%2e', '\u0000', '0', '-1'];
+    const answers = values.map((value) => call(test, operation, { ...world, [child]: value }, ada));
+    if (named.includes(child)) {
+      for (const answer of await Promise.all(answers)) expect(['not_found', 'validation_failed']).toContain(codeOf(answer));
+    } else expect(await expectSame(answers)).toContain('[404,');
+  });
+});
+
+describe.each(withChild.filter((operation) => !named.includes(childOf(operation) ?? '')))('$operationId', (operation) => {
+  const child = childOf(operation) ?? '';
+  const { ada, world } = seededForEach();
+
+  it(`knows no {${child}} of another tenant, nor of another app`, async () => {
+    const sibling = operation.path.startsWith('/v1/apps/{id}') ? await seedWorld(test, ada) : foreign;
+    const refusal = await expectSame([
+      call(test, operation, { ...world, [child]: crypto.randomUUID() }, ada),
+      call(test, operation, { ...world, [child]: foreign[child] ?? '' }, ada),
+      call(test, operation, { ...world, [child]: sibling[child] ?? '' }, ada),
+    ]);
+    expect(refusal).toContain('[404,');
+  });
+});
+
+describe('lists', () => {
+  it('hold nothing of another tenant', async () => {
+    await seedWorld(test, await test.signUp());
+    const ada = await test.signUp();
+    for (const operation of guardedOperations.filter(({ method, path }) => method === 'GET' && !path.includes('{'))) {
+      const { body } = await call(test, operation, {}, ada);
+      if (!Array.isArray(body.data) || ['listTenants', 'listMembers'].includes(operation.operationId)) continue;
+      expect([operation.operationId, body]).toEqual([operation.operationId, { data: [], next_cursor: null }]);
+    }
+    const { body } = await test.ask('GET', '/v1/tenant/members', { as: ada });
+    expect(body.data.map(({ email }) => email)).toEqual([ada.email]);
+  });
+});

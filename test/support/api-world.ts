@@ -1,0 +1,34 @@
+import type { TestApi, TestUser } from '#test/support/api.ts';
+import { seedBuild, seedRelease } from '#test/support/api-seeds.ts';
+
+/** Values of path parameters, by name. */
+export type PathValues = Readonly<Record<string, string>>;
+
+/** One of everything that a path can name, in an app of `user`. */
+export async function seedWorld(test: TestApi, user: TestUser): Promise<Record<string, string>> {
+  const app = await test.createApp(user);
+  const build = await seedBuild(test, user, app.id);
+  const release = await seedRelease(test, user, app.id);
+  const key = await test.ask('POST', '/v1/auth/ssh-keys', { as: user, json: { name: '', public_key: newPublicKey() } });
+  const token = await test.ask('POST', '/v1/auth/tokens', { as: user, json: { name: 'ci', scope: 'read' } });
+  const email = `${crypto.randomUUID()}@example.com`;
+  const invitation = await test.ask('POST', '/v1/tenant/invitations', { as: user, json: { email, role: 'viewer' } });
+  const members = await test.ask('GET', '/v1/tenant/members', { as: user });
+  return {
+    id: app.id,
+    bid: build.id,
+    rid: release,
+    type: 'web',
+    key: key.body.data.id,
+    token_id: token.body.data.id,
+    invitation: invitation.body.data.id,
+    member: members.body.data.find((member) => member.user_id === user.id)?.id ?? '',
+  };
+}
+
+/** An Ed25519 key in OpenSSH's form; nobody has its private half. */
+function newPublicKey(): string {
+  const text = (bytes: Uint8Array): number[] => [0, 0, 0, bytes.length, ...bytes];
+  const blob = [...text(new TextEncoder().encode('ssh-ed25519')), ...text(crypto.getRandomValues(new Uint8Array(32)))];
+  return `ssh-ed25519 ${Uint8Array.from(blob).toBase64()} test`;
+}
