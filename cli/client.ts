@@ -17,12 +17,12 @@ export const anonymous: TokenSource = {
   renew: () => Promise.resolve(undefined),
 };
 
-/** Sends a request with its token, a second time with a new one when the first was refused. Fails as CliError where nothing answers. */
+/** Sends a request with `headers` and its token, a second time with a new one when the first was refused. Fails as CliError where nothing answers. */
 export type Send = (request: Request) => Promise<Response>;
 
-export function createSend(host: string, tokens: TokenSource, userAgent: string): Send {
+export function createSend(host: string, tokens: TokenSource, headers: Readonly<Record<string, string>>): Send {
   return async (request) => {
-    request.headers.set('user-agent', userAgent);
+    for (const [name, value] of Object.entries(headers)) request.headers.set(name, value);
     const token = await tokens.current();
     const first = await sendWith(token, request.clone(), host);
     if (first.status !== 401 || token === undefined) return first;

@@ -5,6 +5,7 @@ import type { ExitCode } from '#cli/errors.ts';
 /** Headings of `paas help`, in its order. */
 export const commandGroups = [
   'Account',
+  'Team',
   'SSH keys',
   'Apps',
   'Config',

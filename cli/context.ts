@@ -11,7 +11,7 @@ import { version } from '#cli/version.ts';
 
 const defaultHost = 'http://localhost:8080';
 export const defaultRemote = 'paas';
-const userAgent = `paas-cli/${version}`;
+const ownHeaders = { 'user-agent': `paas-cli/${version}` };
 
 /** What a command works with: where it writes, which platform and app are meant, and a way to ask the platform. */
 export class Context {
@@ -102,7 +102,16 @@ export class Context {
         hint: 'Log in with `paas login`, or make an account with `paas signup`.',
       });
     }
-    return { host, send: createSend(host, tokens, userAgent) };
+    return { host, send: createSend(host, tokens, this.#headers()) };
+  }
+
+  /** PAAS_TENANT names the team to act in; without it the platform takes the oldest. */
+  #headers(): Record<string, string> {
+    const tenant = this.env('PAAS_TENANT');
+    if (tenant === undefined) return ownHeaders;
+    if (!/^[a-z0-9]{1,64}$/.test(tenant))
+      throw usageError('PAAS_TENANT is not the id of a team.', 'List yours with `paas teams`.');
+    return { ...ownHeaders, 'x-paas-tenant': tenant };
   }
 
   /** PAAS_TOKEN where it is set, else the stored login. */
@@ -157,7 +166,7 @@ function checkHost(text: string): string {
 }
 
 function anonymousApiAt(host: string): Api {
-  return createApi(host, createSend(host, anonymous, userAgent));
+  return createApi(host, createSend(host, anonymous, ownHeaders));
 }
 
 async function refreshAt(host: string, refreshToken: string) {

@@ -8,9 +8,11 @@ import { gitRemote } from '#cli/commands/git.ts';
 import { helpCommand, versionCommand } from '#cli/commands/help.ts';
 import { keys, keysAdd, keysRemove } from '#cli/commands/keys.ts';
 import { logs } from '#cli/commands/logs.ts';
+import { members, membersInvite, membersJoin, membersRemove, membersRole, teams } from '#cli/commands/members.ts';
 import { ps, psScale, restart } from '#cli/commands/processes.ts';
 import { releases, rollback } from '#cli/commands/releases.ts';
 import { status } from '#cli/commands/status.ts';
+import { tokens, tokensCreate, tokensRevoke } from '#cli/commands/tokens.ts';
 
 /** Every command, in the order of `paas help`. */
 export const commands: readonly Command[] = [
@@ -18,6 +20,15 @@ export const commands: readonly Command[] = [
   login,
   logout,
   whoami,
+  tokens,
+  tokensCreate,
+  tokensRevoke,
+  teams,
+  members,
+  membersInvite,
+  membersJoin,
+  membersRole,
+  membersRemove,
   keys,
   keysAdd,
   keysRemove,
