@@ -15,6 +15,7 @@ import { addAppRoutes } from '#api/routes/apps.ts';
 import { addBuildCacheRoutes } from '#api/routes/build-cache.ts';
 import { addBuildRoutes } from '#api/routes/builds.ts';
 import { addConfigRoutes } from '#api/routes/config.ts';
+import { addDomainRoutes } from '#api/routes/domains.ts';
 import { addLogRoutes } from '#api/routes/logs.ts';
 import { addMetricRoutes } from '#api/routes/metrics.ts';
 import { addProcessRoutes } from '#api/routes/processes.ts';
@@ -67,6 +68,7 @@ export function createApi(options: ApiOptions): Api {
   addConfigRoutes(api, services.config);
   addProcessRoutes(api, services.processes);
   addLogRoutes(api, services.logs);
+  addDomainRoutes(api, services.domains);
   addMetricRoutes(api, services.metrics);
   return api;
 }
@@ -87,6 +89,7 @@ const nouns: Record<string, string> = {
   id: 'app',
   bid: 'build',
   rid: 'release',
+  host: 'domain',
   type: 'process type',
   key: 'SSH key',
   token_id: 'token',

@@ -32,6 +32,7 @@ export function openApiDocument(api: Api) {
       { name: 'releases', description: 'Releases, their deploys, and the way back.' },
       { name: 'config', description: 'Variables of an app.' },
       { name: 'processes', description: 'What runs, how often, and its restart.' },
+      { name: 'domains', description: 'Hosts of one’s own that lead to an app.' },
       { name: 'logs', description: 'What apps say.' },
       { name: 'metrics', description: 'What apps use, and how they answer.' },
       { name: 'service', description: 'The service itself.' },

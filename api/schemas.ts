@@ -108,6 +108,13 @@ export const buildParams = appParams.extend({
     .regex(key)
     .openapi({ param: { name: 'bid', in: 'path' }, description: 'Id of the build, or `latest`.', example: 'latest' }),
 });
+export const domainParams = appParams.extend({
+  host: z
+    .string()
+    .min(1)
+    .max(253)
+    .openapi({ param: { name: 'host', in: 'path' }, description: 'The host.', example: 'www.example.com' }),
+});
 export const releaseParams = appParams.extend({
   rid: z
     .string()

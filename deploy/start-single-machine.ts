@@ -22,6 +22,7 @@ import { createWakeups } from '#shared/core/wakeups.ts';
 import { countBuildStarts, foldBuildStarts } from '#shared/database/build-starts.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
+import { createNodeResolver } from '#shared/dns/node-resolver.ts';
 import { createGitStorage } from '#shared/git/storage.ts';
 import { createPostgresIdempotencyKeys } from '#shared/idempotency/postgres-idempotency.ts';
 import { createEmbeddedIdentity, sweepRefreshTokens } from '#shared/identity/embedded/embedded-identity.ts';
@@ -146,6 +147,7 @@ async function bringUp(
     secrets,
     addresses: createAddresses(settings),
     wakeups: createWakeups(),
+    resolver: createNodeResolver(),
     settings,
   };
   const services = createServices(context);

@@ -48,6 +48,7 @@ export const limits = {
     stopSeconds: 10,
     drainSeconds: 30,
     instancesPerType: 20,
+    domains: 50,
     configBytes: 64 * 1024,
     restoreDays: 30,
   },

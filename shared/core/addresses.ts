@@ -10,6 +10,10 @@ export interface Addresses {
   webUrl(appName: string): string;
   /** Host name without port. */
   appHost(appName: string): string;
+  /** Below which apps have their subdomains. */
+  readonly appsDomain: string;
+  /** Host name of the platform itself. */
+  readonly baseHost: string;
 }
 
 export function createAddresses(
@@ -20,6 +24,8 @@ export function createAddresses(
   const withPort = (host: string, port: number, usual: number): string => (port === usual ? host : `${host}:${port}`);
   const subdomain = (appName: string): string => `https://${withPort(appHost(appName), settings.httpsPort, 443)}`;
   return {
+    appsDomain: settings.appsDomain,
+    baseHost: base.hostname,
     appHost,
     subdomain,
     pushUrl: (appName) => `ssh://git@${withPort(base.hostname, settings.sshPort, 22)}/${appName}.git`,

@@ -2,6 +2,7 @@ import type { Clock } from '#shared/clock.ts';
 import type { Addresses } from '#shared/core/addresses.ts';
 import type { Wakeups } from '#shared/core/wakeups.ts';
 import type { Db } from '#shared/database/schema.ts';
+import type { Resolver } from '#shared/dns/resolver.ts';
 import type { GitStorage } from '#shared/git/repository.ts';
 import type { Identity } from '#shared/identity/identity.ts';
 import type { Jobs } from '#shared/jobs/jobs.ts';
@@ -23,4 +24,5 @@ export interface Context {
   addresses: Addresses;
   wakeups: Wakeups;
   settings: Pick<Settings, 'signup' | 'canaryStepSeconds'>;
+  resolver: Resolver;
 }

@@ -8,6 +8,8 @@ import { createBuilds } from '#shared/core/builds.ts';
 import { createConfig } from '#shared/core/config.ts';
 import type { Context } from '#shared/core/context.ts';
 import { runDeployJob } from '#shared/core/deploy-job.ts';
+import { runSettleDomainJob } from '#shared/core/domain-settlement.ts';
+import { createDomains } from '#shared/core/domains.ts';
 import { createLogs } from '#shared/core/logs.ts';
 import { createProcesses, runEnsureWorkloadJob, runRestartJob } from '#shared/core/processes.ts';
 import { runPurgeJob } from '#shared/core/purge-job.ts';
@@ -32,6 +34,7 @@ export function createServices(context: Context): Services {
     releases: createReleases(context),
     config: createConfig(context),
     processes: createProcesses(context),
+    domains: createDomains(context),
     logs: createLogs(context),
     metrics: createAppMetrics(context),
     pushes: createPushes(context),
@@ -45,6 +48,7 @@ export function createJobHandlers(context: Context): JobHandlers {
     deploy: ({ deployId }, signal) => runDeployJob(context, deployId as DeployId, signal),
     'ensure-workload': ({ appId }) => runEnsureWorkloadJob(context, appId as AppId),
     restart: ({ appId }) => runRestartJob(context, appId as AppId),
+    'settle-domain': ({ appId, host }) => runSettleDomainJob(context, appId as AppId, host),
     'purge-app': ({ appId }) => runPurgeJob(context, appId as AppId),
   };
 }

@@ -1,5 +1,6 @@
 import { requireApp, requireAppToChange } from '#shared/core/authorization.ts';
 import type { Context } from '#shared/core/context.ts';
+import { forgetTakenHosts, readTakenHosts } from '#shared/core/domain-settlement.ts';
 import type { Processes, ProcessType } from '#shared/core/services.ts';
 import { readQuantities, workloadSpec } from '#shared/core/workload-spec.ts';
 import { type AppRow, readAppById } from '#shared/database/apps.ts';
@@ -80,11 +81,10 @@ async function describeProcesses(context: Context, app: AppRow): Promise<Process
 export async function runEnsureWorkloadJob(context: Context, appId: AppId): Promise<void> {
   const app = await readAppById(context.db, appId);
   const release = app?.deleted_at === null ? await currentRelease(context, app) : undefined;
-  if (app === undefined || release === undefined) {
-    await context.platform.workloads.deleteWorkload(appId);
-    return;
-  }
-  await context.platform.workloads.ensureWorkload(await workloadSpec(context, app, release));
+  const taken = await readTakenHosts(context.db, appId);
+  if (app === undefined || release === undefined) await context.platform.workloads.deleteWorkload(appId);
+  else await context.platform.workloads.ensureWorkload(await workloadSpec(context, app, release));
+  await forgetTakenHosts(context.db, appId, taken);
 }
 
 export async function runRestartJob(context: Context, appId: AppId): Promise<void> {

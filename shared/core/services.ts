@@ -41,6 +41,7 @@ export interface Services {
   releases: Releases;
   config: Config;
   processes: Processes;
+  domains: Domains;
   logs: Logs;
   metrics: AppMetrics;
   pushes: Pushes;
@@ -299,6 +300,30 @@ export interface Processes {
   scaleProcess(principal: Principal, app: string, type: string, quantity: number): Promise<ProcessType>;
   /** Accepted, not finished: instances are replaced one by one. `conflict` when nothing was released yet. */
   restart(principal: Principal, app: string): Promise<{ restartedAt: Date; processes: readonly string[] }>;
+}
+
+// -------------------------------------------------------------------- domains
+
+export interface Domain {
+  /** In ASCII, lower case. */
+  host: string;
+  /** 'active': leads to the app as soon as it has a release. 'pending': control of it is not proven yet, or it is on its way here. */
+  status: 'pending' | 'active';
+  /** The TXT record that proves control; null when there is nothing left to prove. */
+  proof: { name: string; value: string } | null;
+  certificate: { status: 'pending' | 'issued'; expiresAt: Date | null };
+  createdAt: Date;
+}
+
+export interface Domains {
+  /** In the order in which they were added. */
+  listDomains(principal: Principal, app: string): Promise<readonly Domain[]>;
+  /**
+   * Looks for the proof at once; again for a host that is there already (`added` is false). `conflict` when the host is
+   * on another app of the tenant, or on anybody's where no proof is asked for.
+   */
+  addDomain(principal: Principal, app: string, host: string): Promise<{ domain: Domain; added: boolean }>;
+  removeDomain(principal: Principal, app: string, host: string): Promise<void>;
 }
 
 export interface Logs {

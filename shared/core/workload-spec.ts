@@ -1,6 +1,7 @@
 import type { Context } from '#shared/core/context.ts';
 import { readReleaseConfig } from '#shared/core/release-creation.ts';
 import type { AppRow } from '#shared/database/apps.ts';
+import { listActiveHosts } from '#shared/database/domains.ts';
 import type { ReleaseRow } from '#shared/database/releases.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { WorkloadSpec } from '#shared/platform/platform.ts';
@@ -17,7 +18,7 @@ export async function workloadSpec(context: Context, app: AppRow, release: Relea
     imageUrl: release.image_url,
     processes: Object.entries(release.processes).map(([type, command]) => ({ type, command, quantity: quantities[type] ?? 0 })),
     env: await readReleaseConfig(context, release),
-    hosts: [context.addresses.appHost(app.name)],
+    hosts: [context.addresses.appHost(app.name), ...(await listActiveHosts(context.db, app.id))],
   };
 }
 

@@ -15,6 +15,7 @@ const idle: JobHandlers = {
   'ensure-workload': () => Promise.resolve(),
   restart: () => Promise.resolve(),
   'purge-app': () => Promise.resolve(),
+  'settle-domain': () => Promise.resolve(),
 };
 
 /** What every driver of `Jobs` keeps. */

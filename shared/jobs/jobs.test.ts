@@ -52,6 +52,7 @@ describe('graphile-worker', () => {
     'ensure-workload': () => Promise.resolve(),
     restart: () => Promise.resolve(),
     'purge-app': () => Promise.resolve(),
+    'settle-domain': () => Promise.resolve(),
   };
 
   it('forgets a job whose transaction is rolled back', async () => {

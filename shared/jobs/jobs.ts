@@ -11,6 +11,7 @@ export interface JobPayloads {
   'ensure-workload': { appId: string };
   restart: { appId: string };
   'purge-app': { appId: string };
+  'settle-domain': { appId: string; host: string };
 }
 
 export type JobName = keyof JobPayloads;

@@ -10,6 +10,7 @@ import { createServices } from '#shared/core/control-plane.ts';
 import type { Services } from '#shared/core/services.ts';
 import { createWakeups } from '#shared/core/wakeups.ts';
 import { countBuildStarts } from '#shared/database/build-starts.ts';
+import { createMemoryResolver, type MemoryResolver } from '#shared/dns/memory-resolver.ts';
 import type { ErrorDetail } from '#shared/errors.ts';
 import { createMemoryGitStorage } from '#shared/git/storage.ts';
 import { createMemoryIdempotencyKeys } from '#shared/idempotency/memory-idempotency.ts';
@@ -40,6 +41,7 @@ export interface TestApi {
   readonly clock: HeldClock;
   readonly logs: MemoryAppLogs;
   readonly metrics: PrometheusMetrics;
+  readonly resolver: MemoryResolver;
   readonly operations: readonly DocumentedOperation[];
   /** What the operator's log got. */
   readonly logged: readonly string[];
@@ -92,6 +94,7 @@ type AnyResource = Merged<
   | Schemas['BuildCacheFlush']
   | Schemas['BuildLogLine']
   | Schemas['Deploy']
+  | Schemas['Domain']
   | Schemas['LogEntry']
   | Schemas['MetricSeries']
   | Schemas['Process']
@@ -126,6 +129,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
   const signingKeys = createMemorySigningKeys();
   const identity = createMemoryIdentity({ clock, issuer, signingKeys });
   const logs = createMemoryAppLogs(clock);
+  const resolver = createMemoryResolver();
   const git = createMemoryGitStorage({ directory, log });
   const context: Context = {
     db: database.db,
@@ -145,6 +149,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     }),
     wakeups: createWakeups(),
     settings: { signup: 'open', canaryStepSeconds: 1 },
+    resolver,
   };
   const services = { ...createServices(context), ...replaced };
   const now = () => clock.now().getTime();
@@ -187,6 +192,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     clock,
     logs,
     metrics,
+    resolver,
     operations: contract.operations,
     logged,
     ask,
