@@ -1,0 +1,129 @@
+import { readFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import { request as secureRequest } from 'node:https';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
+import { nodeApp } from '#test/support/sample-apps.ts';
+import { createUser, type User, visit } from '#test/support/user.ts';
+
+interface Series {
+  name: string;
+  unit: string;
+  labels: Record<string, string>;
+  points: [string, number][];
+}
+
+/** Answers /fail with a 500, and /spin at once while it keeps a processor busy for 15 s. */
+const busyServer = `const { createServer } = require('node:http');
+const server = createServer((request, response) => {
+  if (request.url === '/fail') response.statusCode = 500;
+  response.end('ok');
+  if (request.url !== '/spin') return;
+  const until = Date.now() + 15000;
+  const timer = setInterval(() => {
+    for (const pause = Date.now() + 90; Date.now() < pause; );
+    if (Date.now() > until) clearInterval(timer);
+  }, 100);
+});
+server.listen(process.env.PORT);
+`;
+
+describe('metrics and domains', () => {
+  let platform: RunningPlatform;
+  let user: User;
+  beforeAll(async () => {
+    platform = await startPlatform();
+    user = await createUser(platform);
+    const app = await user.createApp('busy');
+    const copy = await user.createWorkingCopy(app.push_url, { ...nodeApp('busy'), 'server.js': busyServer });
+    expect((await copy.push()).code).toBe(0);
+  });
+  afterAll(async () => {
+    await user.remove();
+    await removePlatform(platform);
+  });
+
+  const scrape = async (): Promise<string> => (await fetch(`http://127.0.0.1:${platform.metricsPort}/metrics`)).text();
+  async function countStarts(): Promise<Record<string, number>> {
+    const samples = (await scrape()).matchAll(/^paas_build_start_total\{cache_state="(cold|warm)",pipeline="local"\} (\d+)$/gm);
+    return Object.fromEntries([...samples].map(([, state, count]) => [state, Number(count)]));
+  }
+  async function readValues(kind: string): Promise<number[]> {
+    const series = await user.api<Series[]>('GET', `/v1/apps/busy/metrics?kind=${kind}&range=15m`);
+    return series.filter(({ labels }) => labels['process'] === 'web').flatMap(({ points }) => points.map(([, value]) => value));
+  }
+  const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
+
+  it('show the load that really was: every request, every failure, how long it took, and a processor at work', async () => {
+    await visit(platform, 'busy', '/spin');
+    for (let round = 0; round < 10; round += 1) {
+      await Promise.all([...Array.from({ length: 19 }, () => visit(platform, 'busy')), visit(platform, 'busy', '/fail')]);
+    }
+    await expect.poll(async () => total(await readValues('requests')), { timeout: 40_000, interval: 1000 }).toBe(201);
+    expect(total(await readValues('errors'))).toBe(10);
+    expect(Math.max(...(await readValues('latency')))).toBeGreaterThan(0);
+    expect(Math.max(...(await readValues('memory')))).toBeGreaterThan(10 * 1024 * 1024);
+    await expect
+      .poll(async () => Math.max(...(await readValues('cpu'))), { timeout: 40_000, interval: 1000 })
+      .toBeGreaterThan(0.3);
+  });
+
+  it('lead a domain of one’s own to the app, by HTTP and by HTTPS with a certificate of the platform’s authority', async () => {
+    const host = 'shop.example.test';
+    const ca = await readFile(join(platform.dataDir, 'gateway', 'ca.pem'), 'utf8');
+    const ask = (secure: boolean) =>
+      new Promise<number>((resolve, reject) => {
+        const options = { host: '127.0.0.1', headers: { host }, agent: false as const };
+        const asked = secure
+          ? secureRequest({ ...options, port: platform.httpsPort, servername: host, ca })
+          : request({ ...options, port: platform.httpPort });
+        asked.once('response', (answer) => resolve(answer.resume().statusCode ?? 0));
+        asked.once('error', reject);
+        asked.end();
+      });
+    expect(await ask(false)).toBe(404);
+    await user.api('POST', '/v1/apps/busy/domains', { host: 'Shop.Example.TEST' });
+    await expect.poll(() => ask(false), { timeout: 20_000 }).toBe(200);
+    expect(await ask(true)).toBe(200);
+    const [domain] = await user.api<unknown[]>('GET', '/v1/apps/busy/domains');
+    expect(domain).toMatchObject({ host, status: 'active', certificate: { status: 'issued', expires_at: expect.any(String) } });
+    expect((await visit(platform, 'busy')).status).toBe(200);
+
+    expect((await user.ask('DELETE', `/v1/apps/busy/domains/${host}`)).status).toBe(204);
+    await expect.poll(() => ask(false), { timeout: 20_000 }).toBe(404);
+  });
+
+  it('count every build start once, of builds that start at the same time too, and go on after kill -9', async () => {
+    expect(await countStarts()).toEqual({ cold: 1, warm: 0 });
+    for (const name of ['one', 'two']) {
+      const app = await user.createApp(name);
+      const copy = await user.createWorkingCopy(app.push_url, nodeApp(name));
+      expect((await copy.push('-o', 'detach', 'paas', 'main')).code).toBe(0);
+    }
+    expect(await countStarts()).toEqual({ cold: 3, warm: 0 });
+    const starts = await Promise.all(
+      Array.from({ length: 24 }, (_, index) => user.ask('POST', `/v1/apps/${['one', 'two', 'busy'][index % 3]}/builds`, {})),
+    );
+    expect(starts.map(({ status }) => status)).toEqual(starts.map(() => 201));
+    expect(await countStarts()).toEqual({ cold: 3, warm: 24 });
+
+    await platform.kill();
+    platform = await startPlatform({
+      dataDir: platform.dataDir,
+      ports: { http: platform.httpPort, https: platform.httpsPort, ssh: platform.sshPort },
+    });
+    expect(await countStarts()).toEqual({ cold: 3, warm: 24 });
+    await user.api('POST', '/v1/apps/one/builds', {});
+    expect(await countStarts()).toEqual({ cold: 3, warm: 25 });
+  });
+
+  it('of the platform itself name no app and no person, and no secret', async () => {
+    const text = await scrape();
+    expect(text).toContain('process_cpu_seconds_total');
+    expect(text).toMatch(
+      /paas_http_request_duration_seconds_count\{method="POST",route="\/v1\/apps\/:id\/builds",status="201"\} \d/,
+    );
+    for (const secret of ['busy', 'ada@example.com', user.token, 'shop.example']) expect(text).not.toContain(secret);
+  });
+});
