@@ -1,0 +1,112 @@
+import { execFileSync, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { createLog } from '#shared/log.ts';
+import { startPostgres } from '#shared/platform/local/postgres-server.ts';
+import { freePort } from '#test/support/free-port.ts';
+
+export interface BenchServer {
+  name: string;
+  /** Whose trees are the server. */
+  pids: readonly number[];
+  url(repository: string): string;
+  /** Makes an empty repository, where the server does not make them by itself. */
+  create(repository: string): void;
+  /** p99 in milliseconds since last asked; undefined where there is no event loop. */
+  eventLoopDelay(): Promise<number | undefined>;
+  close(): Promise<void>;
+}
+
+/** Both servers take this key. @returns paths of the private key and the public one's text */
+export async function makeClientKey(directory: string): Promise<{ file: string; publicKey: string }> {
+  const file = join(directory, 'client-key');
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'bench', '-f', file]);
+  return { file, publicKey: (await readFile(`${file}.pub`, 'utf8')).trim() };
+}
+
+/** Our SSH door and git storage over a PostgreSQL of their own that keeps what it says it keeps. */
+export async function openOurs(directory: string, publicKey: string): Promise<BenchServer> {
+  const log = createLog('warn', (line) => process.stderr.write(`${line}\n`));
+  const postgres = await startPostgres({ directory: join(directory, 'postgres'), log });
+  const host = fork(new URL('./git-host.ts', import.meta.url), [directory, postgres.url, publicKey]);
+  const [{ port }] = (await once(host, 'message')) as [{ port: number }];
+  const postmaster = Number((await readFile(join(directory, 'postgres/cluster/postmaster.pid'), 'utf8')).split('\n')[0]);
+  return {
+    name: 'ours',
+    pids: [host.pid ?? 0, postmaster],
+    url: (repository) => `ssh://git@127.0.0.1:${port}/${repository}.git`,
+    create: () => undefined,
+    async eventLoopDelay() {
+      const answer = once(host, 'message') as Promise<[{ p99: number }]>;
+      host.send('delays');
+      return (await answer)[0].p99;
+    },
+    async close() {
+      const ended = once(host, 'exit');
+      host.kill();
+      await ended;
+      await postgres.stop();
+    },
+  };
+}
+
+/** OpenSSH's sshd with git as Debian ships them, no configuration but port, keys and no `gc` in the middle. */
+export async function openTheirs(directory: string, publicKey: string, checked: boolean): Promise<BenchServer> {
+  const port = await freePort();
+  const repositories = join(directory, 'repositories');
+  await mkdir(repositories, { recursive: true });
+  await mkdir('/run/sshd', { recursive: true });
+  const hostKey = join(directory, 'host-key');
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', hostKey]);
+  await writeFile(join(directory, 'authorized_keys'), `${publicKey}\n`);
+  const config = [
+    `Port ${port}`,
+    'ListenAddress 127.0.0.1',
+    `HostKey ${hostKey}`,
+    `AuthorizedKeysFile ${join(directory, 'authorized_keys')}`,
+    'StrictModes no',
+    'UsePAM no',
+    'PermitRootLogin yes',
+    'MaxStartups 200',
+    'PidFile none',
+    'LogLevel ERROR',
+  ];
+  await writeFile(join(directory, 'sshd_config'), `${config.join('\n')}\n`);
+  const sshd = spawn('/usr/sbin/sshd', ['-D', '-e', '-f', join(directory, 'sshd_config')], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  await untilListening(port);
+  const user = execFileSync('id', ['-un'], { encoding: 'utf8' }).trim();
+  return {
+    name: 'OpenSSH + git',
+    pids: [sshd.pid ?? 0],
+    url: (repository) => `ssh://${user}@127.0.0.1:${port}${join(repositories, `${repository}.git`)}`,
+    create(repository) {
+      const path = join(repositories, `${repository}.git`);
+      execFileSync('git', ['init', '-q', '--bare', '--initial-branch=main', path]);
+      execFileSync('git', ['-C', path, 'config', 'receive.autogc', 'false']);
+      if (checked) execFileSync('git', ['-C', path, 'config', 'receive.fsckObjects', 'true']);
+    },
+    eventLoopDelay: async () => undefined,
+    async close() {
+      const ended = once(sshd, 'exit');
+      sshd.kill();
+      await ended;
+    },
+  };
+}
+
+async function untilListening(port: number): Promise<void> {
+  for (const end = Date.now() + 10_000; ; ) {
+    const socket = connect(port, '127.0.0.1');
+    const open = await Promise.race([once(socket, 'connect').then(() => true), once(socket, 'error').then(() => false)]).catch(
+      () => false,
+    );
+    socket.destroy();
+    if (open) return;
+    if (Date.now() > end) throw new Error('sshd did not start: is openssh-server installed?');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
