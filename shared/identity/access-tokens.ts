@@ -2,6 +2,7 @@ import { type CryptoKey, decodeProtectedHeader, errors, type JWTPayload, jwtVeri
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors.ts';
 import type { IdentityUser, TokenSubject } from '#shared/identity/identity.ts';
+import type { VerifiedToken } from '#shared/identity/verified-tokens.ts';
 import { newUuid, type UserId } from '#shared/ids.ts';
 
 export const accessTokenSeconds = 3600;
@@ -43,7 +44,7 @@ export async function issueAccessToken(user: IdentityUser, issuer: string, keys:
  * Algorithm, type, issuer and audience are ours to say, never the token's; its `kid` only picks among our own keys.
  * Throws `unauthorized` for anything but an unexpired token of `issuer`.
  */
-export async function verifyAccessToken(token: string, issuer: string, keys: KeyRing, clock: Clock): Promise<TokenSubject> {
+export async function verifyAccessToken(token: string, issuer: string, keys: KeyRing, clock: Clock): Promise<VerifiedToken> {
   try {
     const key = await keys.find(readKeyId(token));
     if (key === undefined) throw new Error('signed by a key that is not ours');
@@ -56,7 +57,7 @@ export async function verifyAccessToken(token: string, issuer: string, keys: Key
       requiredClaims: ['sub', 'jti', 'iat', 'exp', 'email'],
       currentDate: clock.now(),
     });
-    return toSubject(payload);
+    return { subject: toSubject(payload), expires: payload.exp ?? 0 };
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
     const message =

@@ -4,6 +4,7 @@ import { accessTokenSeconds, issueAccessToken, verifyAccessToken } from '#shared
 import { checkEmail, checkPassword, emailKey } from '#shared/identity/credentials.ts';
 import type { Identity, IdentityUser, TokenSet } from '#shared/identity/identity.ts';
 import { createSigningKeys, type SigningKeyStore } from '#shared/identity/signing-keys.ts';
+import { rememberVerified } from '#shared/identity/verified-tokens.ts';
 import { newUuid, type UserId } from '#shared/ids.ts';
 import { hashSecretToken, newSecretToken } from '#shared/secret-token.ts';
 
@@ -106,7 +107,7 @@ export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordId
       await refreshTokens.endFamily(await hashSecretToken(refreshToken), clock.now());
     },
 
-    verifyAccessToken: (token) => verifyAccessToken(token, issuer, keys, clock),
+    verifyAccessToken: rememberVerified((token) => verifyAccessToken(token, issuer, keys, clock), clock),
     readKeys: async () => ({ keys: (await keys.publish()).map((jwk) => ({ ...jwk })) }),
     rotateKeys: () => keys.rotate(),
   };
