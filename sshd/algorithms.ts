@@ -1,7 +1,7 @@
 import { encapsulate } from 'node:crypto';
 import type { Algorithms, KexAlgorithm } from 'ssh2';
 
-/** Ours, by the patch of docs/decisions/0008-post-quantum-ssh.md; not on runtimes without ML-KEM. */
+/** Ours, by the patch of docs/decisions/0011-post-quantum-ssh.md; not on runtimes without ML-KEM. */
 const postQuantum = typeof encapsulate === 'function' ? ['mlkem768x25519-sha256' as KexAlgorithm] : [];
 
 /**
