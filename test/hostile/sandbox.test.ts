@@ -1,11 +1,13 @@
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chown, mkdir, open, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppId, newUuid } from '#shared/ids.ts';
 import { isAlive, readDescendants } from '#shared/platform/local/process-identity.ts';
 import type { SandboxLimits, SandboxMount } from '#shared/platform/local/sandbox.ts';
+import type { SandboxLayer } from '#shared/platform/local/sandbox-layer.ts';
 import { openTestBuilds, type TestBuilds } from '#test/support/test-builds.ts';
 
 let ground: TestBuilds;
@@ -20,6 +22,8 @@ beforeAll(async () => {
     await mkdir(directory, { recursive: true });
     await writeFile(join(directory, 'secret.txt'), 'canary-5b1c');
   }
+  const uid = await ground.sandbox.ensureUid(appId);
+  if (process.getuid?.() === 0) for (const path of [ownApp, join(ownApp, 'secret.txt')]) await chown(path, uid, uid);
 });
 afterAll(() => ground.stop());
 
@@ -30,12 +34,14 @@ interface Attempt {
   readonly limits?: Partial<SandboxLimits>;
   readonly env?: Readonly<Record<string, string>>;
   readonly mounts?: readonly SandboxMount[];
+  /** Instead of the app's files themselves. */
+  readonly layer?: SandboxLayer;
 }
 
 /** What tenants' code printed, stdout and stderr, and how it ended. */
 async function attempt(
   script: string,
-  { limits, env, mounts }: Attempt = {},
+  { limits, env, mounts, layer }: Attempt = {},
 ): Promise<{ output: string; code: number; outOfMemory: boolean }> {
   const child = await ground.sandbox.spawn(
     {
@@ -45,10 +51,11 @@ async function attempt(
       env: { PATH: '/opt/paas/node/bin:/usr/bin:/bin', ...env },
       cwd: '/app',
       mounts: [
-        { source: ownApp, target: '/app' },
+        ...(layer === undefined ? [{ source: ownApp, target: '/app' }] : []),
         { source: process.execPath, target: '/opt/paas/node/bin/node' },
         ...(mounts ?? []),
       ],
+      ...(layer === undefined ? {} : { layer }),
       tmp: { bytes: 8 * mebibyte },
       limits: { memoryBytes: 256 * mebibyte, processes: 64, fileBytes: 4 * mebibyte, ...limits },
       dieWithParent: true,
@@ -132,6 +139,53 @@ describe('code in the sandbox changes nothing outside its own', () => {
     });
     expect(code).toBe(0);
     expect(output.match(/evil\.so/g)?.length ?? 0).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('code in a layer', () => {
+  const layered = (script: string, bytes = 4 * mebibyte) => attempt(script, { layer: { source: ownApp, target: '/app', bytes } });
+
+  it('writes, renames and removes what is beside it, and none of it reaches the image or another instance', async () => {
+    const work = 'mkdir -p deep/er; echo new > deep/er/file; mv secret.txt moved; cat moved deep/er/file';
+    const both = await Promise.all([layered(`${work}; ls`), layered(`${work}; ls`)]);
+    for (const { output, code } of both) {
+      expect(output).toBe('canary-5b1cnew\ndeep\nmoved\n');
+      expect(code).toBe(0);
+    }
+    expect((await layered('ls')).output).toBe('secret.txt\n');
+    expect(await readdir(ownApp)).toEqual(['secret.txt']);
+    expect(await readFile(join(ownApp, 'secret.txt'), 'utf8')).toBe('canary-5b1c');
+  });
+
+  it('writes no more than it may, in bytes and in files', async () => {
+    const { output } = await layered(
+      'exec 2>&1; for i in 1 2 3; do head -c 3000000 /dev/zero > $i; done; cat 1 2 3 | wc -c',
+      6 * mebibyte,
+    );
+    expect(output).toContain('No space left');
+    expect(Number(output.trim().split('\n').at(-1))).toBeLessThanOrEqual(6 * mebibyte);
+    expect((await layered('i=0; while touch f$i; do i=$((i+1)); done', 65_536)).output).toContain('No space left');
+  });
+
+  it('keeps no more rights than code without one, and leaves no mount behind', async () => {
+    const { code } = await layered('mount -o remount,rw / || umount /app || unshare -m true || touch /usr/x || touch /x');
+    expect(code).not.toBe(0);
+    expect(await readFile('/proc/self/mounts', 'utf8')).not.toContain(`${ground.dataDir}/layer`);
+    expect(await readdir(join(ground.dataDir, 'layer'))).toEqual([]);
+  });
+});
+
+describe('what our own starter left open', () => {
+  it('does not reach the sandbox', async () => {
+    const script = new URL('../support/list-descriptors.ts', import.meta.url).pathname;
+    const secret = await open(join(otherApp, 'secret.txt'));
+    const stdio = Array.from({ length: 31 }, (_, at) => (at === 1 ? 'pipe' : at === 9 || at === 30 ? secret.fd : 'ignore'));
+    const starter = spawn(process.execPath, [script, ground.dataDir], { stdio: stdio as 'pipe'[] });
+    const printed = await text(starter.stdout!);
+    await secret.close();
+    expect(printed).toMatch(/^own: .*secret\.txt.*secret\.txt/m);
+    expect(printed).toMatch(/^inside: .*\/dev\/null/m);
+    expect(printed.split('inside: ')[1]).not.toContain('secret.txt');
   });
 });
 

@@ -38,10 +38,8 @@ export async function openWorkloadGround(
   const programs = createSandboxedPrograms({
     sandbox,
     readImage: async (imageUrl) => ({
-      mounts: [
-        { source: join(dataDir, 'images', imageUrl), target: '/app' },
-        { source: process.execPath, target: '/opt/node' },
-      ],
+      root: join(dataDir, 'images', imageUrl),
+      mounts: [{ source: process.execPath, target: '/opt/node' }],
       env: {},
     }),
   });

@@ -12,6 +12,7 @@ import {
   readlinkSync,
   readSync,
   rmSync,
+  type Stats,
 } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 
@@ -31,7 +32,7 @@ const buffer = Buffer.allocUnsafe(1024 * 1024);
 
 /**
  * sha256 over kind, mode, content hash and path of everything in path order (bytes, not strings: names may be anything).
- * Files become 0444 or 0555, directories 0755; sockets and pipes are dropped.
+ * Files become 0644 or 0755, directories 0755; sockets and pipes are dropped.
  */
 function seal({ directory, owner, longestBytes }: SealRequest): SealAnswer {
   const manifest = createHash('sha256');
@@ -43,7 +44,7 @@ function seal({ directory, owner, longestBytes }: SealRequest): SealAnswer {
       const target = readlinkSync(path, 'buffer');
       record(manifest, 'symlink', createHash('sha256').update(target).digest('hex'), name);
     } else if (facts.isDirectory()) {
-      chmodSync(path, 0o755);
+      setMode(path, facts, 0o755);
       record(manifest, 'directory', '', name);
       for (const entry of readdirSync(path, { encoding: 'buffer' }).sort(Buffer.compare)) {
         if (!visit(Buffer.concat([path, slash, entry]), Buffer.concat([name, slash, entry]))) return false;
@@ -53,18 +54,22 @@ function seal({ directory, owner, longestBytes }: SealRequest): SealAnswer {
       files += 1;
       if (bytes > longestBytes) return false;
       const executable = (facts.mode & 0o111) !== 0;
-      chmodSync(path, executable ? 0o555 : 0o444);
+      setMode(path, facts, executable ? 0o755 : 0o644);
       record(manifest, executable ? 'executable' : 'file', hashFile(path), name);
     } else {
       rmSync(path);
       return true;
     }
-    if (owner !== undefined) lchownSync(path, owner, owner);
+    if (owner !== undefined && (facts.uid !== owner || facts.gid !== owner)) lchownSync(path, owner, owner);
     return true;
   };
   return visit(Buffer.from(directory), Buffer.alloc(0))
     ? { manifestDigest: manifest.digest('hex'), bytes, files }
     : { tooLarge: true };
+}
+
+function setMode(path: Buffer, facts: Stats, mode: number): void {
+  if ((facts.mode & 0o7777) !== mode) chmodSync(path, mode);
 }
 
 function record(manifest: Hash, kind: string, content: string, name: Buffer): void {

@@ -6,13 +6,14 @@ import { type AppId, newUuid } from '#shared/ids.ts';
 import { createLocalImages, type ImageDescription, type LocalImages, removeImageRubbish, type StoredImage } from './images.ts';
 import { removeTree } from './trees.ts';
 
+const owner = 0x7000_0001;
 let dataDir: string;
 let images: LocalImages;
 let appId: AppId;
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'paas-images-'));
   const parts = { node: '/parts/node', npm: '/parts/npm', 'static-server': '/parts/static-server.ts' };
-  images = createLocalImages({ dataDir, parts, root: process.getuid?.() === 0 });
+  images = createLocalImages({ dataDir, parts, ensureOwner: async () => (process.getuid?.() === 0 ? owner : undefined) });
   appId = newUuid<AppId>();
 });
 afterEach(() => removeTree(dataDir));
@@ -63,25 +64,23 @@ describe('an image', () => {
     expect((await store(await makeTree(), other)).digest).not.toBe((await store(await makeTree())).digest);
   });
 
-  it('can be written by nobody but root, and keeps what may be executed', async () => {
+  it("is its app's own, and keeps what may be executed", async () => {
     const { root } = await images.readImage((await store(await makeTree())).imageUrl);
-    expect((await stat(join(root, 'lib/a.js'))).mode & 0o7777).toBe(0o444);
-    expect((await stat(join(root, 'run'))).mode & 0o7777).toBe(0o555);
-    if (process.getuid?.() === 0) expect((await stat(join(root, 'run'))).uid).toBe(0);
+    expect((await stat(join(root, 'lib/a.js'))).mode & 0o7777).toBe(0o644);
+    expect((await stat(join(root, 'run'))).mode & 0o7777).toBe(0o755);
+    if (process.getuid?.() === 0)
+      for (const name of ['', 'lib', 'lib/a.js', 'run']) expect((await stat(join(root, name))).uid).toBe(owner);
     expect(await readFile(join(root, 'link'), 'utf8')).toBe('a');
   });
 
   it('loses its setuid bits', async () => {
     const { root } = await images.readImage((await store(await makeTree((built) => chmod(join(built, 'run'), 0o6755)))).imageUrl);
-    expect((await stat(join(root, 'run'))).mode & 0o7777).toBe(0o555);
+    expect((await stat(join(root, 'run'))).mode & 0o7777).toBe(0o755);
   });
 
   it('says how it is run: mounts, PATH, variables', async () => {
     const image = await images.readImage((await store(await makeTree())).imageUrl);
-    expect(image.mounts).toEqual([
-      { source: image.root, target: '/app' },
-      { source: '/parts/node', target: '/opt/paas/node/bin/node' },
-    ]);
+    expect(image.mounts).toEqual([{ source: '/parts/node', target: '/opt/paas/node/bin/node' }]);
     expect(image.env).toMatchObject({
       NODE_ENV: 'production',
       PATH: '/opt/paas/node/bin:/app/node_modules/.bin:/usr/local/bin:/usr/bin:/bin',

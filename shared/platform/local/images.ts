@@ -31,9 +31,9 @@ export type ImageDescription = z.infer<typeof descriptionSchema>;
 /** An image as something to run. */
 export interface LocalImage {
   readonly imageUrl: string;
-  /** Absolute path of the files, never to be written; seen at /app inside. */
+  /** Absolute path of the files, never to be written but in a layer over them; seen at /app inside. */
   readonly root: string;
-  /** The root and the toolchains it needs, for `SandboxSpec.mounts`. */
+  /** The toolchains it needs, for `SandboxSpec.mounts`. */
   readonly mounts: readonly SandboxMount[];
   /** For below the app's own variables; PATH among them. */
   readonly env: Readonly<Record<string, string>>;
@@ -68,14 +68,14 @@ export interface LocalImagesOptions {
   readonly dataDir: string;
   /** Host paths of the platform's own parts. */
   readonly parts: Readonly<Record<PlatformPart, string>>;
-  /** False: files cannot be given to root. */
-  readonly root: boolean;
+  /** Whom an app's files belong to, for its code to change them as it runs; undefined: they stay this process's. */
+  ensureOwner(appId: AppId): Promise<number | undefined>;
 }
 
 export const systemPath = ['/usr/local/bin', '/usr/bin', '/bin'] as const;
 const appNode = '/app/node_modules/.bin';
 
-export function createLocalImages({ dataDir, parts, root }: LocalImagesOptions): LocalImages {
+export function createLocalImages({ dataDir, parts, ensureOwner }: LocalImagesOptions): LocalImages {
   const base = `${dataDir}/images`;
   const locate = (imageUrl: string): string | undefined => {
     const address = parseImageUrl(imageUrl);
@@ -109,8 +109,8 @@ export function createLocalImages({ dataDir, parts, root }: LocalImagesOptions):
       return {
         imageUrl,
         root: `${path}/app`,
-        mounts: [{ source: `${path}/app`, target: '/app' }, ...resolveToolchain(toolchain, parts)],
-        env: { LANG: 'C.UTF-8', HOME: '/tmp', ...env, PATH: [...directories, appNode, ...systemPath].join(':') },
+        mounts: resolveToolchain(toolchain, parts),
+        env: { LANG: 'C.UTF-8', ...env, PATH: [...directories, appNode, ...systemPath].join(':') },
         builder,
         processes,
         ...(releaseCommand === undefined ? {} : { releaseCommand }),
@@ -121,7 +121,7 @@ export function createLocalImages({ dataDir, parts, root }: LocalImagesOptions):
       await mkdir(staged, { recursive: true, mode: 0o755 });
       try {
         await rename(directory, `${staged}/app`);
-        const sealed = await seal({ directory: `${staged}/app`, owner: root ? 0 : undefined, longestBytes });
+        const sealed = await seal({ directory: `${staged}/app`, owner: await ensureOwner(appId), longestBytes });
         if ('tooLarge' in sealed) return undefined;
         const text = JSON.stringify(description);
         const digest = createHash('sha256').update(sealed.manifestDigest).update(text).digest('hex');

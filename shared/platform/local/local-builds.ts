@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 import type { BuildRunner } from '#shared/platform/platform.ts';
@@ -33,9 +34,10 @@ export interface LocalBuilds {
 
 export function createLocalBuilds({ dataDir, log, sandbox, hostEnv, limits: changed }: LocalBuildsOptions): LocalBuilds {
   const root = process.getuid?.() === 0;
+  const ensureOwner = async (appId: AppId) => (root ? sandbox.ensureUid(appId) : undefined);
   const parts = findPlatformParts();
   const caches = createLocalBuildCaches(dataDir);
-  const images = createLocalImages({ dataDir, parts: parts.paths, root });
+  const images = createLocalImages({ dataDir, parts: parts.paths, ensureOwner });
   return {
     caches,
     images,

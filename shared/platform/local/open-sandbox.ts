@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { AppId } from '#shared/ids.ts';
+import { mkdir } from 'node:fs/promises';
 import { readProcessUsage } from './process-usage.ts';
 import type { ProgramUsage } from './programs.ts';
 import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
 import { type ControlGroups, openControlGroups } from './sandbox-cgroup.ts';
 import { readSandboxHost } from './sandbox-host.ts';
+import type { SandboxLayer } from './sandbox-layer.ts';
 import type { SandboxedProcess, SandboxOutput, SandboxRecord } from './sandbox-process.ts';
 import { endSandbox, isSandboxAlive, SandboxStartError, signalSandbox, spawnSandboxed } from './sandbox-process.ts';
 import { seccompFilter } from './sandbox-seccomp.ts';
@@ -14,10 +15,12 @@ import { openSandboxUids } from './sandbox-uids.ts';
 export interface Sandbox {
   /** Why none can be had here and the command that mends it; undefined when all is well. */
   readonly problem: string | undefined;
+  /** Whether a spec may have a `layer`; not so on kernels that give ordinary users no overlays. */
+  readonly layers: boolean;
   /** What memory and process limits rest on. */
   readonly limitedBy: SandboxHost['limitedBy'];
-  /** Whom an app's code runs as; files meant for it to write must be its. Own uid when this process is not root. */
-  ensureUid(appId: AppId): Promise<number>;
+  /** Whom the code of an app, or an add-on by its name, runs as; files meant for it to write must be its. Own uid when this process is not root. */
+  ensureUid(owner: string): Promise<number>;
   /** @throws SandboxStartError when it cannot be set up (`problem`, or a mount that is not there) */
   spawn(spec: SandboxSpec, output: { stdout: SandboxOutput; stderr: SandboxOutput }): Promise<SandboxedProcess>;
   isAlive(record: SandboxRecord): Promise<boolean>;
@@ -40,17 +43,21 @@ export interface SandboxOptions {
 
 export async function openSandbox({ dataDir, path }: SandboxOptions): Promise<Sandbox> {
   const groups = await openControlGroups(`paas-${createHash('sha256').update(dataDir).digest('hex').slice(0, 8)}`);
-  const host = await readSandboxHost(path, groups.kind);
+  const layerDirectory = `${dataDir}/layer`;
+  await mkdir(layerDirectory, { recursive: true, mode: 0o755 });
+  const host = await readSandboxHost(path, groups.kind, layerDirectory);
   const uids = openSandboxUids(`${dataDir}/uids`);
   const start = (spec: SandboxSpec, output: { stdout: SandboxOutput; stderr: SandboxOutput }): Promise<SandboxedProcess> =>
     startIn(host, groups, spec, output);
   await groups.sweep();
-  const problem = host === undefined ? missing : await probeSandbox(start);
+  const layerProblem = host === undefined ? missing : await probeSandbox(start, { source: '/usr', target: '/app', bytes: 65536 });
+  const problem = host === undefined || layerProblem === undefined ? layerProblem : await probeSandbox(start);
   await groups.deleteGroups(probeId);
   return {
     problem,
+    layers: layerProblem === undefined,
     limitedBy: groups.kind,
-    ensureUid: async (appId) => (host === undefined || host.root ? uids.ensureUid(appId) : host.uid),
+    ensureUid: async (owner) => (host === undefined || host.root ? uids.ensureUid(owner) : host.uid),
     async spawn(spec, output) {
       if (problem !== undefined) throw new SandboxStartError(problem);
       return start(spec, output);
@@ -94,7 +101,7 @@ async function startIn(
 const probeId = `probe-${process.pid}`;
 
 /** Runs a program that does nothing in a real sandbox. What hinders it, and what to do; undefined when it went well. */
-async function probeSandbox(start: Sandbox['spawn']): Promise<string | undefined> {
+async function probeSandbox(start: Sandbox['spawn'], layer?: SandboxLayer): Promise<string | undefined> {
   try {
     const probe = await start(
       {
@@ -104,6 +111,7 @@ async function probeSandbox(start: Sandbox['spawn']): Promise<string | undefined
         env: { PATH: '/usr/bin:/bin' },
         cwd: '/',
         mounts: [],
+        ...(layer === undefined ? {} : { layer }),
         tmp: { bytes: 1024 * 1024 },
         limits: { memoryBytes: 256 * 1024 * 1024, processes: 64, fileBytes: 1024 * 1024 },
         dieWithParent: true,

@@ -11,7 +11,11 @@ const etcPaths = [
 const systemPaths = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 
 /** Finds out once what every sandbox here is made of. Undefined when bubblewrap is not installed. */
-export async function readSandboxHost(path: string, limitedBy: SandboxHost['limitedBy']): Promise<SandboxHost | undefined> {
+export async function readSandboxHost(
+  path: string,
+  limitedBy: SandboxHost['limitedBy'],
+  layerDirectory: string,
+): Promise<SandboxHost | undefined> {
   const bwrap = await findExecutable('bwrap', path);
   if (bwrap === undefined) return undefined;
   const uid = process.getuid?.() ?? 0;
@@ -23,6 +27,7 @@ export async function readSandboxHost(path: string, limitedBy: SandboxHost['limi
     systemDirectories: (await Promise.all(systemPaths.map(readSystemDirectory))).filter((found) => found !== undefined),
     etc: (await Promise.all(etcPaths.map(readEtc))).filter((found) => found !== undefined),
     limitedBy,
+    layerDirectory,
   };
 }
 

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { openSync } from 'node:fs';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
+import { readInheritedDescriptors } from './inherited-descriptors.ts';
 import { isAlive, type ProcessIdentity, readDescendants, readProcessIdentity, sendSignal } from './process-identity.ts';
 import { infoDescriptor, type SandboxPlan } from './sandbox.ts';
 
@@ -46,12 +48,12 @@ export async function spawnSandboxed(
     env: plan.env,
     cwd: '/',
     detached: true,
-    stdio: [
+    stdio: coverInherited([
       'ignore',
       output.stdout === 'pipe' ? 'pipe' : output.stdout.fd,
       output.stderr === 'pipe' ? 'pipe' : output.stderr.fd,
       ...plan.descriptors.map(() => 'pipe' as const),
-    ],
+    ]),
   });
   const closed = waitForClose(child);
   const [stdout, stderr] = [child.stdout, child.stderr].map(keepOutput);
@@ -100,6 +102,18 @@ export async function endSandbox(record: SandboxRecord): Promise<void> {
 /** While true, the code inside may still be running. */
 export async function isSandboxAlive(record: SandboxRecord): Promise<boolean> {
   return isAlive(record.init);
+}
+
+type Stdio = 'ignore' | 'pipe' | number;
+
+// Once: what is not there when we start is never inherited.
+const inherited = readInheritedDescriptors(3);
+const nothing = inherited.length === 0 ? undefined : openSync('/dev/null', 'r');
+
+/** The sandbox gets nothing that was left open in us: an open file is a way around every mount. */
+function coverInherited(stdio: readonly Stdio[]): Stdio[] {
+  const length = Math.max(stdio.length, ...inherited.map((descriptor) => descriptor + 1));
+  return Array.from({ length }, (_, at) => stdio[at] ?? (inherited.includes(at) && nothing !== undefined ? nothing : 'ignore'));
 }
 
 function handOver(stream: Writable, data: string | Uint8Array): void {

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
 import { launchScript } from './sandbox-launch.ts';
+import { layerDescriptor } from './sandbox-layer.ts';
 import { seccompFilter } from './sandbox-seccomp.ts';
 
 const spec: SandboxSpec = {
@@ -24,6 +25,7 @@ const host: SandboxHost = {
   systemDirectories: [{ path: '/bin', linkTo: 'usr/bin' }],
   etc: [],
   limitedBy: 'rlimit',
+  layerDirectory: '/data/layer',
 };
 const options = (changes: Partial<SandboxSpec>, on = host): readonly string[] =>
   String(planSandbox({ ...spec, ...changes }, on, [], new Uint8Array()).descriptors[0]).split('\0');
@@ -60,6 +62,17 @@ describe('the plan of a sandbox', () => {
     });
     expect(words.join(' ')).toContain('--ro-bind /a /app --bind /b /cache');
     expect(words.join(' ')).toContain('--remount-ro /');
+  });
+
+  it('shows a layer instead of the directory below, made outside before any of its code runs', () => {
+    const layer = { source: '/data/images/b', target: '/app', bytes: 4096 };
+    const { args, descriptors } = planSandbox({ ...spec, mounts: [], layer }, host, [], new Uint8Array());
+    expect(String(descriptors[0]).replaceAll('\0', ' ')).toContain('--bind /data/layer/app /app');
+    expect(args.join(' ')).toMatch(/unshare --mount .*bwrap --args 3/s);
+    expect(descriptors[layerDescriptor - 3]).toBe(
+      '/data/layer\n/data/images/b\n1879048193:1879048193\nsize=4096,nr_inodes=4\nredirect_dir=on\n',
+    );
+    expect(args.join(' ')).not.toContain('/data');
   });
 
   it('ends with the platform only if asked to', () => {

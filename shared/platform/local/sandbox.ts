@@ -4,6 +4,7 @@
  * namespace. The network is the host's. This file is the pure half: from what is wanted to what is executed.
  */
 import { launchScript } from './sandbox-launch.ts';
+import { type LayerHost, planLayer, type SandboxLayer } from './sandbox-layer.ts';
 
 export interface SandboxBind {
   /** Absolute host path of a file or directory. */
@@ -40,6 +41,8 @@ export interface SandboxSpec {
   readonly cwd: string;
   /** Beyond the host's /usr and the few files of /etc that programs need; later ones cover earlier ones. */
   readonly mounts: readonly SandboxMount[];
+  /** Below the mounts. */
+  readonly layer?: SandboxLayer;
   /** What /tmp is: memory (counts against `memoryBytes`) or a directory of the host. */
   readonly tmp: { readonly bytes: number } | { readonly directory: string };
   readonly limits: SandboxLimits;
@@ -48,8 +51,7 @@ export interface SandboxSpec {
 }
 
 /** What of the host a plan depends on; `readSandboxHost` finds out. */
-export interface SandboxHost {
-  readonly root: boolean;
+export interface SandboxHost extends LayerHost {
   readonly uid: number;
   readonly gid: number;
   readonly bwrap: string;
@@ -88,14 +90,15 @@ export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readon
     launchPath,
     ...spec.argv,
   ];
+  const layer = spec.layer === undefined ? undefined : { ...planLayer(spec.layer, uid, host), target: spec.layer.target };
   const options = [
     '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'app', '--new-session',
     ...(spec.dieWithParent ? ['--die-with-parent'] : []),
-    ...(host.root ? capabilitiesToDrop : ['--unshare-user', '--disable-userns', '--cap-drop', 'ALL']),
+    ...(host.root ? capabilitiesToDrop : ['--unshare-user', '--disable-userns', '--uid', String(uid), '--gid', String(gid), '--cap-drop', 'ALL']),
     '--clearenv', '--setenv', 'PATH', '/usr/bin:/bin',
     '--ro-bind', '/usr', '/usr',
     ...host.systemDirectories.flatMap(({ path, linkTo }) => (linkTo === undefined ? ['--ro-bind', path, path] : ['--symlink', linkTo, path])),
-    ...parentsOf([...host.etc, ...spec.mounts]).flatMap((directory) => ['--perms', '0755', '--dir', directory]),
+    ...parentsOf([...host.etc, ...(layer === undefined ? [] : [layer]), ...spec.mounts]).flatMap((directory) => ['--perms', '0755', '--dir', directory]),
     ...host.etc.flatMap(({ source, target }) => ['--ro-bind-try', source, target]),
     '--perms', '0444', '--ro-bind-data', '6', '/etc/passwd',
     '--perms', '0444', '--ro-bind-data', '7', '/etc/group',
@@ -103,6 +106,7 @@ export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readon
     ...('bytes' in spec.tmp
       ? ['--size', String(spec.tmp.bytes), '--perms', '1777', '--tmpfs', '/tmp']
       : ['--bind', spec.tmp.directory, '/tmp']),
+    ...(layer === undefined ? [] : ['--bind', layer.path, layer.target]),
     ...spec.mounts.flatMap((mount) =>
       'linkTo' in mount ? ['--symlink', mount.linkTo, mount.target] : [mount.writable === true ? '--bind' : '--ro-bind', mount.source, mount.target],
     ),
@@ -115,7 +119,7 @@ export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readon
   const bwrap = [host.bwrap, '--args', '3', '--', ...inner];
   return {
     command: '/bin/sh',
-    args: ['-c', joinScript, 'paas-sandbox', ...groups, '--', ...bwrap],
+    args: ['-c', joinScript, 'paas-sandbox', ...groups, '--', ...(layer?.argv ?? []), ...bwrap],
     env: { PATH: '/usr/bin:/bin' },
     descriptors: [
       // Mounts go by descriptor, so that neither `ps` nor /proc/1/cmdline inside shows where tenants' data lies.
@@ -125,6 +129,7 @@ export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readon
       `root:x:0:0:root:/nonexistent:/usr/sbin/nologin\napp:x:${uid}:${gid}:app:/app:/bin/sh\n`,
       `root:x:0:\napp:x:${gid}:\n`,
       launchScript(spec.env),
+      ...(layer === undefined ? [] : [layer.input]),
     ],
   };
 }

@@ -7,7 +7,9 @@ import { SandboxStartError } from './sandbox-process.ts';
 
 /** What of an image is needed to run it. */
 export interface ImageRuntime {
-  /** Its files at /app, and the toolchains it needs. */
+  /** Absolute path of its files. */
+  root: string;
+  /** The toolchains it needs. */
   mounts: readonly SandboxMount[];
   /** The app's own variables win over all of it but PATH, without which its programs are not found. */
   env: Readonly<Record<string, string>>;
@@ -22,16 +24,18 @@ export interface SandboxedProgramsOptions {
 const systemPath = '/usr/local/bin:/usr/bin:/bin';
 const mebibyte = 1024 * 1024;
 const temporaryBytes = 256 * mebibyte;
+const writtenBytes = 256 * mebibyte;
 /**
- * As good as none. /tmp has its own limit, and there is nothing else to write to but the app's output: of that the disk
- * space is given back as it is taken over, while its offsets, which this limit looks at, grow for as long as the app runs.
+ * As good as none. /tmp and /app have their own limits, and there is nothing else to write to but the app's output: of that
+ * the disk space is given back as it is taken over, while its offsets, which this limit looks at, grow for as long as the
+ * app runs.
  */
 const fileBytes = 4 * 1024 * 1024 * mebibyte;
 
 export function createSandboxedPrograms({ sandbox, readImage }: SandboxedProgramsOptions): Programs {
   return {
     async start(spec): Promise<Program> {
-      const { mounts, env } = await readImage(spec.imageUrl);
+      const { root, mounts, env } = await readImage(spec.imageUrl);
       const path = env['PATH'] ?? systemPath;
       const stdout = spec.output === 'pipe' ? spec.output : { fd: spec.output.stdout };
       const stderr = spec.output === 'pipe' ? spec.output : { fd: spec.output.stderr };
@@ -41,9 +45,11 @@ export function createSandboxedPrograms({ sandbox, readImage }: SandboxedProgram
             id: spec.id,
             uid: await sandbox.ensureUid(spec.appId),
             argv: ['/bin/sh', '-c', spec.command],
-            env: { ...env, ...spec.env, PATH: path },
+            env: { HOME: sandbox.layers ? '/app' : '/tmp', ...env, ...spec.env, PATH: path },
             cwd: '/app',
-            mounts,
+            ...(sandbox.layers
+              ? { mounts, layer: { source: root, target: '/app', bytes: writtenBytes } }
+              : { mounts: [{ source: root, target: '/app' }, ...mounts] }),
             tmp: { bytes: temporaryBytes },
             limits: { memoryBytes: limits.app.memoryBytes, processes: limits.app.processes, fileBytes },
             dieWithParent: !spec.outlivesUs,

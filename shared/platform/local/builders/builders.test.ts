@@ -48,6 +48,7 @@ async function visit(appId: AppId, imageUrl: string, path = '/'): Promise<Respon
       env: { ...image.env, PORT: String(port) },
       cwd: '/app',
       mounts: image.mounts,
+      layer: { source: image.root, target: '/app', bytes: 64 * 1024 * 1024 },
       tmp: { bytes: 64 * 1024 * 1024 },
       limits: { memoryBytes: 512 * 1024 * 1024, processes: 128, fileBytes: 64 * 1024 * 1024 },
       dieWithParent: true,

@@ -27,7 +27,7 @@ export const nodeBuilder: Builder = {
       toolchain: node.mounts,
       cacheDirectories: install.cacheDirectories,
       ...(install.tree === undefined ? {} : { tree: install.tree }),
-      // The image is read-only at run time; npm, which `npm start` is, wants a place for its own files.
+      // What the app writes beside its code has a limit of its own, which npm's files shall not use up.
       runtimeEnv: {
         NODE_ENV: 'production',
         npm_config_cache: '/tmp/.npm',
