@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Api } from '#api/api-env.ts';
-import { createApi } from '#api/create-api.ts';
+import { type ApiOptions, createApi } from '#api/create-api.ts';
 import type { components } from '#api/openapi-types.ts';
 import { createAddresses } from '#shared/core/addresses.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -35,6 +35,8 @@ export interface TestApi {
   readonly api: Api;
   readonly context: Context;
   readonly services: Services;
+  /** What `api` was made of, to make others beside it. */
+  readonly apiOptions: ApiOptions;
   readonly identity: PasswordIdentity;
   /** The keys its tokens are signed with, for tests that forge some. */
   readonly signingKeys: SigningKeyStore;
@@ -154,7 +156,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
   const services = { ...createServices(context), ...replaced };
   const now = () => clock.now().getTime();
   const metrics = createPrometheusMetrics({ pipeline: 'memory', countBuildStarts: () => countBuildStarts(context.db), log });
-  const api = createApi({
+  const apiOptions: ApiOptions = {
     services,
     identity,
     rateLimits: createMemoryRateLimits(now),
@@ -165,7 +167,8 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     clock,
     log,
     metrics,
-  });
+  };
+  const api = createApi(apiOptions);
   const contract = createApiContract();
   let addresses = 0;
 
@@ -193,6 +196,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     logs,
     metrics,
     resolver,
+    apiOptions,
     operations: contract.operations,
     logged,
     ask,
