@@ -32,6 +32,9 @@ try {
     body: JSON.stringify({ email: 'ada@example.com', password: 'correct horse battery' }),
   });
   const { data } = (await signedUp.json()) as { data: { access_token: string } };
+  // What the examples of the document name.
+  const headers = { authorization: `Bearer ${data.access_token}`, 'content-type': 'application/json' };
+  await fetch(`${platform.baseUrl}/v1/apps`, { method: 'POST', headers, body: JSON.stringify({ name: 'hello' }) });
   const args = [
     ...['run', `${platform.baseUrl}/v1/openapi.json`, '--checks', checks.join(',')],
     ...['--header', `Authorization: Bearer ${data.access_token}`],
