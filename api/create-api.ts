@@ -16,6 +16,7 @@ import { addBuildCacheRoutes } from '#api/routes/build-cache.ts';
 import { addBuildRoutes } from '#api/routes/builds.ts';
 import { addConfigRoutes } from '#api/routes/config.ts';
 import { addDomainRoutes } from '#api/routes/domains.ts';
+import { addGitSourceRoutes } from '#api/routes/git-source.ts';
 import { addLogRoutes } from '#api/routes/logs.ts';
 import { addMetricRoutes } from '#api/routes/metrics.ts';
 import { addProcessRoutes } from '#api/routes/processes.ts';
@@ -24,6 +25,7 @@ import { addServiceRoutes, type ServiceFacts } from '#api/routes/service.ts';
 import { addSshKeyRoutes } from '#api/routes/ssh-keys.ts';
 import { addTeamRoutes } from '#api/routes/team.ts';
 import { addTokenRoutes } from '#api/routes/tokens.ts';
+import { addWebhookRoutes } from '#api/routes/webhooks.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Services } from '#shared/core/services.ts';
 import { AppError, notFound } from '#shared/errors.ts';
@@ -69,6 +71,8 @@ export function createApi(options: ApiOptions): Api {
   addProcessRoutes(api, services.processes);
   addLogRoutes(api, services.logs);
   addDomainRoutes(api, services.domains);
+  addGitSourceRoutes(api, services.gitSources);
+  addWebhookRoutes(api, services.webhooks);
   addMetricRoutes(api, services.metrics);
   return api;
 }

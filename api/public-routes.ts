@@ -14,7 +14,10 @@ const perAddress = [
 /** Cheap answers that monitors and tools read often. */
 const unlimited = ['GET /v1/healthz', 'GET /v1/openapi.json', 'GET /v1/openapi.yaml'] as const;
 
-export type Access = 'perAddress' | 'unlimited' | 'token' | 'noRoute';
+/** Guarded by a signature: git hosts deliver as often as people push. */
+const signed = ['POST /v1/webhooks/githost'] as const;
+
+export type Access = 'perAddress' | 'unlimited' | 'signed' | 'token' | 'noRoute';
 
 /**
  * Who may enter, by exact method and route, never by prefix: what is not listed here needs a token.
@@ -25,5 +28,6 @@ export function accessOf(c: ApiContext): Access {
   if (endpoint === undefined) return 'noRoute';
   const name = `${endpoint.method} ${endpoint.path}`;
   if ((perAddress as readonly string[]).includes(name)) return 'perAddress';
+  if ((signed as readonly string[]).includes(name)) return 'signed';
   return (unlimited as readonly string[]).includes(name) ? 'unlimited' : 'token';
 }

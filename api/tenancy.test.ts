@@ -34,11 +34,13 @@ const publicOperations = [
   'logIn',
   'refreshTokens',
   'logOut',
+  'receiveDelivery',
 ];
 
 /** The least role that may; for what is not listed: a viewer to look, a developer to change. */
 const leastRoles: Record<string, Role> = {
   readConfig: 'developer',
+  readGitSource: 'developer',
   deleteApp: 'admin',
   restoreApp: 'admin',
   invite: 'admin',

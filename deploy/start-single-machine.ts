@@ -19,6 +19,7 @@ import type { Context } from '#shared/core/context.ts';
 import { createJobHandlers, createServices, resumeApps } from '#shared/core/control-plane.ts';
 import type { Services } from '#shared/core/services.ts';
 import { createWakeups } from '#shared/core/wakeups.ts';
+import { sweepDeliveries } from '#shared/core/webhooks.ts';
 import { countBuildStarts, foldBuildStarts } from '#shared/database/build-starts.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
@@ -40,6 +41,7 @@ import { listenOnSocket } from '#shared/platform/socket-path.ts';
 import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
 import type { Settings } from '#shared/settings.ts';
+import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
 import { loadHostKeys } from '#sshd/host-keys.ts';
 import { createSshServer } from '#sshd/server.ts';
 
@@ -142,6 +144,7 @@ async function bringUp(
     log,
     platform: { ...platform, builds: measureBuilds(platform.builds, metrics) },
     git,
+    sources: createOutsideSourceHosts({ allowPrivate: settings.allowPrivateSources, seconds: limits.push.seconds }),
     jobs: graphileJobs,
     identity,
     secrets,
@@ -183,6 +186,7 @@ async function bringUp(
       { name: 'idempotency keys', sweep: () => idempotencyKeys.sweep() },
       { name: 'refresh tokens', sweep: () => sweepRefreshTokens(db, systemClock) },
       { name: 'samples of apps', sweep: () => sweepSamples(context) },
+      { name: 'webhook deliveries', sweep: () => sweepDeliveries(context) },
       { name: 'build starts', sweep: () => foldBuildStarts(db) },
       { name: 'quarantines', sweep: () => git.sweep(abandonedPushSeconds) },
     ],

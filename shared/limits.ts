@@ -5,6 +5,8 @@ const mebibyte = 1024 * 1024;
 export const limits = {
   http: {
     bodyBytes: mebibyte,
+    /** What GitHub sends at most. */
+    webhookBytes: 25 * mebibyte,
     tarballBytes: 256 * mebibyte,
     authenticatedPerMinute: 600,
     unauthenticatedPerMinute: 30,

@@ -26,6 +26,7 @@ const schema = z.object({
     .regex(/^[A-Za-z0-9+/]{43}=$/, 'must be 32 bytes in base64, as `openssl rand -base64 32` prints')
     .optional(),
   PAAS_WEBHOOK_SECRET: z.string().min(16, 'must be at least 16 characters').optional(),
+  PAAS_ALLOW_PRIVATE_SOURCES: z.enum(['true', 'false'], { error: 'must be true or false' }).default('false'),
   PAAS_SIGNUP: z.enum(['open', 'closed']).default('open'),
   PAAS_CANARY_STEP_SECONDS: seconds.default(10),
   PAAS_LOG_LEVEL: z.enum(logLevels).default('info'),
@@ -53,6 +54,8 @@ export interface Settings {
   /** 32 bytes in base64; undefined: kept in a file of the data directory. */
   secretKey: string | undefined;
   webhookSecret: string | undefined;
+  /** Whether sources may be fetched from hosts in private networks, and by plain HTTP: a git host on the operator's LAN. */
+  allowPrivateSources: boolean;
   signup: 'open' | 'closed';
   canaryStepSeconds: number;
   logLevel: (typeof logLevels)[number];
@@ -90,6 +93,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     platform: values.PAAS_PLATFORM,
     secretKey: values.PAAS_SECRET_KEY,
     webhookSecret: values.PAAS_WEBHOOK_SECRET,
+    allowPrivateSources: values.PAAS_ALLOW_PRIVATE_SOURCES === 'true',
     signup: values.PAAS_SIGNUP,
     canaryStepSeconds: values.PAAS_CANARY_STEP_SECONDS,
     logLevel: values.PAAS_LOG_LEVEL,

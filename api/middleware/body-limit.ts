@@ -1,14 +1,38 @@
 import type { MiddlewareHandler } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { ApiEnv } from '#api/api-env.ts';
+import { accessOf } from '#api/public-routes.ts';
 import { bodyTooLarge } from '#api/refusal.ts';
 
-/** Refuses a body above `bytes`, be its length announced or sent in chunks. */
+/** Refuses a body above `bytes`, be its length announced or sent in chunks. Routes that a signature guards use `readBody`. */
 export function limitBody(bytes: number): MiddlewareHandler<ApiEnv> {
-  return bodyLimit({
+  const refuse = bodyLimit({
     maxSize: bytes,
     onError: () => {
       throw bodyTooLarge(bytes);
     },
   });
+  return async function refuseLargeBody(c, next) {
+    return accessOf(c) === 'signed' ? next() : refuse(c, next);
+  };
+}
+
+/** The body as it came. @throws StatusError 413 as soon as it is longer than `bytes` */
+export async function readBody(request: Request, bytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  if (Number(request.headers.get('content-length') ?? 0) > bytes) throw bodyTooLarge(bytes);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const stream: AsyncIterable<Uint8Array> | null = request.body;
+  for await (const chunk of stream ?? []) {
+    length += chunk.length;
+    if (length > bytes) throw bodyTooLarge(bytes);
+    chunks.push(chunk);
+  }
+  const body = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    body.set(chunk, at);
+    at += chunk.length;
+  }
+  return body;
 }

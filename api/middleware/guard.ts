@@ -30,7 +30,7 @@ export function guard(options: GuardOptions): MiddlewareHandler<ApiEnv> {
   const { rateLimits, clientAddress } = options;
   return async function guardRoute(c, next) {
     const access = accessOf(c);
-    if (access === 'noRoute' || access === 'unlimited') return next();
+    if (access === 'noRoute' || access === 'unlimited' || access === 'signed') return next();
 
     let verdict: RateLimitVerdict;
     const policy = access === 'perAddress' ? rateLimitPolicies.unauthenticated : rateLimitPolicies.authenticated;

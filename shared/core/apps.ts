@@ -3,9 +3,11 @@ import { checkBranchName } from '#shared/core/branch-name.ts';
 import type { Context } from '#shared/core/context.ts';
 import { deletionKey } from '#shared/core/deploy-job.ts';
 import { generateAppName } from '#shared/core/generated-names.ts';
+import { checkGitUrl } from '#shared/core/git-url.ts';
 import { decodeCursor, toPage } from '#shared/core/page.ts';
 import type { Principal } from '#shared/core/principals.ts';
 import type { App, Apps } from '#shared/core/services.ts';
+import { forgetHostKeys } from '#shared/core/source-keys.ts';
 import { type AppRow, findApp, listApps, readAppById } from '#shared/database/apps.ts';
 import { isUniqueViolation } from '#shared/database/violations.ts';
 import { AppError, notFound } from '#shared/errors.ts';
@@ -29,6 +31,7 @@ export function createApps(context: Context): Apps {
       requireRole(principal, 'developer');
       checkAppName(name);
       checkBranchName(branch);
+      if (typeof gitUrl === 'string') checkGitUrl(gitUrl, 'git_url');
       const id = newUuid<AppId>();
       const now = clock.now();
       try {
@@ -125,11 +128,13 @@ export function createApps(context: Context): Apps {
     async setGitSource(principal, app, { url, branch }) {
       const row = await requireAppToChange(db, principal, app);
       if (branch !== undefined) checkBranchName(branch);
+      if (url !== null) checkGitUrl(url, 'url');
       await db
         .updateTable('apps')
         .set({ git_url: url, ...(branch === undefined ? {} : { branch }), updated_at: clock.now() })
         .where('id', '=', row.id)
         .execute();
+      await forgetHostKeys(db, row.id);
       return reread(row.id);
     },
   };

@@ -3,15 +3,18 @@ import type { Context } from '#shared/core/context.ts';
 import type { AppRow } from '#shared/database/apps.ts';
 import { addBuildStart } from '#shared/database/build-starts.ts';
 import type { BuildRow } from '#shared/database/builds.ts';
-import type { Db, RefMove } from '#shared/database/schema.ts';
+import type { BuildSource, Db, RefMove } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import { type BuildId, newUuid, type ObjectId, type UserId } from '#shared/ids.ts';
 
 export interface NewBuild {
-  commit: ObjectId;
+  /** Null: what the source's ref names once the build runs. */
+  commit: ObjectId | null;
   branch: string | null;
   /** Refs that move with the build's success. */
   refChanges: readonly RefMove[] | null;
+  /** Where the files come from when that is not the app's repository here. */
+  source?: BuildSource;
   createdBy: UserId;
 }
 
@@ -46,6 +49,7 @@ export async function createBuild(context: Context, trx: Db, app: AppRow, build:
       commit: build.commit,
       branch: build.branch,
       ref_changes: build.refChanges === null ? null : JSON.stringify(build.refChanges),
+      source: build.source === undefined ? null : JSON.stringify(build.source),
       image_url: null,
       processes: null,
       release_command: null,

@@ -4,10 +4,12 @@ import type { Context } from '#shared/core/context.ts';
 import { createRedactor } from '#shared/core/redaction.ts';
 import { canMoveRefs, moveRefs } from '#shared/core/ref-moves.ts';
 import { createRelease } from '#shared/core/release-creation.ts';
+import { fetchSource } from '#shared/core/source-fetch.ts';
 import { readVariables } from '#shared/core/variables.ts';
 import type { AppRow } from '#shared/database/apps.ts';
 import { lockApp, readAppById } from '#shared/database/apps.ts';
 import { type BuildRow, claimBuild, endBuild, readBuildById } from '#shared/database/builds.ts';
+import { AppError } from '#shared/errors.ts';
 import type { BuildId, ObjectId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { BuildOutcome } from '#shared/platform/platform.ts';
@@ -67,7 +69,12 @@ async function buildAndRelease(
   const fail = (cause: string) => async (): Promise<void> => {
     await endBuild(db, build, { status: 'failed', error: cause }, clock.now());
   };
-  if (build.commit === null) return fail('There is nothing to build.');
+  const found = await takeCommit(context, app, build, log, signal);
+  if ('fault' in found) {
+    log.line(` !     ${found.fault}`);
+    return fail(found.fault);
+  }
+  const { commit } = found;
   if (!(await canMoveRefs(context, app.repository_id, build.ref_changes))) {
     log.line(` !     ${movedMessage}`);
     return fail(movedMessage);
@@ -79,18 +86,39 @@ async function buildAndRelease(
       appId: app.id,
       appName: app.name,
       tenantId: app.tenant_id,
-      openSource: gitSource(git.reader, app.repository_id, build.commit as ObjectId, (line) => log.line(line)),
+      openSource: gitSource(git.reader, app.repository_id, commit, (line) => log.line(line)),
       env: variables,
       cacheState: build.cache_state,
-      commit: build.commit,
+      commit,
       timeoutSeconds: limits.build.seconds,
     },
     (line) => log.line(line),
     signal,
   );
-  if (outcome.status === 'succeeded') return () => recordSuccess(context, build, outcome, log);
+  if (outcome.status === 'succeeded') return () => recordSuccess(context, { ...build, commit }, outcome, log);
   log.line(` !     ${outcome.cause}`);
   return fail(outcome.cause);
+}
+
+/** The commit to build, in the app's repository by now, or why it cannot be had. */
+async function takeCommit(
+  context: Context,
+  app: AppRow,
+  build: BuildRow,
+  log: BuildLogWriter,
+  signal: AbortSignal,
+): Promise<{ commit: ObjectId } | { fault: string }> {
+  if (build.source === null)
+    return build.commit === null ? { fault: 'There is nothing to build.' } : { commit: build.commit as ObjectId };
+  log.line(`-----> Fetching ${build.source.ref.replace('refs/heads/', '')} from ${build.source.url}`);
+  try {
+    const { commit } = await fetchSource(context, app.repository_id, build.source, signal);
+    await context.db.updateTable('builds').set({ commit }).where('id', '=', build.id).execute();
+    return { commit };
+  } catch (error) {
+    if (signal.aborted || !(error instanceof AppError) || error.code === 'internal') throw error;
+    return { fault: error.message };
+  }
 }
 
 async function recordSuccess(

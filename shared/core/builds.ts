@@ -4,13 +4,15 @@ import { createBuild } from '#shared/core/build-creation.ts';
 import { cancelKey } from '#shared/core/build-job.ts';
 import { buildLogKey, followBuildLog, isBuildOver, readBuildLog } from '#shared/core/build-log.ts';
 import type { Context } from '#shared/core/context.ts';
+import { isOwnRepository } from '#shared/core/git-url.ts';
 import { decodeCursor, toPage } from '#shared/core/page.ts';
+import type { Principal } from '#shared/core/principals.ts';
 import type { Build, Builds } from '#shared/core/services.ts';
-import { lockApp } from '#shared/database/apps.ts';
+import { type AppRow, lockApp } from '#shared/database/apps.ts';
 import { type BuildRow, listBuilds, readBuildById } from '#shared/database/builds.ts';
-import type { Db } from '#shared/database/schema.ts';
+import type { BuildSource, Db } from '#shared/database/schema.ts';
 import { AppError, notFound } from '#shared/errors.ts';
-import { type AppId, type BuildId, isUuid } from '#shared/ids.ts';
+import { type AppId, type BuildId, isUuid, type ObjectId } from '#shared/ids.ts';
 
 const logPageLines = 1000;
 const commitPattern = /^[0-9a-f]{40}$/;
@@ -26,6 +28,14 @@ export function createBuilds(context: Context): Builds {
         });
       }
       if (branch !== undefined) checkBranchName(branch);
+      if (
+        row.parent_app_id === null &&
+        row.git_url !== null &&
+        !isOwnRepository(row.git_url, context.addresses.pushUrl(row.name))
+      ) {
+        const source = { url: row.git_url, ref: `refs/heads/${branch ?? row.branch}`, commit: (commit as ObjectId) ?? null };
+        return toBuild(await startFromOutside(context, principal, row, source));
+      }
       const revision = commit ?? `refs/heads/${branch ?? row.branch}`;
       const resolved = await git.reader.resolveCommit(row.repository_id, revision);
       if (resolved === undefined) {
@@ -86,6 +96,21 @@ export function createBuilds(context: Context): Builds {
       return toBuild(await requireBuild(db, row.id, found.id));
     },
   };
+}
+
+/** Its files are fetched when it runs: a commit that is not there makes it fail, and say so. */
+async function startFromOutside(context: Context, principal: Principal, app: AppRow, source: BuildSource): Promise<BuildRow> {
+  return context.db.transaction().execute(async (trx) => {
+    const locked = await lockApp(trx, app.id);
+    if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+    return createBuild(context, trx, locked, {
+      commit: source.commit,
+      branch: source.ref.replace('refs/heads/', ''),
+      refChanges: null,
+      source,
+      createdBy: principal.userId,
+    });
+  });
 }
 
 /** A build of this very app: another app's build is not found here. */

@@ -10,6 +10,7 @@ import type { Log } from '#shared/log.ts';
 import type { Platform } from '#shared/platform/platform.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 import type { Settings } from '#shared/settings.ts';
+import type { SourceHosts } from '#shared/sources/source-hosts.ts';
 
 /** All that the house stands on; the mains make it, tests make it of twins. */
 export interface Context {
@@ -18,11 +19,12 @@ export interface Context {
   log: Log;
   platform: Platform;
   git: GitStorage;
+  sources: SourceHosts;
   jobs: Jobs;
   identity: Identity;
   secrets: SecretBox;
   addresses: Addresses;
   wakeups: Wakeups;
-  settings: Pick<Settings, 'signup' | 'canaryStepSeconds'>;
   resolver: Resolver;
+  settings: Pick<Settings, 'signup' | 'canaryStepSeconds' | 'webhookSecret' | 'baseUrl'>;
 }

@@ -10,6 +10,7 @@ import type { Context } from '#shared/core/context.ts';
 import { runDeployJob } from '#shared/core/deploy-job.ts';
 import { runSettleDomainJob } from '#shared/core/domain-settlement.ts';
 import { createDomains } from '#shared/core/domains.ts';
+import { createGitSources } from '#shared/core/git-sources.ts';
 import { createLogs } from '#shared/core/logs.ts';
 import { createProcesses, runEnsureWorkloadJob, runRestartJob } from '#shared/core/processes.ts';
 import { runPurgeJob } from '#shared/core/purge-job.ts';
@@ -18,6 +19,7 @@ import { createReleases } from '#shared/core/releases.ts';
 import type { Services } from '#shared/core/services.ts';
 import { createSshKeys } from '#shared/core/ssh-keys.ts';
 import { createTeam } from '#shared/core/team.ts';
+import { createWebhooks } from '#shared/core/webhooks.ts';
 import type { AppId, BuildId, DeployId } from '#shared/ids.ts';
 import type { JobHandlers } from '#shared/jobs/jobs.ts';
 
@@ -38,6 +40,8 @@ export function createServices(context: Context): Services {
     logs: createLogs(context),
     metrics: createAppMetrics(context),
     pushes: createPushes(context),
+    gitSources: createGitSources(context),
+    webhooks: createWebhooks(context),
   };
 }
 

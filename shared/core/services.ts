@@ -3,6 +3,8 @@
  * Every method that takes a principal answers `not_found` for what that principal's tenant does not own, `forbidden`
  * for what the role may not do. `app` is an id or a name, ids first.
  */
+
+import type { GitSources, Webhooks } from '#shared/core/git-host-services.ts';
 import type { Page, PageQuery } from '#shared/core/page.ts';
 import type { Principal, Tenant } from '#shared/core/principals.ts';
 import type {
@@ -45,6 +47,8 @@ export interface Services {
   logs: Logs;
   metrics: AppMetrics;
   pushes: Pushes;
+  gitSources: GitSources;
+  webhooks: Webhooks;
 }
 
 // ------------------------------------------------------------------- accounts

@@ -120,6 +120,8 @@ export interface Database {
     branch: string | null;
     /** The refs that move when the build succeeds, all or none; null when nothing moves. */
     ref_changes: JSONColumnType<RefMove[]> | null;
+    /** Where the build gets its files first; null when they are in the app's repository. */
+    source: JSONColumnType<BuildSource> | null;
     image_url: string | null;
     processes: JSONColumnType<Record<string, string>> | null;
     release_command: string | null;
@@ -163,6 +165,18 @@ export interface Database {
     attempt: Generated<number>;
     created_at: CreatedAt;
     finished_at: Date | null;
+  };
+
+  /** Deliveries of git hosts that were dealt with. */
+  webhook_deliveries: { provider: string; delivery_id: string; received_at: CreatedAt };
+  /** What they moved, as the git host names it; 40 zeros stand for "does not exist". */
+  webhook_pushes: { app_id: AppId; ref: string; before: string; after: string };
+  /** By which an app reads its source by SSH. `private_key` is sealed PEM; `host_keys` are base64 by `host:port`, kept at first sight. */
+  source_keys: {
+    app_id: AppId;
+    public_key: string;
+    private_key: string;
+    host_keys: JSONColumnType<Record<string, string>, string | undefined, string>;
   };
 
   git_refs: { repository_id: RepositoryId; name: string; oid: ObjectId; updated_at: ColumnType<Date, Date | undefined, Date> };
@@ -232,6 +246,14 @@ export interface RefMove {
   name: string;
   from: ObjectId | null;
   to: ObjectId | null;
+}
+
+/** A repository on another git host. Without `commit` it is what `ref` names once the build runs. */
+export interface BuildSource {
+  url: string;
+  /** 'refs/heads/main' */
+  ref: string;
+  commit: ObjectId | null;
 }
 
 export interface DeployStep {

@@ -118,6 +118,11 @@ export interface GitStorage {
   readonly refs: RefStore;
   readonly server: GitServer;
   readonly reader: GitReader;
+  /**
+   * Takes in a pack that was fetched, not pushed, with the checks and limits of a push. To be admitted or discarded.
+   * Undefined when it is empty. @throws AppError validation_failed when it is not sound
+   */
+  stagePack(repositoryId: RepositoryId, pack: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<StagedPack | undefined>;
   /** Everything of a repository: refs and packs. False when there was nothing. */
   deleteRepository(repositoryId: RepositoryId): Promise<boolean>;
   /**

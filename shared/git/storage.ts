@@ -1,10 +1,13 @@
 import type { Db } from '#shared/database/schema.ts';
+import { AppError } from '#shared/errors.ts';
+import { GitFault } from '#shared/git/git-fault.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
 import { createMemoryPackFiles } from '#shared/git/packs/memory-pack-files.ts';
 import { createMemoryPackCatalog, createPostgresPackCatalog } from '#shared/git/packs/pack-catalog.ts';
-import { sweepQuarantines } from '#shared/git/packs/quarantine.ts';
+import { openQuarantine, sweepQuarantines } from '#shared/git/packs/quarantine.ts';
 import { createReader } from '#shared/git/reader.ts';
 import { type PushLimits, receivePack } from '#shared/git/receive-pack/receive-pack.ts';
+import { stagePack } from '#shared/git/receive-pack/stage-pack.ts';
 import { createMemoryRefs } from '#shared/git/refs/memory-refs.ts';
 import { createPostgresRefs } from '#shared/git/refs/postgres-refs.ts';
 import type { GitStorage } from '#shared/git/repository.ts';
@@ -47,6 +50,22 @@ function createStorage(options: GitStorageOptions, kept: Pick<RepositoryAccess, 
       uploadPack: (repository, stream) => uploadPack(access, repository, stream),
     },
     reader: createReader(access),
+    async stagePack(repositoryId, pack, signal) {
+      const quarantine = await openQuarantine(directory, repositoryId);
+      const input = watched(pack);
+      try {
+        const staged = await stagePack(access, limits, repositoryId, quarantine, input.chunks, signal);
+        if (staged === undefined) await quarantine.clear();
+        return staged;
+      } catch (error) {
+        await quarantine.clear();
+        signal.throwIfAborted();
+        // A pack that breaks off is unsound because of what broke it.
+        if (input.problem() !== undefined) throw input.problem();
+        if (!(error instanceof GitFault)) throw error;
+        throw new AppError('validation_failed', `The repository cannot be taken: ${error.message}.`, { cause: error });
+      }
+    },
     async deleteRepository(repositoryId) {
       const refs = await access.refs.deleteRefs(repositoryId);
       const rows = await access.catalog.deletePacks(repositoryId);
@@ -57,6 +76,20 @@ function createStorage(options: GitStorageOptions, kept: Pick<RepositoryAccess, 
       (await sweepQuarantines(directory, olderThanSeconds)) + (await sweepPacks(access, olderThanSeconds)),
     close: () => access.workers.close(),
   };
+}
+
+/** The same chunks, with what the sender failed of kept aside: on the way through a worker it would get lost. */
+function watched(pack: AsyncIterable<Uint8Array>): { chunks: AsyncIterator<Uint8Array>; problem(): unknown } {
+  let problem: unknown;
+  const read = async function* () {
+    try {
+      yield* pack;
+    } catch (error) {
+      problem = error;
+      throw error;
+    }
+  };
+  return { chunks: read(), problem: () => problem };
 }
 
 /** Removes packs that were put in place for a transaction which then did not commit. */

@@ -28,15 +28,16 @@ import { createMemoryWorkloads } from '#shared/platform/memory/workloads.ts';
 import type { BuildCaches, Platform } from '#shared/platform/platform.ts';
 import { createMemoryRateLimits } from '#shared/rate-limits/memory-rate-limits.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
+import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
 import { createApiContract, type DocumentedOperation } from '#test/support/api-contract.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 
 export interface TestApi {
   readonly api: Api;
-  readonly context: Context;
-  readonly services: Services;
   /** What `api` was made of, to make others beside it. */
   readonly apiOptions: ApiOptions;
+  readonly context: Context;
+  readonly services: Services;
   readonly identity: PasswordIdentity;
   /** The keys its tokens are signed with, for tests that forge some. */
   readonly signingKeys: SigningKeyStore;
@@ -97,6 +98,8 @@ type AnyResource = Merged<
   | Schemas['BuildLogLine']
   | Schemas['Deploy']
   | Schemas['Domain']
+  | Schemas['DeliveryResult']
+  | Schemas['GitSource']
   | Schemas['LogEntry']
   | Schemas['MetricSeries']
   | Schemas['Process']
@@ -118,6 +121,7 @@ export interface AnswerBody {
   keys: { kid: string }[];
 }
 
+export const testWebhookSecret = 'a secret that the git host knows';
 export const testPassword = 'correct horse';
 
 /** The API on the real core and a real database; what runs builds and apps are the twins in memory. */
@@ -139,6 +143,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     log,
     platform: createMemoryPlatform(clock, logs),
     git,
+    sources: createOutsideSourceHosts({ allowPrivate: true, seconds: 30 }),
     jobs: new MemoryJobs(),
     identity,
     secrets: await createSecretBox(crypto.getRandomValues(new Uint8Array(32))),
@@ -150,8 +155,8 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
       sshPort: 2222,
     }),
     wakeups: createWakeups(),
-    settings: { signup: 'open', canaryStepSeconds: 1 },
     resolver,
+    settings: { signup: 'open', canaryStepSeconds: 1, webhookSecret: testWebhookSecret, baseUrl: 'http://localhost:8080' },
   };
   const services = { ...createServices(context), ...replaced };
   const now = () => clock.now().getTime();
@@ -188,6 +193,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
 
   const test: TestApi = {
     api,
+    apiOptions,
     context,
     services,
     identity,
@@ -196,7 +202,6 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     logs,
     metrics,
     resolver,
-    apiOptions,
     operations: contract.operations,
     logged,
     ask,

@@ -8,6 +8,7 @@ import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { SideBandWriter } from '#shared/git/protocol/side-band-writer.ts';
 import { checkChanges } from '#shared/git/receive-pack/check-changes.ts';
 import { advertiseForPush, encodeReport, type PushAsked, readPush } from '#shared/git/receive-pack/push-session.ts';
+import { stagePack } from '#shared/git/receive-pack/stage-pack.ts';
 import type { ApplyPush, GitRepository, GitStream, PushEnd, RefCommand, RefResult, StagedPack } from '#shared/git/repository.ts';
 import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
 import type { ObjectId } from '#shared/ids.ts';
@@ -98,32 +99,8 @@ class Push {
     }
   }
 
-  async #receive(quarantine: Quarantine): Promise<StagedPack | undefined> {
-    const packs = await locatePacks(this.#access, this.#repositoryId);
-    const timeUp = AbortSignal.timeout(this.#limits.seconds * 1000);
-    const { packPath, indexPath, linksPath } = quarantine;
-    const request = {
-      packPath,
-      indexPath,
-      linksPath,
-      limits: { packBytes: this.#limits.packBytes, objectBytes: this.#limits.objectBytes, objects: this.#limits.objects },
-    };
-    const signal = AbortSignal.any([timeUp, this.#stream.clientGone]);
-    const received = await this.#access.workers
-      .run('intake', { packs, request }, { input: this.#rest, signal })
-      .catch((error: unknown) => {
-        throw timeUp.aborted ? new GitFault(`the pack took more than ${this.#limits.seconds} s to arrive`) : error;
-      });
-    if (received === undefined) return undefined;
-    const { catalog, files } = this.#access;
-    return {
-      ...received,
-      admit: async (db) => {
-        await files.keepPack(this.#repositoryId, received.packId, quarantine);
-        await catalog.addPack(db, this.#repositoryId, received);
-      },
-      discard: () => quarantine.clear(),
-    };
+  #receive(quarantine: Quarantine): Promise<StagedPack | undefined> {
+    return stagePack(this.#access, this.#limits, this.#repositoryId, quarantine, this.#rest, this.#stream.clientGone);
   }
 
   /** Checks the refs, and lets the caller decide about those that are sound. */

@@ -1,0 +1,23 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { Api } from '#api/api-env.ts';
+import { GitSourceSchema, presentGitSource } from '#api/resources/git-source.ts';
+import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/schemas.ts';
+import type { GitSources } from '#shared/core/git-host-services.ts';
+
+const readGitSource = createRoute({
+  method: 'get',
+  path: '/v1/apps/{id}/git',
+  operationId: 'readGitSource',
+  summary: "The git source, its webhook's secret and its deploy key",
+  tags: ['apps'],
+  security: bearer,
+  request: { params: appParams },
+  responses: { 200: answer(dataOf(GitSourceSchema), 'The source.'), ...guarded, ...refusalsOf(404) },
+});
+
+export function addGitSourceRoutes(api: Api, sources: GitSources): void {
+  api.openapi(readGitSource, async (c) => {
+    const source = await sources.readGitSource(c.get('principal'), c.req.valid('param').id);
+    return c.json({ data: presentGitSource(source) }, 200, { 'cache-control': 'no-store' });
+  });
+}

@@ -1,0 +1,328 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { createApi } from '#api/create-api.ts';
+import { createServices } from '#shared/core/control-plane.ts';
+import { connectPostgres } from '#shared/database/postgres.ts';
+import { createMemoryIdempotencyKeys } from '#shared/idempotency/memory-idempotency.ts';
+import type { AppId } from '#shared/ids.ts';
+import { createMemoryRateLimits } from '#shared/rate-limits/memory-rate-limits.ts';
+import { type Answer, createTestApi, type TestApi, type TestUser, testWebhookSecret } from '#test/support/api.ts';
+
+let test: TestApi;
+let ada: TestUser;
+beforeAll(async () => {
+  test = await createTestApi();
+  ada = await test.signUp();
+});
+afterAll(() => test?.close());
+
+const path = '/v1/webhooks/githost';
+const nothing = '0'.repeat(40);
+let counter = 0;
+
+function commit(): string {
+  counter += 1;
+  return counter.toString(16).padStart(40, 'a');
+}
+
+function sign(body: string | Uint8Array, secret = testWebhookSecret): string {
+  return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+}
+
+/** The part of GitHub's push payload that counts, in its shape. */
+function push(repository: string, change: { ref?: string; before?: string; after?: string; deleted?: boolean } = {}) {
+  const html_url = `https://git.example.com/${repository}`;
+  return {
+    ref: 'refs/heads/main',
+    before: nothing,
+    after: commit(),
+    deleted: false,
+    repository: {
+      name: repository,
+      html_url,
+      url: html_url,
+      clone_url: `${html_url}.git`,
+      ssh_url: `git@git.example.com:${repository}.git`,
+      git_url: `git://git.example.com/${repository}.git`,
+      homepage: null,
+    },
+    pusher: { name: 'ada' },
+    ...change,
+  };
+}
+
+function deliver(
+  payload: unknown,
+  headers: Record<string, string> = {},
+  secret = testWebhookSecret,
+  query = '',
+): Promise<Answer> {
+  const body = typeof payload === 'string' ? payload : JSON.stringify(payload);
+  return test.ask('POST', path + query, {
+    body,
+    headers: {
+      'content-type': 'application/json',
+      'x-github-event': 'push',
+      'x-github-delivery': crypto.randomUUID(),
+      'x-hub-signature-256': sign(body, secret),
+      ...headers,
+    },
+  });
+}
+
+async function createFollower(user: TestUser, url: string, branch = 'main') {
+  const app = await test.createApp(user);
+  const { status } = await test.ask('PUT', `/v1/apps/${app.id}/git`, { as: user, json: { url, branch } });
+  expect(status).toBe(200);
+  return app;
+}
+
+async function readBuilds(user: TestUser, app: string) {
+  return (await test.ask('GET', `/v1/apps/${app}/builds`, { as: user })).body.data;
+}
+
+describe('a delivery of a push', () => {
+  it.each([
+    'https://git.example.com/ada/form-1',
+    'https://git.example.com/ada/form-2.git',
+    'https://git.example.com/ada/form-3/',
+    'https://git.example.com/ada/form-4.git/',
+    'git@git.example.com:ada/form-5.git',
+    'ssh://git@git.example.com/ada/form-6',
+  ])('starts a build of the app that follows %s', async (url) => {
+    const app = await createFollower(ada, url);
+    const payload = push(`ada/form-${/form-(\d)/.exec(url)?.[1]}`);
+    const { status, body } = await deliver(payload);
+    expect([status, body.data.outcome]).toEqual([200, 'started']);
+    const [build, ...others] = await readBuilds(ada, app.id);
+    expect([build?.commit, build?.branch, build?.status, others]).toEqual([payload.after, 'main', 'queued', []]);
+  });
+
+  it.each([
+    [
+      'gitea',
+      { 'x-gitea-event': 'push', 'x-gitea-delivery': 'g-1' },
+      (body: string) => ({ 'x-gitea-signature': sign(body).slice(7) }),
+    ],
+    [
+      'forgejo',
+      { 'x-forgejo-event': 'push', 'x-forgejo-delivery': 'f-1' },
+      (body: string) => ({ 'x-forgejo-signature': sign(body).slice(7) }),
+    ],
+    ['gitlab', { 'x-gitlab-event': 'Push Hook', 'x-gitlab-event-uuid': 'l-1' }, () => ({ 'x-gitlab-token': testWebhookSecret })],
+    ['generic', {}, (body: string) => ({ 'x-hub-signature-256': sign(body) })],
+  ])('is taken from %s', async (provider, headers, prove) => {
+    const app = await createFollower(ada, `https://git.example.com/ada/of-${provider}.git`);
+    const { repository, ...rest } = push(`ada/of-${provider}`);
+    const { clone_url, ssh_url } = repository;
+    const project = { git_http_url: clone_url, git_ssh_url: ssh_url, web_url: repository.html_url };
+    const payload =
+      provider === 'gitlab' ? { object_kind: 'push', event_name: 'push', ...rest, project } : { ...rest, repository };
+    const body = JSON.stringify(payload);
+    const answer = await test.ask('POST', path, {
+      body,
+      headers: { 'content-type': 'application/json', ...headers, ...prove(body) },
+    });
+    expect([answer.status, answer.body.data.outcome]).toEqual([200, 'started']);
+    expect(await readBuilds(ada, app.id)).toHaveLength(1);
+  });
+
+  it('may come as a form, and under /api/v1 too', async () => {
+    const app = await createFollower(ada, 'https://git.example.com/ada/form-encoded');
+    const body = new URLSearchParams({ payload: JSON.stringify(push('ada/form-encoded')) }).toString();
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', 'x-hub-signature-256': sign(body) };
+    const answer = await test.ask('POST', `/api${path}`, { body, headers });
+    expect([answer.status, answer.body.data.outcome]).toEqual([200, 'started']);
+    expect(await readBuilds(ada, app.id)).toHaveLength(1);
+  });
+
+  it('may be 25 MiB, sent in chunks; a byte more is refused', async () => {
+    await createFollower(ada, 'https://git.example.com/ada/large');
+    const bare = JSON.stringify({ ...push('ada/large'), padding: '' });
+    const body = bare.replace('"padding":""', `"padding":"${'x'.repeat(25 * 1024 * 1024 - bare.length)}"`);
+    const answer = await test.ask('POST', path, { body: inChunks(body), headers: { 'x-hub-signature-256': sign(body) } });
+    expect([answer.status, answer.body.data.outcome]).toEqual([200, 'started']);
+    const larger = `${body} `;
+    for (const sent of [larger, inChunks(larger)]) {
+      const refused = await test.ask('POST', path, { body: sent, headers: { 'x-hub-signature-256': sign(larger) } });
+      expect([refused.status, refused.body.error.code]).toEqual([413, 'validation_failed']);
+    }
+  });
+
+  it('to another branch builds a preview without the variables of the app, and its deletion removes the preview', async () => {
+    const app = await createFollower(ada, 'https://git.example.com/ada/previewed', 'trunk');
+    await test.ask('PATCH', `/v1/apps/${app.id}/config`, { as: ada, json: { SECRET: 'of production' } });
+    const ref = 'refs/heads/feature/x';
+    const pushed = push('ada/previewed', { ref });
+    expect((await deliver(pushed)).body.data.message).toContain('preview');
+    expect(await readBuilds(ada, app.id)).toEqual([]);
+    const preview = `${app.name}-feature-x`;
+    expect((await readBuilds(ada, preview))[0]?.commit).toBe(pushed.after);
+    expect((await test.ask('GET', `/v1/apps/${preview}/config`, { as: ada })).body.data).toEqual({});
+
+    const gone = await deliver(push('ada/previewed', { ref, before: pushed.after, after: nothing, deleted: true }));
+    expect([gone.status, gone.body.data.outcome]).toEqual([200, 'removed']);
+    expect((await test.ask('GET', `/v1/apps/${preview}/builds`, { as: ada })).status).toBe(404);
+  });
+});
+
+describe('nothing is started', () => {
+  it.each([
+    ['a ping', { zen: 'Keep it logically awesome.', hook_id: 1 }, { 'x-github-event': 'ping' }],
+    ['an issue', { action: 'opened' }, { 'x-github-event': 'issues' }],
+    ['a tag', push('ada/quiet', { ref: 'refs/tags/v1' }), {}],
+    ['the deletion of the branch that is deployed', push('ada/quiet', { before: commit(), after: nothing, deleted: true }), {}],
+  ])('by %s, which is answered with 200', async (_what, payload, headers) => {
+    const app = await createFollower(ada, 'https://git.example.com/ada/quiet');
+    const { status, body } = await deliver(payload, headers);
+    expect([status, body.data.outcome]).toEqual([200, 'ignored']);
+    expect(await readBuilds(ada, app.id)).toEqual([]);
+  });
+
+  it.each([
+    ['another secret', { 'x-hub-signature-256': sign('{}', 'not the secret at all') }, 'webhook signature mismatch'],
+    ['a signature of another body', { 'x-hub-signature-256': sign('another body') }, 'webhook signature mismatch'],
+    ['a malformed signature', { 'x-hub-signature-256': 'sha256=zz' }, 'webhook signature mismatch'],
+  ])('with %s: 401', async (_what, headers, message) => {
+    const { status, body } = await deliver(push('ada/quiet'), headers);
+    expect([status, body.error.code]).toEqual([401, 'unauthorized']);
+    expect(body.error.message).toContain(message);
+  });
+
+  it('without a signature: 401 before the body is read', async () => {
+    const { status, body } = await test.ask('POST', path, {
+      body: new ReadableStream({ pull: () => new Promise(() => undefined) }),
+    });
+    expect([status, body.error.message]).toEqual([401, expect.stringContaining('not signed')]);
+  });
+
+  it('for a repository that no app follows, and the same delivery works once one does', async () => {
+    const payload = push('ada/late');
+    const id = { 'x-github-delivery': crypto.randomUUID() };
+    expect((await deliver(payload, id)).status).toBe(404);
+    await createFollower(ada, 'https://git.example.com/ada/late');
+    expect((await deliver(payload, id)).body.data.outcome).toBe('started');
+  });
+
+  it.each([
+    ['no JSON', 'certainly not'],
+    ['a list', []],
+    ['a push of nothing', { ref: 'refs/heads/main' }],
+    ['ids that are none', push('ada/quiet', { after: 'HEAD' })],
+    ['a branch that is an option', push('ada/quiet', { ref: 'refs/heads/-x' })],
+  ])('by %s: 422', async (_what, payload) => {
+    await createFollower(ada, 'https://git.example.com/ada/quiet');
+    expect((await deliver(payload)).status).toBe(422);
+  });
+});
+
+describe('a delivery that comes again', () => {
+  it('is answered with 200 and starts nothing, also under another id or as of another provider', async () => {
+    const app = await createFollower(ada, 'https://git.example.com/ada/again');
+    const payload = push('ada/again');
+    const id = { 'x-github-delivery': crypto.randomUUID() };
+    expect((await deliver(payload, id)).body.data.outcome).toBe('started');
+    const body = JSON.stringify(payload);
+    const again = [
+      await deliver(payload, id),
+      await deliver(payload),
+      await test.ask('POST', path, { body, headers: { 'x-gitea-event': 'push', 'x-gitea-signature': sign(body).slice(7) } }),
+    ];
+    for (const { status, body: answered } of again) expect([status, answered.data.outcome]).toEqual([200, 'replayed']);
+    expect(await readBuilds(ada, app.id)).toHaveLength(1);
+  });
+
+  it('1,000 times at once over two instances on one database starts one build', async () => {
+    const app = await createFollower(ada, 'https://git.example.com/ada/thousand');
+    const second = await secondInstance();
+    const body = JSON.stringify(push('ada/thousand'));
+    const headers = { 'x-github-event': 'push', 'x-github-delivery': 'one', 'x-hub-signature-256': sign(body) };
+    const answers = await Promise.all(
+      Array.from({ length: 1000 }, async (_, i) =>
+        (i % 2 === 0 ? test.api : second.api).request(path, { method: 'POST', body, headers }),
+      ),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    const outcomes = await Promise.all(answers.map(async (each) => ((await each.json()) as Answer['body']).data.outcome));
+    expect(outcomes.filter((outcome) => outcome === 'started')).toHaveLength(1);
+    expect(await readBuilds(ada, app.id)).toHaveLength(1);
+    await second.close();
+  });
+});
+
+describe('an app of another tenant', () => {
+  it('that follows the same address builds into itself alone', async () => {
+    const bob = await test.signUp();
+    const url = 'https://git.example.com/ada/shared';
+    const [mine, theirs] = [await createFollower(ada, url), await createFollower(bob, url)];
+    expect((await deliver(push('ada/shared'))).body.data.message).not.toMatch(new RegExp(`${theirs.name}|${mine.name}`));
+    expect([await readBuilds(ada, mine.id), await readBuilds(bob, theirs.id)].map((builds) => builds.length)).toEqual([1, 1]);
+  });
+
+  it("is not reached by an app's own webhook, and its secret is for nobody else", async () => {
+    const bob = await test.signUp();
+    const url = 'https://git.example.com/ada/own';
+    const [mine, theirs] = [await createFollower(ada, url), await createFollower(bob, url)];
+    const { webhook } = (await test.ask('GET', `/v1/apps/${mine.id}/git`, { as: ada })).body.data;
+    expect(webhook?.url).toBe(`http://localhost:8080${path}?app=${mine.id}`);
+    const secret = webhook?.secret ?? '';
+    expect((await deliver(push('ada/own'), {}, secret, `?app=${mine.id}`)).body.data.outcome).toBe('started');
+    expect([await readBuilds(ada, mine.id), await readBuilds(bob, theirs.id)].map((builds) => builds.length)).toEqual([1, 0]);
+    expect((await deliver(push('ada/own'), {}, secret, `?app=${theirs.id}`)).status).toBe(401);
+    expect((await deliver(push('ada/own'), {}, secret)).status).toBe(401);
+    expect((await deliver(push('ada/own'), {}, testWebhookSecret, `?app=${mine.id}`)).status).toBe(401);
+    expect((await deliver(push('ada/other'), {}, secret, `?app=${mine.id}`)).status).toBe(404);
+    expect((await test.ask('GET', `/v1/apps/${mine.id}/git`, { as: bob })).status).toBe(404);
+  });
+});
+
+it('says that webhooks are off while the operator has set no secret', async () => {
+  const { webhookSecret: _off, ...settings } = test.context.settings;
+  const { webhooks } = createServices({ ...test.context, settings: { ...settings, webhookSecret: undefined } });
+  expect(() => webhooks.checkSigned(() => undefined)).toThrow('PAAS_WEBHOOK_SECRET');
+});
+
+it('shows a deploy key for a source by SSH, the same each time, and none for others', async () => {
+  const app = await createFollower(ada, 'git@git.example.com:ada/private.git');
+  const read = async () => (await test.ask('GET', `/v1/apps/${app.id}/git`, { as: ada })).body.data.deploy_key;
+  expect(await read()).toMatch(/^ssh-ed25519 [A-Za-z0-9+/]+=*$/);
+  expect(await read()).toBe(await read());
+  const kept = await test.context.db.selectFrom('source_keys').selectAll().where('app_id', '=', app.id).executeTakeFirstOrThrow();
+  expect(kept.private_key).not.toContain('PRIVATE KEY');
+  const plain = await test.createApp(ada);
+  expect((await test.ask('GET', `/v1/apps/${plain.id as AppId}/git`, { as: ada })).body.data.deploy_key).toBeNull();
+});
+
+function inChunks(text: string): ReadableStream<Uint8Array> {
+  const bytes = new TextEncoder().encode(text);
+  let at = 0;
+  return new ReadableStream({
+    pull(controller) {
+      controller.enqueue(bytes.subarray(at, (at += 1024 * 1024)));
+      if (at >= bytes.length) controller.close();
+    },
+  });
+}
+
+/** What another process serving the same database is made of. */
+async function secondInstance() {
+  const { db } = test.context;
+  const { name } = await db.selectNoFrom((e) => e.fn<string>('current_database').as('name')).executeTakeFirstOrThrow();
+  const url = new URL(name, inject('postgresUrl'));
+  const connection = connectPostgres(url.href, () => undefined, 5);
+  const context = { ...test.context, db: connection.db };
+  const now = () => test.clock.now().getTime();
+  const api = createApi({
+    services: createServices(context),
+    identity: context.identity,
+    rateLimits: createMemoryRateLimits(now),
+    idempotencyKeys: createMemoryIdempotencyKeys(now),
+    issuer: 'http://localhost:8080/v1/auth',
+    checkReady: async () => undefined,
+    clientAddress: () => '2001:db8::2',
+    clock: test.clock,
+    log: context.log,
+    metrics: test.metrics,
+  });
+  return { api, close: () => connection.close() };
+}

@@ -1,0 +1,58 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Api } from '#api/api-env.ts';
+import { readBody } from '#api/middleware/body-limit.ts';
+import { answer, dataOf, refusalsOf } from '#api/schemas.ts';
+import type { Webhooks } from '#shared/core/git-host-services.ts';
+import { limits } from '#shared/limits.ts';
+
+/** Any JSON object: read by hand, since the signature covers the bytes as they came. */
+const payload = { schema: { type: 'object' as const, additionalProperties: true } };
+
+const DeliveryResultSchema = z
+  .object({
+    outcome: z.enum(['started', 'removed', 'ignored', 'replayed']),
+    message: z.string().openapi({ example: 'A build of main at 5478677c was started.' }),
+  })
+  .openapi('DeliveryResult');
+
+const receiveDelivery = createRoute({
+  method: 'post',
+  path: '/v1/webhooks/githost',
+  operationId: 'receiveDelivery',
+  summary: 'A delivery of a git host',
+  description:
+    'For GitHub, Gitea, Forgejo, GitLab, and whatever signs like them. The body, up to 25 MiB, is signed with HMAC-SHA256 ' +
+    '(`X-Hub-Signature-256`, `X-Gitea-Signature`, `X-Forgejo-Signature`, `Webhook-Signature`) or carries the secret ' +
+    '(`X-Gitlab-Token`). A delivery that comes again is answered with 200 and starts nothing.',
+  tags: ['webhooks'],
+  security: [],
+  request: {
+    query: z.object({
+      app: z
+        .string()
+        .regex(/^[0-9a-f-]{36}$/)
+        .optional()
+        .openapi({
+          description: "The app whose own webhook this is. Left out: the operator's, signed with PAAS_WEBHOOK_SECRET.",
+        }),
+    }),
+    body: {
+      required: true,
+      content: { 'application/json': payload, 'application/x-www-form-urlencoded': payload },
+    },
+  },
+  responses: {
+    200: answer(dataOf(DeliveryResultSchema), 'Dealt with.'),
+    ...refusalsOf(401, 403, 404, 413, 422, 500),
+  },
+});
+
+export function addWebhookRoutes(api: Api, webhooks: Webhooks): void {
+  api.openapi(receiveDelivery, async (c) => {
+    const header = (name: string): string | undefined => c.req.header(name);
+    webhooks.checkSigned(header);
+    const body = await readBody(c.req.raw, limits.http.webhookBytes);
+    const result = await webhooks.receive({ header, body, appId: c.req.valid('query').app });
+    return c.json({ data: result }, 200);
+  });
+}

@@ -1,0 +1,46 @@
+import { GitFault } from '#shared/git/git-fault.ts';
+import type { PackLimits } from '#shared/git/packs/pack-scanner.ts';
+import type { Quarantine } from '#shared/git/packs/quarantine.ts';
+import type { StagedPack } from '#shared/git/repository.ts';
+import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { RepositoryId } from '#shared/ids.ts';
+
+/**
+ * Receives a pack into quarantine, whoever sends it: indexed while it arrives, completed and checked.
+ *
+ * @param input is read to the end of the pack at most
+ * @returns undefined for a pack without objects
+ * @throws GitFault when the pack is not sound, or took too long
+ */
+export async function stagePack(
+  access: RepositoryAccess,
+  limits: PackLimits & { seconds: number },
+  repositoryId: RepositoryId,
+  quarantine: Quarantine,
+  input: AsyncIterator<Uint8Array>,
+  gone: AbortSignal,
+): Promise<StagedPack | undefined> {
+  const packs = await locatePacks(access, repositoryId);
+  const timeUp = AbortSignal.timeout(limits.seconds * 1000);
+  const { packPath, indexPath, linksPath } = quarantine;
+  const request = {
+    packPath,
+    indexPath,
+    linksPath,
+    limits: { packBytes: limits.packBytes, objectBytes: limits.objectBytes, objects: limits.objects },
+  };
+  const signal = AbortSignal.any([timeUp, gone]);
+  const received = await access.workers.run('intake', { packs, request }, { input, signal }).catch((error: unknown) => {
+    throw timeUp.aborted ? new GitFault(`the pack took more than ${limits.seconds} s to arrive`) : error;
+  });
+  if (received === undefined) return undefined;
+  const { catalog, files } = access;
+  return {
+    ...received,
+    admit: async (db) => {
+      await files.keepPack(repositoryId, received.packId, quarantine);
+      await catalog.addPack(db, repositoryId, received);
+    },
+    discard: () => quarantine.clear(),
+  };
+}

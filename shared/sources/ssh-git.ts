@@ -1,0 +1,113 @@
+import { connect, type Socket } from 'node:net';
+import ssh2, { type Client, type ClientChannel } from 'ssh2';
+import type { GitUrl } from '#shared/core/git-url.ts';
+import { AppError } from '#shared/errors.ts';
+import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
+import { flushPacket } from '#shared/git/protocol/pkt-line.ts';
+import { encodeFetch, encodeRefQuestion, readGreeting, readPack, readRefAnswer } from '#shared/sources/git-fetch.ts';
+import type { GuardedRequestOptions } from '#shared/sources/guarded-request.ts';
+import { noSuchRef } from '#shared/sources/no-such-ref.ts';
+import { resolveHost } from '#shared/sources/resolve-host.ts';
+import type { FetchedSource, SourceRequest } from '#shared/sources/source-hosts.ts';
+
+const readyMilliseconds = 20_000;
+
+/** The ed25519 key pair by which an app reads a private repository. */
+export function createSourceKey(): { privateKey: string; publicKey: string } {
+  const { private: privateKey, public: publicKey } = ssh2.utils.generateKeyPairSync('ed25519');
+  return { privateKey, publicKey };
+}
+
+/** @throws AppError validation_failed */
+export async function fetchBySsh(asked: SourceRequest, at: GitUrl, options: GuardedRequestOptions): Promise<FetchedSource> {
+  const { key, signal, ref, haves } = asked;
+  if (key === undefined) throw fault('The app has no deploy key yet: GET /v1/apps/<app>/git makes one, add it at the git host');
+  const { address } = await resolveHost(at.host, options.lookUp, options.allowPrivate);
+  const host = `${at.host}:${at.port === '' ? 22 : at.port}`;
+  let shown = '';
+  const isExpected = (hostKey: Buffer): boolean => {
+    shown = hostKey.toString('base64');
+    return key.hostKeys[host] === undefined || key.hostKeys[host] === shown;
+  };
+  const socket = connect({ host: address, port: at.port === '' ? 22 : Number(at.port) });
+  const client = new ssh2.Client();
+  const close = (): void => void client.destroy();
+  signal.addEventListener('abort', close, { once: true });
+  try {
+    await logIn(client, socket, at, key.privateKey, isExpected).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw explain(error, host, shown !== '' && !isExpected(Buffer.from(shown, 'base64')));
+    });
+    // `host:path` is relative to the user's home there; the path has no quotes, parseGitUrl sees to that.
+    const root = asked.url.includes('://') ? '/' : '';
+    const channel = await run(client, `git-upload-pack '${root}${at.path}'`);
+    const reader = new ByteReader(channel as AsyncIterable<Uint8Array>);
+    await readGreeting(reader);
+    if (asked.commit === undefined) channel.write(encodeRefQuestion(ref));
+    const commit = asked.commit ?? (await readRefAnswer(reader, ref));
+    if (commit === undefined) throw noSuchRef(ref);
+    channel.write(encodeFetch(commit, haves));
+    const fetched = { commit, pack: thenClose(readPack(reader), channel, close) };
+    return key.hostKeys[host] === undefined ? { ...fetched, newHostKey: { host, key: shown } } : fetched;
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+function logIn(
+  client: Client,
+  sock: Socket,
+  at: GitUrl,
+  privateKey: string,
+  isExpected: (key: Buffer) => boolean,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    client.on('ready', resolve);
+    // Also after it is ready: without a listener it would end the process.
+    client.on('error', reject);
+    client.on('close', () => reject(new Error('the connection was closed')));
+    const username = at.user === '' ? 'git' : at.user;
+    client.connect({ sock, username, privateKey, hostVerifier: isExpected, readyTimeout: readyMilliseconds });
+  });
+}
+
+function run(client: Client, command: string): Promise<ClientChannel> {
+  return new Promise((resolve, reject) => {
+    client.exec(command, { env: { GIT_PROTOCOL: 'version=2' } }, (error, channel) => {
+      if (error !== undefined) return reject(fault('The git host does not run git for this key', error));
+      // What git says there of a failure is for its own user; the greeting that does not come says enough.
+      channel.stderr.resume();
+      resolve(channel);
+    });
+  });
+}
+
+async function* thenClose(
+  pack: AsyncIterable<Uint8Array>,
+  channel: ClientChannel,
+  close: () => void,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* pack;
+    channel.end(flushPacket);
+  } finally {
+    close();
+  }
+}
+
+function explain(error: unknown, host: string, keyChanged: boolean): AppError {
+  if (keyChanged)
+    return fault(
+      `${host} shows another host key than before: if it was changed on purpose, set the source anew with PUT /v1/apps/<app>/git`,
+      error,
+    );
+  const { level, code, message } = error as Error & { level?: string; code?: string };
+  return level === 'client-authentication'
+    ? fault(`${host} does not take the app's deploy key: add the one that GET /v1/apps/<app>/git shows to the repository`, error)
+    : fault(`${host} could not be reached (${code ?? message})`, error);
+}
+
+function fault(message: string, cause?: unknown): AppError {
+  return new AppError('validation_failed', `${message}.`, { cause });
+}
