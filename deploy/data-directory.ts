@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StartError } from '#deploy/start-error.ts';
-import { isAlive, type ProcessIdentity, readProcessIdentity } from '#shared/platform/local/process-identity.ts';
+import { isAlive, type ProcessIdentity, readProcessIdentity } from '#shared/platform/local/sandbox/process-identity.ts';
 
 const keyBytes = 32;
 

@@ -4,7 +4,7 @@ import { StartError } from '#deploy/start-error.ts';
 import { startSingleMachine } from '#deploy/start-single-machine.ts';
 import { onStopSignal } from '#deploy/stop-signals.ts';
 import { createLog } from '#shared/log.ts';
-import { PostgresError } from '#shared/platform/local/postgres-server.ts';
+import { PostgresError } from '#shared/platform/local/postgres/postgres-server.ts';
 import { parseSettings, SettingsError } from '#shared/settings.ts';
 
 /** Faults that the operator can mend are one line each; anything else is ours, and shows its stack. */

@@ -4,8 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { gatewayFiles } from '#gateway/gateway-options.ts';
 import { startTestGateway, type TestGateway } from '#gateway/start-test-gateway.ts';
 import { type AppId, newUuid } from '#shared/ids.ts';
-import type { InstanceRecord } from '#shared/platform/local/instances.ts';
-import { isAlive, type ProcessIdentity } from '#shared/platform/local/process-identity.ts';
+import { isAlive, type ProcessIdentity } from '#shared/platform/local/sandbox/process-identity.ts';
+import type { InstanceRecord } from '#shared/platform/local/workloads/instances.ts';
 import type { AppLogEntry, InstanceFacts, RolloutFacts, RolloutPlan } from '#shared/platform/platform.ts';
 import { holdLoad } from '#test/support/load.ts';
 import { startWorkloadHost, type WorkloadHost } from '#test/support/start-workload-host.ts';

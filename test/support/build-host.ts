@@ -1,8 +1,8 @@
 /** A process of its own that runs one build, for tests to kill: `node build-host.ts <data directory> <app id> <build id>`. */
 import type { AppId, BuildId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
-import { createLocalBuilds } from '#shared/platform/local/local-builds.ts';
-import { openSandbox } from '#shared/platform/local/open-sandbox.ts';
+import { createLocalBuilds } from '#shared/platform/local/builds/local-builds.ts';
+import { openSandbox } from '#shared/platform/local/sandbox/open-sandbox.ts';
 import { endlessApp } from './endless-app.ts';
 
 const [dataDir = '', appId, buildId] = process.argv.slice(2);

@@ -1,7 +1,7 @@
 /** A process of its own that was started with open files: prints its own, then those of a program in its sandbox. */
 import { readdirSync, readlinkSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
-import { openSandbox } from '#shared/platform/local/open-sandbox.ts';
+import { openSandbox } from '#shared/platform/local/sandbox/open-sandbox.ts';
 
 const [dataDir = ''] = process.argv.slice(2);
 const own = readdirSync('/proc/self/fd').map((name) => {

@@ -2,8 +2,8 @@ import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLog } from '#shared/log.ts';
-import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres-server.ts';
-import { findPostmaster } from '#shared/platform/local/postmaster.ts';
+import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
+import { findPostmaster } from '#shared/platform/local/postgres/postmaster.ts';
 
 const prefix = 'paas-test-postgres-';
 

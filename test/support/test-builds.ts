@@ -2,9 +2,9 @@ import { mkdtemp, realpath } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLog } from '#shared/log.ts';
-import { createLocalBuilds, type LocalBuilds, type LocalBuildsOptions } from '#shared/platform/local/local-builds.ts';
-import { openSandbox, type Sandbox } from '#shared/platform/local/open-sandbox.ts';
-import { removeTree } from '#shared/platform/local/trees.ts';
+import { createLocalBuilds, type LocalBuilds, type LocalBuildsOptions } from '#shared/platform/local/builds/local-builds.ts';
+import { removeTree } from '#shared/platform/local/images/trees.ts';
+import { openSandbox, type Sandbox } from '#shared/platform/local/sandbox/open-sandbox.ts';
 
 export interface TestBuilds extends LocalBuilds {
   readonly dataDir: string;

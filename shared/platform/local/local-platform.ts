@@ -3,10 +3,10 @@ import type { Log } from '#shared/log.ts';
 import type { Platform } from '#shared/platform/platform.ts';
 import type { Router } from '#shared/platform/routing.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
-import { createLocalBuilds } from './local-builds.ts';
-import { openSandbox } from './open-sandbox.ts';
-import { createSandboxedPrograms } from './sandboxed-programs.ts';
-import { createLocalWorkloads } from './workloads.ts';
+import { createLocalBuilds } from './builds/local-builds.ts';
+import { openSandbox } from './sandbox/open-sandbox.ts';
+import { createSandboxedPrograms } from './workloads/sandboxed-programs.ts';
+import { createLocalWorkloads } from './workloads/workloads.ts';
 
 export interface LocalPlatformOptions {
   /** Absolute. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AppId } from '#shared/ids.ts';
-import { ProcfileError, parseProcfile } from '#shared/platform/local/procfile.ts';
+import { ProcfileError, parseProcfile } from '#shared/platform/local/builds/procfile.ts';
 import type { BuildCaches, BuildOutcome, BuildRunner, BuildSpec, Images } from '#shared/platform/platform.ts';
 
 export interface MemoryBuilds {

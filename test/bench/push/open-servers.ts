@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createLog } from '#shared/log.ts';
-import { startPostgres } from '#shared/platform/local/postgres-server.ts';
+import { startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
 import { freePort } from '#test/support/free-port.ts';
 
 export interface BenchServer {

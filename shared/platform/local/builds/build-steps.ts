@@ -1,12 +1,12 @@
 import { statfs } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
+import type { Sandbox } from '../sandbox/open-sandbox.ts';
+import type { SandboxMount } from '../sandbox/sandbox.ts';
 import { explainFailure } from './build-causes.ts';
 import { rememberSandbox } from './build-leftovers.ts';
 import type { BuildOutput } from './build-output.ts';
 import type { BuildDirectories, BuildLimits } from './build-runner.ts';
 import { BuildFailure, type BuildStep } from './builders/builder.ts';
-import type { Sandbox } from './open-sandbox.ts';
-import type { SandboxMount } from './sandbox.ts';
 
 export interface StepRunnerParts {
   readonly sandbox: Sandbox;

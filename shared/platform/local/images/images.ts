@@ -5,9 +5,9 @@ import { z } from 'zod';
 import { AppError } from '#shared/errors.ts';
 import { type AppId, isUuid } from '#shared/ids.ts';
 import type { Images } from '#shared/platform/platform.ts';
-import { type PlatformPart, platformParts, resolveToolchain } from './builders/builder.ts';
+import { type PlatformPart, platformParts, resolveToolchain } from '../builds/builders/builder.ts';
+import type { SandboxMount } from '../sandbox/sandbox.ts';
 import type { SealAnswer, SealRequest } from './image-worker.ts';
-import type { SandboxMount } from './sandbox.ts';
 import { moveTree, removeTree, syncTree } from './trees.ts';
 
 const strings = z.record(z.string(), z.string());

@@ -7,7 +7,7 @@ import {
   mountedCommand,
   otherUserCommand,
   plainCommand,
-} from '#shared/platform/local/postgres-commands.ts';
+} from './postgres-commands.ts';
 
 /** PostgreSQL refuses to run as root. These need no account: the first belongs to nobody else, initdb wants one with a name. */
 const serverUid = 60_910;

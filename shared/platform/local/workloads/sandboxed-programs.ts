@@ -1,9 +1,9 @@
 import { AppError } from '#shared/errors.ts';
 import { limits } from '#shared/limits.ts';
-import type { Sandbox } from './open-sandbox.ts';
+import type { Sandbox } from '../sandbox/open-sandbox.ts';
+import type { SandboxMount } from '../sandbox/sandbox.ts';
+import { SandboxStartError } from '../sandbox/sandbox-process.ts';
 import type { Program, Programs } from './programs.ts';
-import type { SandboxMount } from './sandbox.ts';
-import { SandboxStartError } from './sandbox-process.ts';
 
 /** What of an image is needed to run it. */
 export interface ImageRuntime {

@@ -1,7 +1,7 @@
 import type { Clock } from '#shared/clock.ts';
 import { limits } from '#shared/limits.ts';
 import type { LineSink, WorkloadSpec } from '#shared/platform/platform.ts';
-import { createLineSplitter } from './line-splitter.ts';
+import { createLineSplitter } from '../logs/line-splitter.ts';
 import { describeEnd, type Programs } from './programs.ts';
 
 export interface RunGround {

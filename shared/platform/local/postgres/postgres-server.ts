@@ -6,15 +6,9 @@ import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '#shared/log.ts';
-import {
-  type Command,
-  initdbArguments,
-  type PostgresSettings,
-  postgresArguments,
-  postgresUser,
-} from '#shared/platform/local/postgres-commands.ts';
-import { choosePostgresRunner, type PostgresRunner } from '#shared/platform/local/postgres-user.ts';
-import { findPostmaster, type Postmaster, waitForEnd, waitUntilReady } from '#shared/platform/local/postmaster.ts';
+import { type Command, initdbArguments, type PostgresSettings, postgresArguments, postgresUser } from './postgres-commands.ts';
+import { choosePostgresRunner, type PostgresRunner } from './postgres-user.ts';
+import { findPostmaster, type Postmaster, waitForEnd, waitUntilReady } from './postmaster.ts';
 
 export interface PostgresOptions {
   /** `postgres/` of the data directory; created when missing. */

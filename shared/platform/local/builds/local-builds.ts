@@ -5,13 +5,13 @@ import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 import type { BuildRunner } from '#shared/platform/platform.ts';
+import { createLocalImages, type LocalImages, removeImageRubbish } from '../images/images.ts';
+import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import { createLocalBuildCaches, type LocalBuildCaches, removeCacheRubbish } from './build-caches.ts';
 import { type BuildLimits, createLocalBuildRunner, removeLeftBuilds } from './build-runner.ts';
 import type { PlatformPart } from './builders/builder.ts';
 import { readRegistrySettings } from './builders/registry-settings.ts';
 import { openToolchains } from './builders/toolchains.ts';
-import { createLocalImages, type LocalImages, removeImageRubbish } from './images.ts';
-import type { Sandbox } from './open-sandbox.ts';
 
 export interface LocalBuildsOptions {
   /** Absolute. */

@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createLog } from '#shared/log.ts';
-import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres-server.ts';
-import { waitForEnd } from '#shared/platform/local/postmaster.ts';
+import { type PostgresServer, startPostgres } from './postgres-server.ts';
+import { waitForEnd } from './postmaster.ts';
 
 const log = createLog('silent', () => undefined);
 const settings = { fsync: 'off' };

@@ -1,4 +1,4 @@
-import { createLineSplitter } from './line-splitter.ts';
+import { createLineSplitter } from '../logs/line-splitter.ts';
 
 export interface BuildOutput {
   /** '-----> step' */

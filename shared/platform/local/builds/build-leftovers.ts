@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
-import type { Sandbox } from './open-sandbox.ts';
-import type { SandboxRecord } from './sandbox-process.ts';
-import { removeTree } from './trees.ts';
+import { removeTree } from '../images/trees.ts';
+import type { Sandbox } from '../sandbox/open-sandbox.ts';
+import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
 
 const identity = z.object({ pid: z.number(), startTicks: z.number(), bootId: z.string() });
 const recordSchema = z.object({ id: z.string(), outer: identity, init: identity });

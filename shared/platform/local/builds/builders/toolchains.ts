@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { satisfies, validRange } from 'semver';
-import { findExecutable } from '../sandbox-host.ts';
+import { findExecutable } from '../../sandbox/sandbox-host.ts';
 import { BuildFailure, partTargets, type ToolchainMount } from './builder.ts';
 
 export interface Toolchain {

@@ -2,15 +2,15 @@ import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors.ts';
 import type { Log } from '#shared/log.ts';
 import type { WorkloadSpec } from '#shared/platform/platform.ts';
-import type { AppLogCollector } from './app-log-collector.ts';
-import { endUnrecorded } from './end-unrecorded.ts';
+import type { AppLogCollector } from '../logs/app-log-collector.ts';
+import { endUnrecorded } from '../sandbox/end-unrecorded.ts';
+import { readDescendants } from '../sandbox/process-identity.ts';
+import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
 import { checkHealth } from './health.ts';
 import { type InstanceRecord, type InstanceStore, instanceName } from './instances.ts';
 import { readListeners } from './listening-ports.ts';
 import type { PortPool } from './ports.ts';
-import { readDescendants } from './process-identity.ts';
 import { describeEnd, type ProgramEnd, type Programs } from './programs.ts';
-import type { SandboxRecord } from './sandbox-process.ts';
 import { describeMissedBoot, planEnvironment, planRestartDelay } from './supervision.ts';
 
 /** What all instances of an app stand on. */

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import type { AppId } from '#shared/ids.ts';
 import type { BuildCaches } from '#shared/platform/platform.ts';
+import { copyTree, measureTree, moveTree, removeTree } from '../images/trees.ts';
+import type { SandboxMount } from '../sandbox/sandbox.ts';
 import type { CachedTree } from './builders/builder.ts';
-import type { SandboxMount } from './sandbox.ts';
-import { copyTree, measureTree, moveTree, removeTree } from './trees.ts';
 
 /**
  * An app's cache volume: `tools/<name>` is written by package managers in the sandbox, which keep it whole by themselves;

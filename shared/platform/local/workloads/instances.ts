@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AppId } from '#shared/ids.ts';
 import { replaceFile } from '#shared/platform/replace-file.ts';
-import type { SandboxRecord } from './sandbox-process.ts';
+import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
 
 export interface InstanceRecord {
   /** `<type>.<index>.v<version>.<random>`: unique among all instances that ever were. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
+import type { ProgramUsage } from '../workloads/programs.ts';
 import { readProcessUsage } from './process-usage.ts';
-import type { ProgramUsage } from './programs.ts';
 import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
 import { type ControlGroups, openControlGroups } from './sandbox-cgroup.ts';
 import { readSandboxHost } from './sandbox-host.ts';

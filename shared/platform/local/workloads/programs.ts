@@ -1,7 +1,7 @@
 /** How the workload driver runs a tenant's program; the sandbox is what it is made of. */
 import type { Readable } from 'node:stream';
 import type { AppId, TenantId } from '#shared/ids.ts';
-import type { SandboxExit, SandboxRecord } from './sandbox-process.ts';
+import type { SandboxExit, SandboxRecord } from '../sandbox/sandbox-process.ts';
 
 export interface ProgramSpec {
   /** Unique among the programs that run at one time. */

@@ -2,7 +2,7 @@
  * What a language needs to be built here: one file each in this directory, listed in builders.ts. A builder only reads
  * the source and says what is to be run; running it, in the sandbox and within limits, is build-runner.ts.
  */
-import type { SandboxLink, SandboxMount } from '../sandbox.ts';
+import type { SandboxLink, SandboxMount } from '../../sandbox/sandbox.ts';
 import type { SourceTree } from '../source-tree.ts';
 import type { Toolchains } from './toolchains.ts';
 

@@ -2,6 +2,9 @@ import { chown, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 import type { BuildOutcome, BuildRunner, BuildSpec } from '#shared/platform/platform.ts';
+import { type LocalImages, type StoredImage, systemPath } from '../images/images.ts';
+import { removeTree } from '../images/trees.ts';
+import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import type { CacheVolume, LocalBuildCaches } from './build-caches.ts';
 import { describeTimeout } from './build-causes.ts';
 import { endLeftBuild } from './build-leftovers.ts';
@@ -18,12 +21,9 @@ import {
 import { builders } from './builders/builders.ts';
 import type { RegistrySettings } from './builders/registry-settings.ts';
 import type { Toolchains } from './builders/toolchains.ts';
-import { type LocalImages, type StoredImage, systemPath } from './images.ts';
-import type { Sandbox } from './open-sandbox.ts';
 import { type Procfile, ProcfileError, parseProcfile } from './procfile.ts';
 import { openSourceTree, type SourceTree } from './source-tree.ts';
 import { writeSource } from './source-writing.ts';
-import { removeTree } from './trees.ts';
 
 export interface BuildRunnerParts {
   readonly dataDir: string;
