@@ -14,20 +14,23 @@ beforeAll(async () => {
 });
 afterAll(() => test?.close());
 
-const readUser = (api: Api | undefined, as: TestUser) =>
-  api?.request('/v1/user', { headers: { authorization: `Bearer ${as.token}`, 'x-test-address': '::' } });
-const logIn = (api: Api | undefined, address: string, email = 'nobody@example.com') =>
-  api?.request('/v1/auth/login', {
+/** Calls are spread over the processes by turns. */
+const at = (index: number): Api => processes[index % processes.length] ?? startProcess();
+
+const readUser = (api: Api, as: TestUser) =>
+  api.request('/v1/user', { headers: { authorization: `Bearer ${as.token}`, 'x-test-address': '::' } });
+const logIn = (api: Api, address: string, email = 'nobody@example.com') =>
+  api.request('/v1/auth/login', {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-test-address': address },
     body: JSON.stringify({ email, password: testPassword }),
   });
-function spread<Result>(count: number, call: (api: Api | undefined) => Result): Promise<Awaited<Result>[]> {
-  return Promise.all(Array.from({ length: count }, (_, index) => call(processes[index % processes.length])));
+function spread<Result>(count: number, call: (api: Api) => Result): Promise<Awaited<Result>[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => call(at(index))));
 }
-function tally(answers: readonly (Response | undefined)[]): Record<number, number> {
+function tally(answers: readonly Response[]): Record<number, number> {
   const counts: Record<number, number> = {};
-  for (const answer of answers) counts[answer?.status ?? 0] = (counts[answer?.status ?? 0] ?? 0) + 1;
+  for (const answer of answers) counts[answer.status] = (counts[answer.status] ?? 0) + 1;
   return counts;
 }
 
@@ -37,25 +40,25 @@ describe('over four processes that share a database', () => {
     expect(tally(await spread(590, (api) => readUser(api, ada)))).toEqual({ 200: 590 });
     expect(tally(await spread(40, (api) => readUser(api, ada)))).toEqual({ 200: 10, 429: 30 });
     const refused = await readUser(startProcess(), ada);
-    const wait = Number(refused?.headers.get('retry-after'));
-    expect([refused?.status, wait > 30 && wait <= 60]).toEqual([429, true]);
-    expect((await readUser(processes[0], await test.signUp()))?.status).toBe(200);
+    const wait = Number(refused.headers.get('retry-after'));
+    expect([refused.status, wait >= 1 && wait <= 60]).toEqual([429, true]);
+    expect((await readUser(at(0), await test.signUp())).status).toBe(200);
   });
 
   it('a new login, an API token or another tenant gives a user no calls more', async () => {
     const ada = await test.signUp();
     const made = await test.ask('POST', '/v1/auth/tokens', { as: ada, json: { name: 'ci', scope: 'read' } });
     await spread(600, (api) => readUser(api, ada));
-    const loggedIn = await logIn(processes[1], '203.0.113.9', ada.email);
-    const { data } = (await loggedIn?.json()) as { data: { access_token: string } };
+    const loggedIn = await logIn(at(1), '203.0.113.9', ada.email);
+    const { data } = (await loggedIn.json()) as { data: { access_token: string } };
     for (const token of [data.access_token, made.body.data.token, ada.token]) {
-      expect((await readUser(processes[2], { ...ada, token }))?.status).toBe(429);
+      expect((await readUser(at(2), { ...ada, token })).status).toBe(429);
     }
   });
 
   it('an address has 30 tries a minute at logging in, to the try', async () => {
     expect(tally(await spread(80, (api) => logIn(api, '203.0.113.1')))).toEqual({ 401: 30, 429: 50 });
-    expect((await logIn(startProcess(), '203.0.113.1'))?.status).toBe(429);
-    expect((await logIn(processes[0], '203.0.113.2'))?.status).toBe(401);
+    expect((await logIn(startProcess(), '203.0.113.1')).status).toBe(429);
+    expect((await logIn(at(0), '203.0.113.2')).status).toBe(401);
   });
 });
