@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { sql } from 'kysely';
 import { type ApiOptions, createApi } from '#api/create-api.ts';
+import { createGitOverHttp } from '#api/git/git-over-http.ts';
 import type { StartFacts } from '#deploy/banner.ts';
 import { loadMasterKey, lockDataDirectory, prepareDataDirectory } from '#deploy/data-directory.ts';
 import { ensureGateway, gatewayOptions } from '#deploy/gateway-process.ts';
@@ -167,10 +168,15 @@ async function bringUp(
   started.defer(() => worker.stop());
   const rateLimits = createPostgresRateLimits(db);
   const idempotencyKeys = createPostgresIdempotencyKeys({ db, secrets, clock: systemClock });
-  const closeApi = await serveApi({ settings, dataDir, log }, context, { services, rateLimits, idempotencyKeys, metrics });
+  const served = { ...services, pushes: measurePushes(services.pushes, metrics) };
+  const closeApi = await serveApi({ settings, dataDir, log }, context, {
+    services: served,
+    rateLimits,
+    idempotencyKeys,
+    metrics,
+  });
   started.defer(closeApi);
-  const pushes = measurePushes(services.pushes, metrics);
-  const closeSsh = await serveSsh({ settings, dataDir, log }, context, { ...services, pushes });
+  const closeSsh = await serveSsh({ settings, dataDir, log }, context, served);
   started.defer(closeSsh);
 
   const sampling = new AbortController();
@@ -218,8 +224,8 @@ async function startEmbeddedPostgres(dataDir: string, log: Log, tell: (line: str
 /** The API listens on a socket that only the gateway reaches: the addresses it forwards can be believed. */
 async function serveApi(
   { settings, dataDir, log }: Pick<SingleMachineOptions, 'settings' | 'dataDir' | 'log'>,
-  { db, clock, identity }: Context,
-  parts: Pick<ApiOptions, 'services' | 'rateLimits' | 'idempotencyKeys' | 'metrics'>,
+  { db, clock, identity, git }: Context,
+  parts: Pick<ApiOptions, 'rateLimits' | 'idempotencyKeys' | 'metrics'> & { services: Services },
 ): Promise<() => Promise<void>> {
   const api = createApi({
     issuer: issuerOf(settings.baseUrl),
@@ -230,7 +236,15 @@ async function serveApi(
     log,
     clientAddress: (request) => request.headers.get('x-forwarded-for')?.split(',').at(-1)?.trim() ?? 'unknown',
   });
-  const listener = getRequestListener(api.fetch);
+  const gitOverHttp = createGitOverHttp({
+    ...parts.services,
+    identity,
+    git: git.server,
+    rateLimits: parts.rateLimits,
+    clock,
+    log,
+  });
+  const listener = getRequestListener((request) => gitOverHttp(request) ?? api.fetch(request));
   const server = createServer((request, response) => void listener(request, response));
   await listenOnSocket(server, gatewayFiles(dataDir).apiSocket);
   return async () => {

@@ -16,10 +16,14 @@ import {
 } from '#shared/rate-limits/rate-limits.ts';
 import { sourceKey } from '#shared/rate-limits/source-key.ts';
 
-export interface GuardOptions {
+/** Who knows tokens. */
+export interface BearerOptions {
   identity: Pick<Identity, 'verifyAccessToken'>;
   accounts: Pick<Accounts, 'resolvePrincipal'>;
   apiTokens: Pick<ApiTokens, 'resolveToken'>;
+}
+
+export interface GuardOptions extends BearerOptions {
   rateLimits: Pick<RateLimits, 'take'>;
   /** Address of the client, as the gateway saw it. */
   clientAddress(request: Request): string;
@@ -62,10 +66,10 @@ function readBearer(c: ApiContext): string {
 }
 
 /** Whose token it is, and a way to learn in which tenant and role they act. @param tenant the one asked for by header */
-async function resolveBearer(
+export async function resolveBearer(
   token: string,
   tenant: string | undefined,
-  { identity, accounts, apiTokens }: Pick<GuardOptions, 'identity' | 'accounts' | 'apiTokens'>,
+  { identity, accounts, apiTokens }: BearerOptions,
 ): Promise<{ userId: UserId; principal(): Promise<Principal> }> {
   if (!token.startsWith(apiTokenPrefix)) {
     const subject = await identity.verifyAccessToken(token);

@@ -4,11 +4,16 @@ import { type Refusal, toAppError, toRefusal } from '#api/refusal.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 
-/** Names the request (the gateway's name for it is kept), and lets handlers refuse in that name. */
+/** The gateway's name for a request, or a new one. */
+export function requestIdOf(request: Request): string {
+  const given = request.headers.get('x-request-id');
+  return given !== null && /^req_[0-9a-f]{32}$/.test(given) ? given : `req_${crypto.randomUUID().replaceAll('-', '')}`;
+}
+
+/** Names the request, and lets handlers refuse in that name. */
 export function requestId({ clock, log }: { clock: Clock; log: Log }): MiddlewareHandler<ApiEnv> {
   return async function nameRequest(c, next) {
-    const given = c.req.header('x-request-id');
-    const id = given !== undefined && /^req_[0-9a-f]{32}$/.test(given) ? given : `req_${crypto.randomUUID().replaceAll('-', '')}`;
+    const id = requestIdOf(c.req.raw);
     c.set('requestId', id);
     c.set('refuse', (thrown: unknown): Refusal => {
       const error = toAppError(thrown);

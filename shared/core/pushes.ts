@@ -1,4 +1,4 @@
-import { requireRole } from '#shared/core/authorization.ts';
+import { narrowRole, requireRole } from '#shared/core/authorization.ts';
 import { createBuild, supersededMessage } from '#shared/core/build-creation.ts';
 import { movedMessage } from '#shared/core/build-job.ts';
 import { followBuildLog } from '#shared/core/build-log.ts';
@@ -23,8 +23,9 @@ export function createPushes(context: Context): Pushes {
       const app = parentId === null ? named : await readAppById(context.db, parentId);
       if (app === undefined || app.deleted_at !== null) throw notFound('app');
       // A key speaks for its owner in each of their teams: the app says in which.
-      const member = await readMembership(context.db, principal.userId, app.tenant_id);
-      if (member === undefined) throw notFound('app');
+      const found = await readMembership(context.db, principal.userId, app.tenant_id);
+      if (found === undefined) throw notFound('app');
+      const member = narrowToToken(found, principal);
       if (access === 'write') requireRole(member, 'developer');
       return {
         repositoryId: app.repository_id,
@@ -35,6 +36,13 @@ export function createPushes(context: Context): Pushes {
       };
     },
   };
+}
+
+/** An API token speaks in its own team only, and for no more than its scope. */
+function narrowToToken(member: Principal, { tokenScope, tenantId }: Principal): Principal {
+  if (tokenScope === undefined) return member;
+  if (member.tenantId !== tenantId) throw notFound('app');
+  return { ...member, role: narrowRole(member.role, tokenScope), tokenScope };
 }
 
 /** A build that a command waits for. */

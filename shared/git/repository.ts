@@ -73,6 +73,11 @@ export interface GitStream {
   /** The client's GIT_PROTOCOL, already validated ('version=2'), or ''. */
   protocol: string;
   clientGone: AbortSignal;
+  /**
+   * Over HTTP a session is several requests, each of which stands for itself: the refs are advertised in one, what is
+   * asked for is served in others. Unset where one connection carries all of it.
+   */
+  step?: 'advertise' | 'serve';
 }
 
 /** A repository as its clients see it. */

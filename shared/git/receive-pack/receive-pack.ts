@@ -37,7 +37,8 @@ export async function receivePack(
   const reader = new ByteReader(stream.input);
   let asked: PushAsked | undefined;
   try {
-    await stream.write(advertiseForPush(await access.refs.listRefs(repositoryId)));
+    if (stream.step !== 'serve') await stream.write(advertiseForPush(await access.refs.listRefs(repositoryId)));
+    if (stream.step === 'advertise') return { exitStatus: 0, refsAsked: 0 };
     asked = await readPush(reader, limits.refs);
   } catch (error) {
     if (stream.clientGone.aborted) return { exitStatus: fatal, refsAsked: 0 };

@@ -19,7 +19,8 @@ const mostHaves = 200_000;
 export async function serveFetchV0(access: RepositoryAccess, repository: GitRepository, stream: GitStream): Promise<void> {
   const reader = new ByteReader(stream.input);
   const refs = await readPeeledRefs(access, repository);
-  await stream.write(advertise(repository, refs));
+  if (stream.step !== 'serve') await stream.write(advertise(repository, refs));
+  if (stream.step === 'advertise') return;
   const asked = await readWants(reader);
   if (asked === undefined) return;
   const { request, options } = asked;

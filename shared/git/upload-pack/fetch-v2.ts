@@ -21,7 +21,9 @@ const argumentBytes = 16 * 1024 * 1024;
 /** gitprotocol-v2(5): any number of commands, each one request and one answer. */
 export async function serveFetchV2(access: RepositoryAccess, repository: GitRepository, stream: GitStream): Promise<void> {
   const reader = new ByteReader(stream.input);
-  await stream.write(Buffer.concat([...capabilities.map((line) => encodePacket(`${line}\n`)), flushPacket]));
+  if (stream.step !== 'serve')
+    await stream.write(Buffer.concat([...capabilities.map((line) => encodePacket(`${line}\n`)), flushPacket]));
+  if (stream.step === 'advertise') return;
   for (let command = await readCommand(reader); command !== undefined; command = await readCommand(reader)) {
     if (command.name === 'ls-refs') await listRefs(access, repository, stream, command.lines);
     else if (command.name === 'fetch') await fetch(access, repository, stream, command.lines);

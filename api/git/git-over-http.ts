@@ -1,0 +1,100 @@
+import { type GitAddress, parseGitAddress, protocolOf, readToken } from '#api/git/git-address.ts';
+import { outgoingBody, readRequestBody } from '#api/git/git-body.ts';
+import { type BearerOptions, resolveBearer } from '#api/middleware/guard.ts';
+import { requestIdOf } from '#api/middleware/request-id.ts';
+import { toAppError, toRefusal } from '#api/refusal.ts';
+import type { Clock } from '#shared/clock.ts';
+import type { Pushes } from '#shared/core/services.ts';
+import { AppError } from '#shared/errors.ts';
+import type { GitServer, GitStream } from '#shared/git/repository.ts';
+import type { Log } from '#shared/log.ts';
+import { type RateLimits, rateLimitPolicies } from '#shared/rate-limits/rate-limits.ts';
+
+export interface GitOverHttpOptions extends BearerOptions {
+  pushes: Pushes;
+  git: GitServer;
+  rateLimits: Pick<RateLimits, 'take'>;
+  clock: Clock;
+  log: Log;
+}
+
+/** @returns undefined for a request that is not git's */
+export type GitOverHttp = (request: Request) => Promise<Response> | undefined;
+
+/**
+ * The repositories of apps at `/<app>.git`, for networks that close SSH: git's smart HTTP protocol, version 0 and 2. The
+ * password is an access token or an API token, the user name does not matter. Bodies stream both ways; their limits are
+ * those of a push.
+ */
+export function createGitOverHttp(options: GitOverHttpOptions): GitOverHttp {
+  return (request) => {
+    const address = parseGitAddress(request.method, new URL(request.url));
+    if (address === undefined) return undefined;
+    const requestId = requestIdOf(request);
+    return serve(request, address, options, requestId).catch((thrown: unknown) => {
+      const error = toAppError(thrown);
+      if (error.code === 'internal') options.log.error('git over HTTP failed', { request_id: requestId, error: thrown });
+      return refuse(error, requestId, options.clock.now());
+    });
+  };
+}
+
+async function serve(
+  request: Request,
+  { appName, service, step }: GitAddress,
+  options: GitOverHttpOptions,
+  requestId: string,
+): Promise<Response> {
+  const token = readToken(request.headers.get('authorization'));
+  if (token === undefined) throw new AppError('unauthorized', 'Log in with an access token or an API token as the password.');
+  const bearer = await resolveBearer(token, undefined, options);
+  const [verdict, principal] = await Promise.all([
+    options.rateLimits.take(rateLimitPolicies.authenticated, bearer.userId),
+    bearer.principal(),
+  ]);
+  if (!verdict.granted) {
+    const retryAfterSeconds = Math.max(1, Math.ceil(verdict.resetMilliseconds / 1000));
+    throw new AppError('rate_limited', `Too many requests. Try again in ${retryAfterSeconds} s.`, { retryAfterSeconds });
+  }
+  const pushing = service === 'git-receive-pack';
+  const repository = await options.pushes.openRepository(principal, appName, pushing ? 'write' : 'read');
+
+  const body = outgoingBody();
+  const stream: GitStream = {
+    input: readRequestBody(request),
+    write: (chunk) => body.write(chunk),
+    protocol: protocolOf(request.headers.get('git-protocol')),
+    clientGone: AbortSignal.any([request.signal, body.abandoned]),
+    step,
+  };
+  if (step === 'advertise' && (pushing || stream.protocol !== 'version=2')) await body.announce(service);
+  const served = pushing
+    ? options.git.receivePack(repository, stream, repository.applyPush)
+    : options.git.uploadPack(repository, stream);
+  const ended = served.then(
+    () => body.end(),
+    (error: unknown) => {
+      options.log.error('git over HTTP failed', { request_id: requestId, error });
+      body.fail(new Error('the server has failed'));
+    },
+  );
+  // Nothing is answered before there is something to say: until then the client is sending.
+  await Promise.race([body.begun, ended]);
+  return new Response(body.readable, {
+    headers: {
+      'content-type': step === 'advertise' ? `application/x-${service}-advertisement` : `application/x-${service}-result`,
+      'cache-control': 'no-cache, max-age=0, must-revalidate',
+      'x-request-id': requestId,
+    },
+  });
+}
+
+/** In plain text: git shows that to the person. */
+function refuse(error: AppError, requestId: string, now: Date): Response {
+  const { status, headers } = toRefusal(error, requestId, now);
+  const challenge = error.code === 'unauthorized' ? { 'www-authenticate': 'Basic realm="paas: a token is the password"' } : {};
+  return new Response(`${error.message}\n`, {
+    status,
+    headers: { ...headers, ...challenge, 'content-type': 'text/plain; charset=utf-8', 'x-request-id': requestId },
+  });
+}

@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
+import type { RunResult } from '#test/support/run.ts';
+import { nodeApp } from '#test/support/sample-apps.ts';
+import { createUser, type User, visit, type WorkingCopy } from '#test/support/user.ts';
+
+let platform: RunningPlatform;
+let user: User;
+let copy: WorkingCopy;
+beforeAll(async () => {
+  platform = await startPlatform();
+  user = await createUser(platform);
+  const app = await user.createApp('hello');
+  copy = await user.createWorkingCopy(app.push_url, { ...nodeApp('over http'), ...manyFiles(300) });
+});
+afterAll(async () => {
+  await user?.remove();
+  if (platform !== undefined) await removePlatform(platform);
+});
+
+function manyFiles(count: number): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: count }, (_, i) => [`docs/${i}.txt`, `${i}\n`]));
+}
+
+function address(password: string, app = 'hello'): string {
+  return `http://anybody:${password}@localhost:${platform.httpPort}/${app}.git`;
+}
+
+/** Stock git, asking nobody for a password. */
+function git(cwd: string, ...args: string[]): Promise<RunResult> {
+  return user.git(cwd, args, { env: { GIT_TERMINAL_PROMPT: '0' } });
+}
+
+describe('git over HTTP', () => {
+  it('pushes with a token as the password: built, told live, and served', async () => {
+    const pushed = await git(copy.directory, 'push', address(user.token), 'main');
+    expect(pushed.output).toContain('remote: -----> Node.js app detected');
+    expect(pushed.code).toBe(0);
+    expect(await visit(platform, 'hello')).toEqual({ status: 200, body: 'over http' });
+  });
+
+  it('clones and fetches by protocol 0 and 2, whole and shallow, what was pushed', async () => {
+    const head = (await copy.git('rev-parse', 'HEAD')).stdout.trim();
+    for (const version of ['0', '2']) {
+      for (const depth of [[], ['--depth=1']]) {
+        const into = join(user.home, `clone-${version}-${depth.length}`);
+        const cloned = await git(
+          user.home,
+          '-c',
+          `protocol.version=${version}`,
+          'clone',
+          '-q',
+          ...depth,
+          address(user.token),
+          into,
+        );
+        expect(cloned).toMatchObject({ code: 0 });
+        expect((await git(into, 'rev-parse', 'HEAD')).stdout.trim()).toBe(head);
+        expect((await git(into, 'fsck', '--full', '--strict')).code).toBe(0);
+      }
+    }
+    // Long histories on both sides make negotiations of several requests, packed by gzip.
+    const next = join(user.home, 'clone-0-0');
+    for (let i = 0; i < 40; i++) await git(next, 'commit', '-q', '--allow-empty', '-m', `mine ${i}`);
+    for (let i = 0; i < 3; i++) await copy.commit({ [`more-${i}.txt`]: 'more' }, `theirs ${i}`);
+    expect((await git(copy.directory, 'push', '-q', address(user.token), 'main:refs/tags/more')).code).toBe(0);
+    for (const version of ['0', '2']) {
+      await git(next, 'tag', '-d', 'more');
+      const fetched = await git(
+        next,
+        '-c',
+        `protocol.version=${version}`,
+        'fetch',
+        '-q',
+        'origin',
+        'refs/tags/more:refs/tags/more',
+      );
+      expect(fetched).toMatchObject({ code: 0 });
+      expect((await git(next, 'fsck', '--full', '--strict')).code).toBe(0);
+    }
+  });
+
+  it('takes a pack that is larger than one request of git’s buffer, in chunks', async () => {
+    await writeFile(join(copy.directory, 'large.bin'), randomBytes(6 * 1024 * 1024));
+    await git(copy.directory, 'checkout', '-q', '-b', 'large');
+    await copy.commit({});
+    const pushed = await git(copy.directory, 'push', '-q', address(user.token), 'large:refs/tags/large');
+    expect(pushed).toMatchObject({ code: 0 });
+    await git(copy.directory, 'checkout', '-q', 'main');
+    const into = join(user.home, 'clone-large');
+    expect((await git(user.home, 'clone', '-q', '--bare', address(user.token), into)).code).toBe(0);
+    expect((await git(into, 'cat-file', '-s', 'large:large.bin')).stdout.trim()).toBe(String(6 * 1024 * 1024));
+    await rm(join(copy.directory, 'large.bin'), { force: true });
+  });
+
+  it('asks for a token, and takes no wrong one', async () => {
+    const url = `http://localhost:${platform.httpPort}/hello.git/info/refs?service=git-upload-pack`;
+    const asked = await fetch(url);
+    expect(asked.status).toBe(401);
+    expect(asked.headers.get('www-authenticate')).toMatch(/^Basic realm=/);
+    for (const authorization of [`Basic ${btoa('x:wrong')}`, `Basic ${btoa('nothing')}`, 'Basic', 'Bearer paas_wrong']) {
+      expect((await fetch(url, { headers: { authorization } })).status).toBe(401);
+    }
+    const refused = await git(copy.directory, 'ls-remote', address('wrong'));
+    expect(refused.output).toContain('Authentication failed');
+  });
+
+  it('shows an app to its own tenant only, and lets a token that may read not push', async () => {
+    const other = await createUser(platform, 'eve@example.com');
+    const theirs = await git(copy.directory, 'ls-remote', address(other.token));
+    const missing = await git(copy.directory, 'ls-remote', address(other.token, 'nothing'));
+    await other.remove();
+    expect(theirs.code).not.toBe(0);
+    expect(theirs.output.replaceAll('hello', 'nothing')).toBe(missing.output);
+
+    const { token } = await user.api<{ token: string }>('POST', '/v1/auth/tokens', { name: 'ci', scope: 'read' });
+    expect((await git(copy.directory, 'ls-remote', address(token))).code).toBe(0);
+    const pushed = await git(copy.directory, 'push', address(token), 'main:refs/tags/never');
+    expect(pushed.code).not.toBe(0);
+    expect(pushed.output).toContain('403');
+  });
+});
