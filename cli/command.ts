@@ -9,6 +9,7 @@ export const commandGroups = [
   'SSH keys',
   'Apps',
   'Config',
+  'Domains',
   'Processes',
   'Logs',
   'Releases',

@@ -4,11 +4,13 @@ import { apps, create, destroy, info, open, restore } from '#cli/commands/apps.t
 import { builds, buildsCache, buildsCachePurge, buildsCancel, buildsCreate, buildsLogs } from '#cli/commands/builds.ts';
 import { config, configGet, configSet, configUnset } from '#cli/commands/config.ts';
 import { doctor } from '#cli/commands/doctor.ts';
+import { domains, domainsAdd, domainsRemove } from '#cli/commands/domains.ts';
 import { gitRemote } from '#cli/commands/git.ts';
 import { helpCommand, versionCommand } from '#cli/commands/help.ts';
 import { keys, keysAdd, keysRemove } from '#cli/commands/keys.ts';
 import { logs } from '#cli/commands/logs.ts';
 import { members, membersInvite, membersJoin, membersRemove, membersRole, teams } from '#cli/commands/members.ts';
+import { metrics } from '#cli/commands/metrics.ts';
 import { ps, psScale, restart } from '#cli/commands/processes.ts';
 import { releases, rollback } from '#cli/commands/releases.ts';
 import { status } from '#cli/commands/status.ts';
@@ -43,9 +45,13 @@ export const commands: readonly Command[] = [
   configSet,
   configGet,
   configUnset,
+  domains,
+  domainsAdd,
+  domainsRemove,
   ps,
   psScale,
   restart,
+  metrics,
   logs,
   releases,
   rollback,

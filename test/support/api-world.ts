@@ -11,7 +11,10 @@ export async function seedWorld(test: TestApi, user: TestUser): Promise<Record<s
   const release = await seedRelease(test, user, app.id);
   const key = await test.ask('POST', '/v1/auth/ssh-keys', { as: user, json: { name: '', public_key: newPublicKey() } });
   const token = await test.ask('POST', '/v1/auth/tokens', { as: user, json: { name: 'ci', scope: 'read' } });
-  const domain = await test.ask('POST', `/v1/apps/${app.id}/domains`, { as: user, json: { host: `${crypto.randomUUID()}.test` } });
+  const domain = await test.ask('POST', `/v1/apps/${app.id}/domains`, {
+    as: user,
+    json: { host: `${crypto.randomUUID()}.test` },
+  });
   const email = `${crypto.randomUUID()}@example.com`;
   const invitation = await test.ask('POST', '/v1/tenant/invitations', { as: user, json: { email, role: 'viewer' } });
   const members = await test.ask('GET', '/v1/tenant/members', { as: user });
