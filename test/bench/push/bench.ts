@@ -37,7 +37,7 @@ try {
   await benchAtOnce(20);
   if (!args.includes('--quick')) {
     const large = join(directory, 'large.git');
-    await makeRepository(large, { files: 9000, commits: 11_500, changesEach: 14, largeFiles: { count: 8, bytes: 5_000_000 } });
+    await makeRepository(large, { files: 9000, commits: 5400, changesEach: 14, largeFiles: { count: 12, bytes: 5_000_000 } });
     await benchRepository('large', large);
   }
   for (const path of paths) await benchRepository(path, path);

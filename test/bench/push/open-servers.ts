@@ -71,7 +71,7 @@ export async function openTheirs(directory: string, publicKey: string, checked: 
     'PermitRootLogin yes',
     'MaxStartups 200',
     'PidFile none',
-    'LogLevel ERROR',
+    'LogLevel FATAL',
   ];
   await writeFile(join(directory, 'sshd_config'), `${config.join('\n')}\n`);
   const sshd = spawn('/usr/sbin/sshd', ['-D', '-e', '-f', join(directory, 'sshd_config')], {
