@@ -37,7 +37,7 @@ import { measureJobs } from '#shared/metrics/measured-jobs.ts';
 import { measurePushes } from '#shared/metrics/measured-pushes.ts';
 import { createPrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
 import { createLocalPlatform } from '#shared/platform/local/local-platform.ts';
-import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres-server.ts';
+import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
 import { listenOnSocket } from '#shared/platform/socket-path.ts';
 import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
