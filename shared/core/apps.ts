@@ -109,6 +109,10 @@ export function createApps(context: Context): Apps {
       requireRole(principal, 'admin');
       if (row.deleted_at === null) throw new AppError('conflict', `${row.name} is not deleted.`);
       const deletedAt = row.deleted_at;
+      const parent = row.parent_app_id === null ? undefined : await readAppById(db, row.parent_app_id);
+      if (parent !== undefined && parent.deleted_at !== null) {
+        throw new AppError('conflict', `${row.name} is a preview of ${parent.name}, which is deleted: restore that.`);
+      }
       await db.transaction().execute(async (trx) => {
         // Its previews went with it in the same moment, and come back with it.
         const back = await trx

@@ -31,12 +31,14 @@ export async function runBuildJob(context: Context, buildId: BuildId, stopping: 
   if (build === undefined) return;
   const app = await readAppById(db, build.app_id);
   if (app === undefined) return;
-  const variables = await readVariables(context, db, app.id);
-  const log = createBuildLogWriter(context, buildId, createRedactor(variables));
+  let redact = (text: string): string => text;
+  const log = createBuildLogWriter(context, buildId, (text) => redact(text));
   const cancel = new AbortController();
   const watch = watchForCancel(context, buildId, cancel, stopping);
   try {
     const signal = AbortSignal.any([stopping, cancel.signal]);
+    const variables = await readVariables(context, db, app.id);
+    redact = createRedactor(variables);
     const end = await buildAndRelease(context, app, build, variables, log, signal);
     await log.flush();
     await end();
@@ -131,8 +133,12 @@ async function recordSuccess(
   const moved = await db.transaction().execute(async (trx) => {
     const app = await lockApp(trx, build.app_id);
     const current = await readBuildById(trx, build.id);
-    // Another attempt has taken over, the build was ended, or the app went away meanwhile.
+    // Another attempt has taken over, or the build was ended meanwhile.
     if (app === undefined || current?.attempt !== build.attempt || current.status !== 'running') return true;
+    // Nobody wants it any more, and it was too late to stop the building.
+    if (current.cancel_requested || app.deleted_at !== null) {
+      return endBuild(trx, build, { status: 'canceled', error: 'Canceled.' }, clock.now());
+    }
     if (!(await moveRefs(context, trx, app.repository_id, build.ref_changes))) return false;
     const { releaseId } = await createRelease(context, trx, app, {
       kind: 'build',

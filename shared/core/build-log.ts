@@ -56,7 +56,7 @@ export function createBuildLogWriter(
       bytes += text.length + 1;
       // PostgreSQL's text holds every character but NUL.
       const kept =
-        bytes > limits.build.logBytes ? ' !     The log is too long; the rest is left out.' : redact(text).replaceAll('\0', '');
+        bytes > limits.build.logBytes ? ' !     The log is too long; the rest is left out.' : redact(text.replaceAll('\0', ''));
       pending.push({ ts: clock.now(), line: kept });
       if (scheduled) return;
       scheduled = true;

@@ -31,10 +31,12 @@ export async function runDeployJob(context: Context, deployId: DeployId, stoppin
   const release = deploy && (await readReleaseById(db, deploy.release_id));
   const app = release && (await readAppById(db, release.app_id));
   if (deploy === undefined || release === undefined || app === undefined) return;
-  const spec = await workloadSpec(context, app, release);
-  const say = createSay(context, release, spec);
+  let redact = (text: string): string => text;
+  const say = createSay(context, release, (text) => redact(text));
   const deletion = watchForDeletion(context, app.id, stopping);
   try {
+    const spec = await workloadSpec(context, app, release);
+    redact = createRedactor(spec.env);
     const verdict = await decide(context, app, deploy, release, spec, say, { stopping, deleted: deletion.signal });
     for (const line of verdict.lines) say.line(line);
     await say.flush();
@@ -254,14 +256,13 @@ async function recordVerdict(
 }
 
 /** A build's release speaks in the build's log, where somebody may be waiting; others speak in the app's own. */
-function createSay(context: Context, release: ReleaseRow, spec: WorkloadSpec): BuildLogWriter {
-  const redact = createRedactor(spec.env);
+function createSay(context: Context, release: ReleaseRow, redact: (text: string) => string): BuildLogWriter {
   if (release.build_id !== null && release.kind === 'build') return createBuildLogWriter(context, release.build_id, redact);
   let last: Promise<void> = Promise.resolve();
   return {
     line(text) {
       const message = redact(text.replace(/^(?:-----> | !  {5}| {7})/, ''));
-      last = last.then(() => context.platform.logs.appendPlatformLog(spec.appId, message)).catch(() => undefined);
+      last = last.then(() => context.platform.logs.appendPlatformLog(release.app_id, message)).catch(() => undefined);
     },
     flush: () => last,
   };

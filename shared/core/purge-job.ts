@@ -14,12 +14,16 @@ export async function runPurgeJob(context: Context, appId: AppId): Promise<void>
     await jobs.enqueue(db, 'purge-app', { appId }, { runAt: due, key: `purge:${appId}` });
     return;
   }
+  // Their rows go with their app's; what they have on the ground would stay.
+  const previews = await db.selectFrom('apps').select('id').where('parent_app_id', '=', appId).execute();
+  for (const preview of previews) await runPurgeJob(context, preview.id);
   await platform.workloads.deleteWorkload(appId);
   await platform.logs.deleteLogs(appId);
   await platform.images.deleteImages(appId);
   await platform.caches.deleteCache(appId);
   if (app.parent_app_id === null) await git.deleteRepository(app.repository_id);
-  await db.deleteFrom('apps').where('id', '=', appId).execute();
+  // A preview may have come back meanwhile, by a push that builds it anew.
+  await db.deleteFrom('apps').where('id', '=', appId).where('deleted_at', '=', app.deleted_at).execute();
 }
 
 /** A preview whose app lives went with its branch: at once. */

@@ -45,9 +45,9 @@ function narrowToToken(member: Principal, { tokenScope, tenantId }: Principal): 
   return { ...member, role: narrowRole(member.role, tokenScope), tokenScope };
 }
 
-/** A build that a command waits for. */
+/** A build that commands wait for: one, or all of an atomic push. */
 interface Started {
-  command: RefCommand;
+  commands: readonly RefCommand[];
   build: BuildRow;
   app: AppRow;
 }
@@ -67,7 +67,7 @@ function createApplyPush(context: Context, principal: Principal, app: AppRow): A
     const detach = request.pushOptions.includes('detach');
     const accepted = await accept(context, principal, app, request, plan.commands, detach);
     const built: RefResult[] = [];
-    for (const started of accepted.started) built.push(await watch(context, app, started, detach, tell, clientGone));
+    for (const started of accepted.started) built.push(...(await watch(context, app, started, detach, tell, clientGone)));
     return [...accepted.results, ...built];
   };
 }
@@ -88,6 +88,13 @@ async function accept(
   if (refused.length > 0 && (request.atomic || refused.length === commands.length)) {
     return { started: [], results: commands.map((planned) => reject(planned.command, planned.reason ?? 'atomic push failed')) };
   }
+  // All or none of an atomic push: what else it holds moves with its build, so there can be but one.
+  const builds = commands.filter((planned) => planned.action === 'build');
+  const together = request.atomic && !detach && builds.length > 0 && commands.length > 1;
+  if (together && commands.some((planned) => planned !== builds[0] && planned.action !== 'store')) {
+    const reason = 'an atomic push builds one branch and deletes none: push without --atomic, or with -o detach';
+    return { started: [], results: commands.map(({ command }) => reject(command, reason)) };
+  }
   try {
     return await context.db.transaction().execute(async (trx) => {
       const locked = await lockApp(trx, app.id);
@@ -95,7 +102,8 @@ async function accept(
       await request.pack?.admit(trx);
       const accepted: Accepted = { results: [], started: [] };
       for (const planned of commands) {
-        const moved = await acceptCommand(context, trx, principal, locked, planned, detach, accepted);
+        const waiting = together ? commands.map(({ command }) => command) : [planned.command];
+        const moved = await acceptCommand(context, trx, principal, locked, planned, { detach, together, waiting }, accepted);
         if (!moved && request.atomic) throw new AtomicRefusal();
       }
       return accepted;
@@ -114,6 +122,14 @@ async function accept(
   }
 }
 
+interface PushMode {
+  detach: boolean;
+  /** Nothing moves but with the one build. */
+  together: boolean;
+  /** What moves with the build of the command. */
+  waiting: readonly RefCommand[];
+}
+
 /** False when the ref is no longer what the client saw. */
 async function acceptCommand(
   context: Context,
@@ -121,7 +137,7 @@ async function acceptCommand(
   principal: Principal,
   app: AppRow,
   { command, action, branch, reason }: PlannedCommand,
-  detach: boolean,
+  { detach, together, waiting }: PushMode,
   accepted: Accepted,
 ): Promise<boolean> {
   const { refs } = context.git;
@@ -129,7 +145,7 @@ async function acceptCommand(
     accepted.results.push(reject(command, reason ?? 'refused'));
     return true;
   }
-  const waits = action === 'build' && !detach;
+  const waits = together || (action === 'build' && !detach);
   const moved = waits
     ? (await refs.readRef(app.repository_id, command.name)) === command.oldOid
     : await refs.compareAndSwap(trx, app.repository_id, [command]);
@@ -139,16 +155,16 @@ async function acceptCommand(
   }
   if (action === 'build' && command.newOid !== undefined) {
     const target = branch === app.branch ? app : await ensurePreview(context, trx, app, branch, principal.userId);
-    const move: RefMove = { name: command.name, from: command.oldOid ?? null, to: command.newOid };
     const build = await createBuild(context, trx, target, {
       commit: command.newOid,
       branch,
-      refChanges: waits ? [move] : null,
+      refChanges: waits ? waiting.map(toMove) : null,
       createdBy: principal.userId,
     });
-    accepted.started.push({ command, build, app: target });
+    accepted.started.push({ commands: waiting, build, app: target });
     return true;
   }
+  if (waits) return true;
   if (action === 'delete-branch') await removePreview(context, trx, app.id, branch);
   accepted.results.push({ name: command.name, status: 'ok' });
   return true;
@@ -157,23 +173,29 @@ async function acceptCommand(
 async function watch(
   context: Context,
   parent: AppRow,
-  { command, build, app }: Started,
+  { commands, build, app }: Started,
   detach: boolean,
   tell: (line: string) => void,
   clientGone: AbortSignal,
-): Promise<RefResult> {
+): Promise<RefResult[]> {
+  const accept = (): RefResult[] => commands.map(({ name }) => ({ name, status: 'ok' }));
+  const refuse = (reason: string): RefResult[] => commands.map((command) => reject(command, reason));
   if (app.id !== parent.id) tell(`-----> ${build.branch} is not deployed: building the preview ${app.name}`);
   if (detach) {
     tell(`       Building in the background. Watch it: paas builds:logs -a ${app.name}`);
-    return { name: command.name, status: 'ok' };
+    return accept();
   }
   if (await isBehindAnother(context, build)) tell(`-----> Another build of ${app.name} is running; this one waits its turn`);
   for await (const { line } of followBuildLog(context, build.id, 0, clientGone)) tell(line);
   const ended = await readBuildById(context.db, build.id);
-  if (ended?.status === 'succeeded') return { name: command.name, status: 'ok' };
-  if (ended?.error === movedMessage) return reject(command, 'fetch first');
-  if (ended?.error === supersededMessage) return reject(command, 'superseded by a newer push');
-  return reject(command, ended?.status === 'canceled' ? 'build canceled' : 'build failed');
+  if (ended?.status === 'succeeded') return accept();
+  if (ended?.error === movedMessage) return refuse('fetch first');
+  if (ended?.error === supersededMessage) return refuse('superseded by a newer push');
+  return refuse(ended?.status === 'canceled' ? 'build canceled' : 'build failed');
+}
+
+function toMove({ name, oldOid, newOid }: RefCommand): RefMove {
+  return { name, from: oldOid ?? null, to: newOid ?? null };
 }
 
 async function isBehindAnother({ db }: Context, build: BuildRow): Promise<boolean> {

@@ -18,14 +18,18 @@ export async function findRelease(db: Db, appId: AppId, release: string): Promis
   return version === undefined ? undefined : select.where('version', '=', Number(version)).executeTakeFirst();
 }
 
-/** The newest release that has not failed: what the next change of config builds upon. */
+/**
+ * The newest release that is live or on its way there: what the next change of config builds upon. One that was left to
+ * a newer release never showed that it comes up.
+ */
 export async function readLatestGoodRelease(db: Db, appId: AppId): Promise<ReleaseRow | undefined> {
   return db
     .selectFrom('releases')
-    .selectAll()
-    .where('app_id', '=', appId)
-    .where('status', '!=', 'failed')
-    .orderBy('version', 'desc')
+    .innerJoin('deploys', 'deploys.release_id', 'releases.id')
+    .selectAll('releases')
+    .where('releases.app_id', '=', appId)
+    .where('deploys.status', 'in', ['pending', 'rolling', 'live'])
+    .orderBy('releases.version', 'desc')
     .limit(1)
     .executeTakeFirst();
 }
