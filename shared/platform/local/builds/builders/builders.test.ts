@@ -1,5 +1,8 @@
 /** Real builds with the real tools and registries, and the built apps answering over HTTP. */
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type AppId, type BuildId, newUuid } from '#shared/ids.ts';
 import { buildSpec, openFiles, unaborted } from '#shared/platform/contract/build-runner.ts';
@@ -89,6 +92,20 @@ const npmLock = (version = '7.0.0'): string =>
     },
   });
 const usesIt = server(`String(require('is-number')(5))`);
+
+const has = (program: string): boolean => (process.env['PATH'] ?? '').split(':').some((path) => existsSync(join(path, program)));
+
+const rustServer = `use std::io::{Read, Write};
+fn main() {
+    let port = std::env::var("PORT").unwrap();
+    let listener = std::net::TcpListener::bind(format!("127.0.0.1:{port}")).unwrap();
+    for stream in listener.incoming() {
+        let mut stream = stream.unwrap();
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = write!(stream, "HTTP/1.1 200 OK\\r\\ncontent-length: {}\\r\\nconnection: close\\r\\n\\r\\n{}", word::WORD.len(), word::WORD);
+    }
+}
+`;
 
 describe('a Node.js app', () => {
   it('is installed from package-lock.json; the second build finds node_modules in the cache, until the lockfile changes', async () => {
@@ -233,6 +250,37 @@ describe('a Python app', () => {
   it('without a Procfile is told to add one', async () => {
     const { outcome } = await build(newUuid<AppId>(), { 'requirements.txt': '' });
     expect(outcome).toMatchObject({ status: 'failed', cause: expect.stringContaining('Add one with a line as: web: gunicorn') });
+  });
+});
+
+// Debian's packages put both on /usr; without them there is nothing to build with.
+describe.skipIf(!has('cargo') || !has('cc'))('a Rust app', () => {
+  it('is compiled, again from the warm cache, and answers', async () => {
+    const appId = newUuid<AppId>();
+    const files = {
+      'Cargo.toml':
+        '[package]\nname = "greeter"\nversion = "0.1.0"\nedition = "2021"\n\n[workspace]\nmembers = ["word"]\n\n[dependencies]\nword = { path = "word" }\n',
+      'word/Cargo.toml': '[package]\nname = "word"\nversion = "0.1.0"\nedition = "2021"\n',
+      'word/src/lib.rs': 'pub const WORD: &str = "hello from rust";\n',
+      'src/main.rs': rustServer,
+    };
+    const cold = await succeed(appId, files);
+    expect(cold.log).toContain('-----> Rust app detected (Cargo.toml)');
+    expect(cold.processes).toEqual({ web: 'bin/greeter' });
+    expect(await (await visit(appId, cold.imageUrl)).text()).toBe('hello from rust');
+    const warm = await succeed(appId, files);
+    expect(warm.log).toContain('cache warm');
+    expect(await readdir(join(ground.dataDir, 'caches', appId, 'tools'))).toEqual(['cargo', 'cargo-target']);
+    expect(await (await visit(appId, warm.imageUrl)).text()).toBe('hello from rust');
+  });
+
+  it('that does not compile fails with what the compiler said', async () => {
+    const { outcome, log } = await build(newUuid<AppId>(), {
+      'Cargo.toml': '[package]\nname = "broken"\nversion = "0.1.0"\nedition = "2021"\n',
+      'src/main.rs': 'fn main() { nonsense() }\n',
+    });
+    expect(log).toContain('cannot find function `nonsense`');
+    expect(outcome).toMatchObject({ status: 'failed' });
   });
 });
 

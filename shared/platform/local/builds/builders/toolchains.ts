@@ -25,6 +25,7 @@ export interface Toolchains {
   findNode(range: string | undefined): Promise<Toolchain>;
   findPython(): Promise<PythonToolchain>;
   findGo(): Promise<Toolchain>;
+  findRust(): Promise<Toolchain>;
 }
 
 const run = promisify(execFile);
@@ -40,6 +41,7 @@ export function openToolchains(env: Readonly<Record<string, string | undefined>>
   const hostNode = once(() => findHostNode(path, answer));
   const python = once(() => findHostPython(path, answer));
   const go = once(() => findHostGo(path, answer));
+  const rust = once(() => findHostRust(path, answer));
   const platformNode: Toolchain = {
     version: platformNodeVersion,
     path: [directoryOf(partTargets.node)],
@@ -70,6 +72,13 @@ export function openToolchains(env: Readonly<Record<string, string | undefined>>
       const found = await go();
       if (found !== undefined) return found;
       throw new BuildFailure('No Go compiler on this platform. Its operator can install one: apt-get install -y golang-go');
+    },
+    async findRust() {
+      const found = await rust();
+      if (found !== undefined) return found;
+      throw new BuildFailure(
+        'No Rust compiler with a linker on this platform. Its operator can install them: apt-get install -y cargo gcc',
+      );
     },
   };
 }
@@ -136,6 +145,17 @@ async function findHostGo(path: string, answer: Answer): Promise<Toolchain | und
   const [root, version] = said?.split('\n') ?? [];
   if (root === undefined || version === undefined) return undefined;
   return { version: version.replace(/^go/, ''), path: [`${root}/bin`], mounts: hostMounts(await realpath(root)) };
+}
+
+async function findHostRust(path: string, answer: Answer): Promise<Toolchain | undefined> {
+  const [compiler, linker] = [await findExecutable('rustc', path), await findExecutable('cc', '/usr/bin')];
+  if (compiler === undefined || linker === undefined) return undefined;
+  // What is on PATH may be rustup's shim, which has the toolchain elsewhere.
+  const [said, root] = [await answer(compiler, ['--version']), await answer(compiler, ['--print', 'sysroot'])];
+  const version = /^rustc (\S+)/.exec(said ?? '')?.[1];
+  if (version === undefined || root === undefined || (await findExecutable('cargo', `${root}/bin`)) === undefined)
+    return undefined;
+  return { version, path: [`${root}/bin`], mounts: hostMounts(await realpath(root)) };
 }
 
 /** `/opt/x` of `/opt/x/bin/node`, `/usr` of what lies below it. Undefined for a program outside any such layout. */
