@@ -42,6 +42,10 @@ export async function createLocalPlatform({
   const local = await createLocalWorkloads({ dataDir, router, programs, secretBox, clock, log });
   await Promise.all([recover(), local.adopt()]);
   const { problem } = sandbox;
+  if (problem === undefined && !sandbox.layers)
+    log.warn(
+      'apps cannot write to /app here: the kernel gives this user no overlays. Run the platform as root, or on Linux 5.11 or later.',
+    );
   return {
     capabilities: {
       pipeline: 'local',
