@@ -11,6 +11,7 @@ import { requireBody } from '#api/middleware/require-body.ts';
 import { securityHeaders } from '#api/middleware/security-headers.ts';
 import { StatusError } from '#api/refusal.ts';
 import { addAccountRoutes } from '#api/routes/accounts.ts';
+import { addAddonRoutes } from '#api/routes/addons.ts';
 import { addAppRoutes } from '#api/routes/apps.ts';
 import { addBuildCacheRoutes } from '#api/routes/build-cache.ts';
 import { addBuildRoutes } from '#api/routes/builds.ts';
@@ -69,6 +70,7 @@ export function createApi(options: ApiOptions): Api {
   addReleaseRoutes(api, services.releases);
   addConfigRoutes(api, services.config);
   addProcessRoutes(api, services.processes);
+  addAddonRoutes(api, services.addons);
   addLogRoutes(api, services.logs);
   addDomainRoutes(api, services.domains);
   addGitSourceRoutes(api, services.gitSources);
@@ -95,6 +97,7 @@ const nouns: Record<string, string> = {
   rid: 'release',
   host: 'domain',
   type: 'process type',
+  addon_type: 'add-on',
   key: 'SSH key',
   token_id: 'token',
   member: 'member',

@@ -127,6 +127,12 @@ export const processParams = appParams.extend({
     .regex(/^[A-Za-z0-9_-]{1,64}$/)
     .openapi({ param: { name: 'type', in: 'path' }, description: 'Process type.', example: 'web' }),
 });
+export const addonParams = appParams.extend({
+  addon_type: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/)
+    .openapi({ param: { name: 'addon_type', in: 'path' }, description: 'Type of the add-on.', example: 'kvstore' }),
+});
 export const sshKeyParams = z.object({
   key: z
     .string()

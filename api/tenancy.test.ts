@@ -42,6 +42,8 @@ const leastRoles: Record<string, Role> = {
   readConfig: 'developer',
   readGitSource: 'developer',
   deleteApp: 'admin',
+  deleteAddon: 'admin',
+  readAddonCredentials: 'developer',
   restoreApp: 'admin',
   invite: 'admin',
   listInvitations: 'admin',
@@ -66,7 +68,7 @@ const ofApps = guardedOperations.filter(({ path }) => path.startsWith('/v1/apps/
 const childOf = (operation: Operation): string | undefined => pathParameters(operation).findLast((name) => name !== 'id');
 const withChild = guardedOperations.filter((operation) => childOf(operation) !== undefined);
 /** A type is a name: one release has it or not, and no app lends it to another. */
-const named = ['type'];
+const named = ['type', 'addon_type'];
 
 const codeOf = ({ status, body }: Answer): string => (status < 400 ? 'ok' : body.error.code);
 const leastRole = ({ operationId, method }: Operation): Role =>

@@ -11,6 +11,7 @@ export const commandGroups = [
   'Config',
   'Domains',
   'Processes',
+  'Add-ons',
   'Logs',
   'Releases',
   'Builds',

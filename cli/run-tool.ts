@@ -23,11 +23,15 @@ export function runTool(command: string, args: readonly string[]): Promise<ToolR
   });
 }
 
-/** Runs a program that talks to the person itself; null when it is not installed or a signal ended it. */
-export function runInForeground(command: string, args: readonly string[]): Promise<number | null> {
+/** Runs a program that talks to the person itself, in `env` or the environment of this one; null when a signal ended it. */
+export function runInForeground(
+  command: string,
+  args: readonly string[],
+  env?: Readonly<Record<string, string | undefined>>,
+): Promise<number | null | 'not installed'> {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { stdio: 'inherit' });
-    child.on('error', () => resolve(null));
+    const child = spawn(command, args, { stdio: 'inherit', ...(env === undefined ? {} : { env }) });
+    child.on('error', () => resolve('not installed'));
     child.on('close', resolve);
   });
 }

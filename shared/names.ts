@@ -63,6 +63,11 @@ export function kvstoreName(tenantId: TenantId, appId: AppId): string {
   return cut(`kvstore-${tenantId}-${appId}`, 53);
 }
 
+/** SPEC.md §2: the secret that holds how to reach an add-on. */
+export function authSecretName(workloadName: string): string {
+  return `${workloadName}-auth`;
+}
+
 /** The preview app of a branch: `<app>-<branch>`, made fit for a subdomain. */
 export function previewName(appName: string, branch: string): string {
   const slug = branch

@@ -1,5 +1,6 @@
 import type { Command } from '#cli/command.ts';
 import { login, logout, signup, whoami } from '#cli/commands/account.ts';
+import { addons, addonsCreate, addonsDestroy, addonsRotate, kvCli, pgPsql } from '#cli/commands/addons.ts';
 import { apps, create, destroy, info, open, restore } from '#cli/commands/apps.ts';
 import { builds, buildsCache, buildsCachePurge, buildsCancel, buildsCreate, buildsLogs } from '#cli/commands/builds.ts';
 import { config, configGet, configSet, configUnset } from '#cli/commands/config.ts';
@@ -52,6 +53,12 @@ export const commands: readonly Command[] = [
   psScale,
   restart,
   metrics,
+  addons,
+  addonsCreate,
+  addonsRotate,
+  addonsDestroy,
+  pgPsql,
+  kvCli,
   logs,
   releases,
   rollback,

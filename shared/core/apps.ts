@@ -1,3 +1,4 @@
+import { enqueueAddonJobs } from '#shared/core/addon-job.ts';
 import { requireApp, requireAppToChange, requireRole } from '#shared/core/authorization.ts';
 import { checkBranchName } from '#shared/core/branch-name.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -97,6 +98,7 @@ export function createApps(context: Context): Apps {
             .where('status', 'in', ['queued', 'running'])
             .execute();
           await context.jobs.enqueue(trx, 'ensure-workload', { appId: id }, { queue: `deploy:${id}`, key: `ensure:${id}` });
+          await enqueueAddonJobs(context, trx, id);
           await context.jobs.enqueue(trx, 'purge-app', { appId: id }, { runAt: restorableUntil(now), key: `purge:${id}` });
         }
       });
@@ -123,6 +125,7 @@ export function createApps(context: Context): Apps {
           .returning('id')
           .execute();
         for (const { id } of back) {
+          await enqueueAddonJobs(context, trx, id);
           await context.jobs.enqueue(trx, 'ensure-workload', { appId: id }, { queue: `deploy:${id}`, key: `ensure:${id}` });
         }
       });

@@ -1,3 +1,4 @@
+import { readEnvironment } from '#shared/core/addon-secrets.ts';
 import { type BuildLogWriter, buildLogKey, createBuildLogWriter } from '#shared/core/build-log.ts';
 import { gitSource } from '#shared/core/build-source.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -5,7 +6,6 @@ import { createRedactor } from '#shared/core/redaction.ts';
 import { canMoveRefs, moveRefs } from '#shared/core/ref-moves.ts';
 import { createRelease } from '#shared/core/release-creation.ts';
 import { fetchSource } from '#shared/core/source-fetch.ts';
-import { readVariables } from '#shared/core/variables.ts';
 import type { AppRow } from '#shared/database/apps.ts';
 import { lockApp, readAppById } from '#shared/database/apps.ts';
 import { type BuildRow, claimBuild, endBuild, readBuildById } from '#shared/database/builds.ts';
@@ -37,7 +37,7 @@ export async function runBuildJob(context: Context, buildId: BuildId, stopping: 
   const watch = watchForCancel(context, buildId, cancel, stopping);
   try {
     const signal = AbortSignal.any([stopping, cancel.signal]);
-    const variables = await readVariables(context, db, app.id);
+    const variables = await readEnvironment(context, db, app.tenant_id, app.id);
     redact = createRedactor(variables);
     const end = await buildAndRelease(context, app, build, variables, log, signal);
     await log.flush();

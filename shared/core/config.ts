@@ -1,11 +1,15 @@
+import { addonVariable } from '#shared/core/addon-plans.ts';
 import { requireApp, requireAppToChange, requireRole } from '#shared/core/authorization.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createRelease } from '#shared/core/release-creation.ts';
 import type { Config } from '#shared/core/services.ts';
 import { readVariables, writeVariables } from '#shared/core/variables.ts';
+import { listAddonRows } from '#shared/database/addons.ts';
 import { lockApp } from '#shared/database/apps.ts';
 import { readLatestGoodRelease } from '#shared/database/releases.ts';
+import type { Db } from '#shared/database/schema.ts';
 import { AppError, notFound } from '#shared/errors.ts';
+import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -27,6 +31,7 @@ export function createConfig(context: Context): Config {
       return db.transaction().execute(async (trx) => {
         const locked = await lockApp(trx, row.id);
         if (locked === undefined) throw notFound('app');
+        await refuseAddonVariables(trx, row.id, changes);
         const before = await readVariables(context, trx, row.id);
         const after = applyChanges(before, changes);
         const changed = Object.keys(changes).filter((name) => before[name] !== after[name]);
@@ -46,6 +51,16 @@ export function createConfig(context: Context): Config {
       });
     },
   };
+}
+
+async function refuseAddonVariables(trx: Db, appId: AppId, changes: Readonly<Record<string, string | null>>): Promise<void> {
+  for (const { addon_type: type } of await listAddonRows(trx, appId)) {
+    const name = addonVariable(type);
+    if (!(name in changes)) continue;
+    throw new AppError('conflict', `${name} belongs to the add-on ${type}. Remove that first: paas addons:destroy ${type}`, {
+      details: [{ path: name, message: `belongs to the add-on ${type}` }],
+    });
+  }
 }
 
 function applyChanges(

@@ -1,4 +1,6 @@
 import { createAccounts } from '#shared/core/accounts.ts';
+import { enqueueAddonJobs, runEnsureAddonJob } from '#shared/core/addon-job.ts';
+import { createAddons } from '#shared/core/addons.ts';
 import { createApiTokens } from '#shared/core/api-tokens.ts';
 import { createAppMetrics } from '#shared/core/app-metrics.ts';
 import { createApps } from '#shared/core/apps.ts';
@@ -22,6 +24,7 @@ import { createTeam } from '#shared/core/team.ts';
 import { createWebhooks } from '#shared/core/webhooks.ts';
 import type { AppId, BuildId, DeployId } from '#shared/ids.ts';
 import type { JobHandlers } from '#shared/jobs/jobs.ts';
+import type { AddonType } from '#shared/platform/addons.ts';
 
 /** What the doors ask. */
 export function createServices(context: Context): Services {
@@ -36,6 +39,7 @@ export function createServices(context: Context): Services {
     releases: createReleases(context),
     config: createConfig(context),
     processes: createProcesses(context),
+    addons: createAddons(context),
     domains: createDomains(context),
     logs: createLogs(context),
     metrics: createAppMetrics(context),
@@ -51,14 +55,26 @@ export function createJobHandlers(context: Context): JobHandlers {
     build: ({ buildId }, signal) => runBuildJob(context, buildId as BuildId, signal),
     deploy: ({ deployId }, signal) => runDeployJob(context, deployId as DeployId, signal),
     'ensure-workload': ({ appId }) => runEnsureWorkloadJob(context, appId as AppId),
+    'ensure-addon': ({ appId, addonType }, signal) => runEnsureAddonJob(context, appId as AppId, addonType as AddonType, signal),
     restart: ({ appId }) => runRestartJob(context, appId as AppId),
     'settle-domain': ({ appId, host }) => runSettleDomainJob(context, appId as AppId, host),
     'purge-app': ({ appId }) => runPurgeJob(context, appId as AppId),
   };
 }
 
-/** After a start of the platform: every app that should run gets a job that makes it run, behind its unfinished deploys. */
-export async function resumeApps({ db, jobs }: Context): Promise<number> {
+/**
+ * After a start of the platform: every app that should run gets a job that makes it run, behind its unfinished deploys
+ * and behind those of its add-ons.
+ */
+export async function resumeApps(context: Context): Promise<number> {
+  const { db, jobs } = context;
+  const withAddons = await db
+    .selectFrom('apps')
+    .select('id')
+    .where('deleted_at', 'is', null)
+    .where('id', 'in', db.selectFrom('app_addons').select('app_id'))
+    .execute();
+  for (const { id } of withAddons) await enqueueAddonJobs(context, db, id);
   const rows = await db
     .selectFrom('apps')
     .select('id')

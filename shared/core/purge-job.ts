@@ -2,6 +2,7 @@ import { restorableUntil } from '#shared/core/apps.ts';
 import type { Context } from '#shared/core/context.ts';
 import { type AppRow, readAppById } from '#shared/database/apps.ts';
 import type { AppId } from '#shared/ids.ts';
+import { addonTypes } from '#shared/platform/addons.ts';
 
 /** Leaves nothing of a deleted app behind, once its time to be restored is over. Harmless again, and for a restored app. */
 export async function runPurgeJob(context: Context, appId: AppId): Promise<void> {
@@ -18,6 +19,7 @@ export async function runPurgeJob(context: Context, appId: AppId): Promise<void>
   const previews = await db.selectFrom('apps').select('id').where('parent_app_id', '=', appId).execute();
   for (const preview of previews) await runPurgeJob(context, preview.id);
   await platform.workloads.deleteWorkload(appId);
+  for (const type of addonTypes) await platform.addons.deleteAddon(appId, type);
   await platform.logs.deleteLogs(appId);
   await platform.images.deleteImages(appId);
   await platform.caches.deleteCache(appId);

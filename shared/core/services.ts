@@ -4,6 +4,7 @@
  * for what the role may not do. `app` is an id or a name, ids first.
  */
 
+import type { AppAddons } from '#shared/core/app-addons.ts';
 import type { GitSources, Webhooks } from '#shared/core/git-host-services.ts';
 import type { Page, PageQuery } from '#shared/core/page.ts';
 import type { Principal, Tenant } from '#shared/core/principals.ts';
@@ -43,6 +44,7 @@ export interface Services {
   releases: Releases;
   config: Config;
   processes: Processes;
+  addons: AppAddons;
   domains: Domains;
   logs: Logs;
   metrics: AppMetrics;

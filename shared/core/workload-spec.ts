@@ -1,3 +1,4 @@
+import { readAddonVariables } from '#shared/core/addon-secrets.ts';
 import type { Context } from '#shared/core/context.ts';
 import { readReleaseConfig } from '#shared/core/release-creation.ts';
 import type { AppRow } from '#shared/database/apps.ts';
@@ -17,7 +18,11 @@ export async function workloadSpec(context: Context, app: AppRow, release: Relea
     releaseVersion: release.version,
     imageUrl: release.image_url,
     processes: Object.entries(release.processes).map(([type, command]) => ({ type, command, quantity: quantities[type] ?? 0 })),
-    env: await readReleaseConfig(context, release),
+    // An add-on's address is of this moment: what a release was made with may be of a server that is gone.
+    env: {
+      ...(await readReleaseConfig(context, release)),
+      ...(await readAddonVariables(context, context.db, app.tenant_id, app.id)),
+    },
     hosts: [context.addresses.appHost(app.name), ...(await listActiveHosts(context.db, app.id))],
   };
 }

@@ -13,6 +13,7 @@ import type {
   TenantId,
   UserId,
 } from '#shared/ids.ts';
+import type { AddonType } from '#shared/platform/addons.ts';
 
 /** Written by the database's clock when left out. */
 type CreatedAt = ColumnType<Date, Date | undefined, never>;
@@ -107,6 +108,23 @@ export interface Database {
   config_vars: { app_id: AppId; name: string; value: string };
   /** Wanted instances of a process type; a type without a row gets 1 for web and 0 for the others. */
   formations: { app_id: AppId; type: string; quantity: number };
+  /** `password` is what the servers are to take, `credentials` the JSON of how the app gets in since they did; both sealed. */
+  app_addons: {
+    app_id: AppId;
+    addon_type: AddonType;
+    plan: AddonPlan;
+    /** 'creating' until the servers were told; then as it was seen last. */
+    status: AddonStatus;
+    password: string;
+    credentials: string | null;
+    /** Counted up by each change that is asked for: what an older job found out matches no row. */
+    generation: Generated<number>;
+    changed_by: UserId;
+    created_at: CreatedAt;
+    updated_at: ColumnType<Date, Date | undefined, Date>;
+    /** Set while it is being removed; then the row goes. */
+    removed_at: Date | null;
+  };
   /** How many releases an app ever had: versions are handed out by counting up under this row's lock. */
   release_counters: { app_id: AppId; last_version: number };
 
@@ -229,6 +247,8 @@ export interface Database {
 /** What an API token lets do of what its user may: look; look and deploy; all but giving access to others. */
 export type TokenScope = 'read' | 'deploy' | 'full';
 export type Role = 'owner' | 'admin' | 'developer' | 'viewer';
+export type AddonPlan = 'free' | 'standard' | 'pro';
+export type AddonStatus = 'creating' | 'Ready' | 'Creating' | 'Failed';
 export type BuildStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'canceled';
 export type ReleaseKind = 'build' | 'config' | 'addon' | 'rollback';
 export type ReleaseStatus = 'pending' | 'succeeded' | 'failed';

@@ -14,6 +14,7 @@ const idle: JobHandlers = {
   deploy: () => Promise.resolve(),
   'ensure-workload': () => Promise.resolve(),
   restart: () => Promise.resolve(),
+  'ensure-addon': () => Promise.resolve(),
   'purge-app': () => Promise.resolve(),
   'settle-domain': () => Promise.resolve(),
 };

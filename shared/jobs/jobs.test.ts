@@ -51,6 +51,7 @@ describe('graphile-worker', () => {
     deploy: () => Promise.resolve(),
     'ensure-workload': () => Promise.resolve(),
     restart: () => Promise.resolve(),
+    'ensure-addon': () => Promise.resolve(),
     'purge-app': () => Promise.resolve(),
     'settle-domain': () => Promise.resolve(),
   };

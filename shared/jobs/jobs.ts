@@ -10,6 +10,7 @@ export interface JobPayloads {
   deploy: { deployId: string };
   'ensure-workload': { appId: string };
   restart: { appId: string };
+  'ensure-addon': { appId: string; addonType: string };
   'purge-app': { appId: string };
   'settle-domain': { appId: string; host: string };
 }

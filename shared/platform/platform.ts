@@ -5,6 +5,7 @@
  * itself fails.
  */
 import type { AppId, BuildId, ReleaseId, TenantId } from '#shared/ids.ts';
+import type { Addons } from '#shared/platform/addons.ts';
 import type { ReleaseTraffic } from '#shared/platform/routing.ts';
 
 export interface Platform {
@@ -15,6 +16,7 @@ export interface Platform {
   readonly workloads: Workloads;
   readonly logs: AppLogs;
   readonly certificates: Certificates;
+  readonly addons: Addons;
 }
 
 export interface PlatformCapabilities {

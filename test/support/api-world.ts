@@ -15,6 +15,7 @@ export async function seedWorld(test: TestApi, user: TestUser): Promise<Record<s
     as: user,
     json: { host: `${crypto.randomUUID()}.test` },
   });
+  const addon = await test.ask('POST', `/v1/apps/${app.id}/addons`, { as: user, json: { type: 'kvstore' } });
   const email = `${crypto.randomUUID()}@example.com`;
   const invitation = await test.ask('POST', '/v1/tenant/invitations', { as: user, json: { email, role: 'viewer' } });
   const members = await test.ask('GET', '/v1/tenant/members', { as: user });
@@ -24,6 +25,7 @@ export async function seedWorld(test: TestApi, user: TestUser): Promise<Record<s
     bid: build.id,
     rid: release,
     type: 'web',
+    addon_type: addon.body.data.addon_type,
     key: key.body.data.id,
     token_id: token.body.data.id,
     invitation: invitation.body.data.id,

@@ -22,6 +22,7 @@ import type { AppId } from '#shared/ids.ts';
 import { MemoryJobs } from '#shared/jobs/memory-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { createPrometheusMetrics, type PrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
+import { createMemoryAddons } from '#shared/platform/memory/addons.ts';
 import { createMemoryAppLogs, type MemoryAppLogs } from '#shared/platform/memory/app-logs.ts';
 import { createMemoryRouter } from '#shared/platform/memory/router.ts';
 import { createMemoryWorkloads } from '#shared/platform/memory/workloads.ts';
@@ -87,6 +88,8 @@ type Merged<Each> = { [Key in Each extends unknown ? keyof Each : never]: Each e
 
 /** Every field that some resource has: a test knows which one it asked for, and the contract checks that it got that. */
 type AnyResource = Merged<
+  | Schemas['Addon']
+  | Schemas['AddonCredentials']
   | Schemas['App']
   | Schemas['JoinedTenant']
   | Schemas['Member']
@@ -246,6 +249,7 @@ function createMemoryPlatform(clock: HeldClock, logs: MemoryAppLogs): Platform {
     images: { imageExists: async () => true, deleteImage: async () => false, deleteImages: async () => false },
     workloads: createMemoryWorkloads({ router, logs, clock }),
     logs,
+    addons: createMemoryAddons(),
     certificates: { readCertificate: (host) => router.readCertificate(host) },
   };
 }

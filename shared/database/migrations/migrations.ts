@@ -1,6 +1,7 @@
 import type { Migration } from 'kysely/migration';
 import * as controlPlane from '#shared/database/migrations/0001-control-plane.ts';
 import * as rateLimitStorage from '#shared/database/migrations/0002-rate-limit-storage.ts';
+import * as addons from '#shared/database/migrations/0003-addons.ts';
 import * as webhooks from '#shared/database/migrations/0004-webhooks.ts';
 import * as metricsAndDomains from '#shared/database/migrations/0005-metrics-and-domains.ts';
 import * as tokensAndTeams from '#shared/database/migrations/0006-tokens-and-teams.ts';
@@ -9,6 +10,7 @@ import * as tokensAndTeams from '#shared/database/migrations/0006-tokens-and-tea
 export const migrations: Record<string, Migration> = {
   '0001-control-plane': controlPlane,
   '0002-rate-limit-storage': rateLimitStorage,
+  '0003-addons': addons,
   '0004-webhooks': webhooks,
   '0005-metrics-and-domains': metricsAndDomains,
   '0006-tokens-and-teams': tokensAndTeams,

@@ -3,6 +3,7 @@ import type { Log } from '#shared/log.ts';
 import type { Platform } from '#shared/platform/platform.ts';
 import type { Router } from '#shared/platform/routing.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
+import { createLocalAddons } from './addons/local-addons.ts';
 import { createLocalBuilds } from './builds/local-builds.ts';
 import { openSandbox } from './sandbox/open-sandbox.ts';
 import { createSandboxedPrograms } from './workloads/sandboxed-programs.ts';
@@ -21,7 +22,7 @@ export interface LocalPlatformOptions {
 }
 
 export interface LocalPlatform extends Platform {
-  /** Ends every app process. */
+  /** Ends every app process, then the servers they use. */
   stop(): Promise<void>;
   /** Leaves all apps running for the next control plane. */
   detach(): Promise<void>;
@@ -40,7 +41,10 @@ export async function createLocalPlatform({
   const { caches, builds, images, recover } = createLocalBuilds({ dataDir, log, sandbox, hostEnv });
   const programs = createSandboxedPrograms({ sandbox, readImage: images.readImage });
   const local = await createLocalWorkloads({ dataDir, router, programs, secretBox, clock, log });
-  await Promise.all([recover(), local.adopt()]);
+  const addons = createLocalAddons({ dataDir, sandbox, path: hostEnv['PATH'] ?? '', clock, log });
+  await Promise.all([recover(), addons.adopt()]);
+  // What apps use is on its way up before they are.
+  await local.adopt();
   const { problem } = sandbox;
   if (problem === undefined && !sandbox.layers)
     log.warn(
@@ -57,8 +61,14 @@ export async function createLocalPlatform({
     images,
     workloads: local.workloads,
     logs: local.logs,
+    addons,
     certificates: { readCertificate: (host) => router.readCertificate(host) },
-    stop: local.stopAll,
-    detach: local.detach,
+    async stop() {
+      await local.stopAll();
+      await addons.stopAll();
+    },
+    async detach() {
+      await Promise.all([local.detach(), addons.detach()]);
+    },
   };
 }

@@ -1,0 +1,41 @@
+import type { AddonPlan, AddonStatus } from '#shared/database/schema.ts';
+import type { AddonFacts, AddonSpec, AddonType } from '#shared/platform/addons.ts';
+
+const mebibyte = 1024 * 1024;
+
+type PlanSize = Pick<AddonSpec, 'replicas' | 'memoryBytes' | 'connections'>;
+
+/** SPEC.md §3 for the key-value store. A database is one server for all apps, and its plans differ by connections. */
+const sizes: Readonly<Record<AddonType, Readonly<Record<AddonPlan, PlanSize>>>> = {
+  kvstore: {
+    free: { replicas: 1, memoryBytes: 64 * mebibyte, connections: 50 },
+    standard: { replicas: 1, memoryBytes: 256 * mebibyte, connections: 500 },
+    pro: { replicas: 3, memoryBytes: 1024 * mebibyte, connections: 2000 },
+  },
+  database: {
+    free: { replicas: 1, memoryBytes: 64 * mebibyte, connections: 10 },
+    standard: { replicas: 1, memoryBytes: 64 * mebibyte, connections: 20 },
+    pro: { replicas: 1, memoryBytes: 64 * mebibyte, connections: 60 },
+  },
+};
+
+/** An unknown plan is the smallest one, without a word (SPEC.md §3). */
+export function toPlan(name: string): AddonPlan {
+  return name === 'standard' || name === 'pro' ? name : 'free';
+}
+
+export function planSize(type: AddonType, plan: AddonPlan): PlanSize {
+  return sizes[type][plan];
+}
+
+/** SPEC.md §3. No facts: nothing is there yet. */
+export function addonStatus(facts: AddonFacts | undefined): Exclude<AddonStatus, 'creating'> {
+  if (facts === undefined || facts.ready === 0) return 'Creating';
+  return facts.ready === facts.desired ? 'Ready' : 'Failed';
+}
+
+const variables: Readonly<Record<AddonType, string>> = { kvstore: 'KVSTORE_URL', database: 'DATABASE_URL' };
+
+export function addonVariable(type: AddonType): string {
+  return variables[type];
+}

@@ -1,0 +1,90 @@
+/** What is written down about each key-value server, so that a control plane started later finds it again. */
+import { chown, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { SandboxRecord } from '#shared/platform/local/sandbox/sandbox-process.ts';
+import { replaceFile } from '#shared/platform/replace-file.ts';
+import { dumpName } from './kvstore-plan.ts';
+
+export interface KvstoreRecord {
+  /** `kvstore-{tenant_id}-{app_id}.{index}` */
+  id: string;
+  /** From 1; the address of the store leads to the first. */
+  index: number;
+  port: number;
+  uid: number;
+  memoryBytes: number;
+  connections: number;
+  passwordHash: string;
+  /** The platform's own way in. */
+  adminPassword: string;
+  /** Shall not run, and its data is kept. */
+  stopped: boolean;
+  /** Undefined while it does not run, and between "about to be started" and "started". */
+  program?: SandboxRecord | undefined;
+}
+
+/** `addons/kvstore/<app_id>/<index>/` */
+export class KvstoreFiles {
+  readonly directory: string;
+
+  constructor(directory: string) {
+    this.directory = directory;
+  }
+
+  get configFile(): string {
+    return join(this.directory, 'server.conf');
+  }
+
+  get dataDir(): string {
+    return join(this.directory, 'data');
+  }
+
+  /** Undefined when nothing readable is there. */
+  async read(): Promise<KvstoreRecord | undefined> {
+    const text = await readFile(this.#recordFile, 'utf8').catch(() => undefined);
+    return text === undefined ? undefined : (JSON.parse(text) as KvstoreRecord);
+  }
+
+  async save(record: KvstoreRecord): Promise<void> {
+    await mkdir(this.directory, { recursive: true, mode: 0o700 });
+    await replaceFile(this.#recordFile, JSON.stringify(record), 0o600);
+  }
+
+  /** What the server needs to start: its configuration, and a directory of its own to write to. */
+  async prepare(config: string, uid: number): Promise<void> {
+    await mkdir(this.dataDir, { recursive: true, mode: 0o700 });
+    await replaceFile(this.configFile, config, 0o600);
+    if (process.getuid?.() !== 0) return;
+    await Promise.all([this.dataDir, this.configFile].map((path) => chown(path, uid, uid)));
+  }
+
+  /** Loaded, it is of no use any more: after a crash, nothing is better than what was long ago. */
+  removeDump(): Promise<void> {
+    return rm(join(this.dataDir, dumpName), { force: true });
+  }
+
+  async openLog(): ReturnType<typeof open> {
+    const file = join(this.directory, 'server.log');
+    const { size } = await stat(file).catch(() => ({ size: 0 }));
+    return open(file, size > longestLogBytes ? 'w' : 'a', 0o600);
+  }
+
+  remove(): Promise<void> {
+    return rm(this.directory, { recursive: true, force: true });
+  }
+
+  get #recordFile(): string {
+    return join(this.directory, 'server.json');
+  }
+}
+
+const longestLogBytes = 1024 * 1024;
+
+/** Of one app, in the order of their index. */
+export async function listKvstoreFiles(appDirectory: string): Promise<{ index: number; files: KvstoreFiles }[]> {
+  const names = await readdir(appDirectory).catch(() => []);
+  return names
+    .filter((name) => /^[1-9]\d?$/.test(name))
+    .map((name) => ({ index: Number(name), files: new KvstoreFiles(join(appDirectory, name)) }))
+    .sort((one, other) => one.index - other.index);
+}

@@ -1,0 +1,180 @@
+import type { Clock } from '#shared/clock.ts';
+import type { Log } from '#shared/log.ts';
+import { endUnrecorded } from '#shared/platform/local/sandbox/end-unrecorded.ts';
+import type { Sandbox } from '#shared/platform/local/sandbox/open-sandbox.ts';
+import type { SandboxRecord } from '#shared/platform/local/sandbox/sandbox-process.ts';
+import { planRestartDelay } from '#shared/platform/local/workloads/supervision.ts';
+import { askKvstore } from './ask-kvstore.ts';
+import type { KvstoreFiles, KvstoreRecord } from './kvstore-files.ts';
+import { addonVariable, adminUser, hashPassword, kvstoreConfig, kvstoreSandbox } from './kvstore-plan.ts';
+
+export interface KvstoreGround {
+  sandbox: Sandbox;
+  /** Absolute path of the server's program. @throws AppError when there is none */
+  findProgram(): Promise<string>;
+  clock: Clock;
+  log: Log;
+}
+
+export type KvstoreChange = Partial<Pick<KvstoreRecord, 'passwordHash' | 'memoryBytes' | 'connections' | 'stopped' | 'port'>>;
+
+const alivePollMilliseconds = 250;
+const readyPollMilliseconds = 25;
+/** A gigabyte is written down in less. */
+const stopMilliseconds = 30_000;
+/** A run this long makes earlier crashes forgotten. */
+const stableMilliseconds = 60_000;
+
+/** One key-value server: started or found again, started anew when it ends by itself, until it is stopped or let go of. */
+export class KvstoreServer {
+  readonly #ground: KvstoreGround;
+  readonly #files: KvstoreFiles;
+  #record: KvstoreRecord;
+  #ending = new AbortController();
+  #life: Promise<void> | undefined;
+  #ready = false;
+
+  constructor(ground: KvstoreGround, files: KvstoreFiles, record: KvstoreRecord) {
+    this.#ground = ground;
+    this.#files = files;
+    this.#record = record;
+  }
+
+  get record(): Readonly<KvstoreRecord> {
+    return this.#record;
+  }
+
+  /** It answers, with its data loaded. */
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  begin(): void {
+    if (this.#life !== undefined) return;
+    this.#ending = new AbortController();
+    this.#life = this.#live(this.#ending.signal).catch((error: unknown) => {
+      this.#ground.log.error('a key-value server is no longer supervised', { server: this.#record.id, error });
+    });
+  }
+
+  /** A new password holds at once where it runs, and at its next start otherwise; other changes at its next start. */
+  async change(change: KvstoreChange): Promise<void> {
+    const rotates = change.passwordHash !== undefined && change.passwordHash !== this.#record.passwordHash;
+    await this.#update(change);
+    // One that is being started learns it before it counts as ready.
+    if (rotates && this.#ready) await this.#administer();
+  }
+
+  /** Ends it after it wrote its data down. */
+  async stop(): Promise<void> {
+    await this.detach();
+    const { program } = this.#record;
+    if (program === undefined) return;
+    const { sandbox, clock } = this.#ground;
+    await sandbox.signal(program, 'SIGTERM');
+    const patience = AbortSignal.timeout(stopMilliseconds);
+    while (!patience.aborted && (await sandbox.isAlive(program))) await clock.sleep(readyPollMilliseconds);
+    await sandbox.end(program);
+    await this.#update({ program: undefined });
+  }
+
+  /** Ends it at once, and everything it left. */
+  async destroy(): Promise<void> {
+    await this.detach();
+    if (this.#record.program !== undefined) await this.#ground.sandbox.end(this.#record.program);
+    await this.#files.remove();
+  }
+
+  /** Lets go of it, and leaves it as it is. */
+  async detach(): Promise<void> {
+    this.#ending.abort();
+    await this.#life;
+    this.#life = undefined;
+    this.#ready = false;
+  }
+
+  async #live(ending: AbortSignal): Promise<void> {
+    const { clock, sandbox, log } = this.#ground;
+    let crashesInARow = 0;
+    while (!ending.aborted) {
+      const begun = clock.now().getTime();
+      try {
+        const program = await this.#findOrLaunch();
+        await this.#watch(program, ending);
+        if (ending.aborted) return;
+        await sandbox.end(program);
+        await this.#update({ program: undefined });
+        log.warn('a key-value server ended by itself', { server: this.#record.id });
+      } catch (error) {
+        log.warn('a key-value server could not be started', { server: this.#record.id, error });
+      }
+      crashesInARow = clock.now().getTime() - begun >= stableMilliseconds ? 1 : crashesInARow + 1;
+      await clock.sleep(planRestartDelay(crashesInARow) * 1000, ending).catch(() => undefined);
+    }
+  }
+
+  async #findOrLaunch(): Promise<SandboxRecord> {
+    const { sandbox } = this.#ground;
+    const { program } = this.#record;
+    if (program !== undefined && (await sandbox.isAlive(program))) return program;
+    if (program !== undefined) await sandbox.end(program);
+    // The platform may have died right after it started it: two servers on one directory would be one too many.
+    await endUnrecorded(addonVariable, this.#record.id);
+    return this.#launch();
+  }
+
+  async #launch(): Promise<SandboxRecord> {
+    const { sandbox, findProgram } = this.#ground;
+    const { id, uid, memoryBytes, adminPassword } = this.#record;
+    const executable = await findProgram();
+    await this.#files.prepare(kvstoreConfig({ ...this.#record, adminHash: hashPassword(adminPassword) }), uid);
+    const { configFile, dataDir } = this.#files;
+    const log = await this.#files.openLog();
+    try {
+      const output = { fd: log.fd };
+      const spec = kvstoreSandbox({ id, uid, program: executable, configFile, dataDir, memoryBytes });
+      const server = await sandbox.spawn(spec, { stdout: output, stderr: output });
+      server.unref();
+      await this.#update({ program: server.record });
+      return server.record;
+    } finally {
+      await log.close();
+    }
+  }
+
+  /** Resolves when it has ended, or nobody looks any more. */
+  async #watch(program: SandboxRecord, ending: AbortSignal): Promise<void> {
+    const { clock, sandbox } = this.#ground;
+    while (!ending.aborted && (await sandbox.isAlive(program))) {
+      if (!this.#ready) await this.#becomeReady();
+      await clock.sleep(this.#ready ? alivePollMilliseconds : readyPollMilliseconds, ending).catch(() => undefined);
+    }
+    this.#ready = false;
+  }
+
+  async #becomeReady(): Promise<void> {
+    const { passwordHash } = this.#record;
+    const answers = await this.#administer().then(
+      () => true,
+      () => false,
+    );
+    if (!answers || passwordHash !== this.#record.passwordHash) return;
+    await this.#files.removeDump();
+    this.#ready = true;
+  }
+
+  /** Refused while it loads its data. */
+  async #administer(): Promise<void> {
+    const { port, adminPassword, passwordHash } = this.#record;
+    await askKvstore(port, [
+      ['AUTH', adminUser, adminPassword],
+      ['ACL', 'SETUSER', 'default', 'resetpass', `#${passwordHash}`],
+      ['PING'],
+    ]);
+  }
+
+  async #update(change: Partial<KvstoreRecord>): Promise<void> {
+    this.#record = { ...this.#record, ...change };
+    await this.#files.save(this.#record);
+  }
+}

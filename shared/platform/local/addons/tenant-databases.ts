@@ -1,0 +1,184 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { Clock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors.ts';
+import type { AppId } from '#shared/ids.ts';
+import type { Log } from '#shared/log.ts';
+import type { AddonSpec } from '#shared/platform/addons.ts';
+import type { PostgresSettings } from '#shared/platform/local/postgres/postgres-commands.ts';
+import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
+import { findPostmaster } from '#shared/platform/local/postgres/postmaster.ts';
+import { createTurns } from '#shared/platform/local/workloads/turns.ts';
+import type { AddonKind } from './addon-kind.ts';
+import { scramVerifier } from './scram-verifier.ts';
+
+export interface TenantDatabasesOptions {
+  /** `addons/postgres` of the data directory. */
+  directory: string;
+  clock: Clock;
+  log: Log;
+  /** On top of what suits tenants. */
+  settings?: PostgresSettings;
+}
+
+const watchMilliseconds = 1000;
+const tenantSettings: PostgresSettings = {
+  max_connections: 300,
+  temp_file_limit: '1GB',
+  // `drop database` waits for every session, also for one that dawdles over its password.
+  authentication_timeout: '5s',
+};
+
+/**
+ * A PostgreSQL cluster of the tenants' own, started for its first database, apart from the platform's: a database and a
+ * role an app, and no way into anybody else's.
+ */
+export function createTenantDatabases({ directory, clock, log, settings = {} }: TenantDatabasesOptions): AddonKind {
+  const cluster = join(directory, 'cluster');
+  const turns = createTurns<AppId | 'start'>();
+  const leaving = new AbortController();
+  let watching: Promise<void> | undefined;
+
+  function start(): Promise<PostgresServer> {
+    return turns.run('start', async () => {
+      if (leaving.signal.aborted) throw new AppError('internal', 'The platform is stopping.');
+      watching ??= watch();
+      return startPostgres({ directory, log, settings: { ...tenantSettings, ...settings } });
+    });
+  }
+
+  /** As superuser, on a server that is started for it when need be. */
+  async function withServer<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+    const client = new pg.Client((await start()).url);
+    // Its end is told to whoever waits for a query; without a listener it would end the process.
+    client.on('error', (error) => log.debug("the connection to the tenants' databases ended", { error }));
+    await client.connect();
+    try {
+      return await work(client);
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** One change to an app's database at a time. */
+  function change<T>(appId: AppId, work: (client: pg.Client) => Promise<T>): Promise<T> {
+    return turns.run(appId, () => withServer(work));
+  }
+
+  /** Whether anybody ever had a database here. */
+  const exists = (): Promise<boolean> =>
+    stat(cluster).then(
+      () => true,
+      () => false,
+    );
+
+  async function watch(): Promise<void> {
+    while (!leaving.signal.aborted) {
+      await clock.sleep(watchMilliseconds, leaving.signal).catch(() => undefined);
+      if (leaving.signal.aborted || !(await exists()) || (await findPostmaster(cluster)) !== undefined) continue;
+      log.warn("the tenants' database server ended by itself", { directory });
+      await start().catch((error: unknown) => log.error("the tenants' database server does not start", { error }));
+    }
+  }
+
+  return {
+    findProblem: () => Promise.resolve(undefined),
+
+    async ensure(spec) {
+      const name = databaseName(spec.appId);
+      const { password } = spec;
+      return change(spec.appId, async (client) => {
+        await ensureRole(client, name, spec);
+        await ensureDatabase(client, name);
+        const { port } = client;
+        return { uri: `postgres://${name}:${password}@127.0.0.1:${port}/${name}`, host: '127.0.0.1', port, password };
+      });
+    },
+
+    async stop(appId) {
+      const name = databaseName(appId);
+      if (!(await exists())) return false;
+      return change(appId, async (client) => {
+        const known = await client.query('select 1 from pg_roles where rolname = $1 and rolcanlogin', [name]);
+        if (known.rowCount === 0) return false;
+        await client.query(`alter role ${name} nologin`);
+        await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
+        return true;
+      });
+    },
+
+    async delete(appId) {
+      const name = databaseName(appId);
+      if (!(await exists())) return false;
+      return change(appId, async (client) => {
+        const known = await client.query('select 1 from pg_roles where rolname = $1', [name]);
+        await client.query(`drop database if exists ${name} with (force)`);
+        await client.query(`drop role if exists ${name}`);
+        return known.rowCount === 1;
+      });
+    },
+
+    async read(appId) {
+      if (!(await exists())) return undefined;
+      // Down, and about to be started again: whose databases it holds cannot be told, so the answer is for one it holds.
+      if ((await findPostmaster(cluster))?.ready !== true) return { ready: 0, desired: 1 };
+      return withServer(async (client) => {
+        const { rows } = await client.query<{ login: boolean; open: boolean }>(
+          `select rolcanlogin as login, coalesce(datallowconn, false) as open
+           from pg_roles left join pg_database on datname = rolname where rolname = $1`,
+          [databaseName(appId)],
+        );
+        const [found] = rows;
+        return found && { ready: found.login && found.open ? 1 : 0, desired: found.login ? 1 : 0 };
+      });
+    },
+
+    async adopt() {
+      if (!(await exists())) return;
+      // Not waited for: the platform need not come up later for it.
+      watching ??= watch();
+      start().catch((error: unknown) => log.error("the tenants' database server does not start", { error }));
+    },
+
+    async stopAll() {
+      leaving.abort();
+      await watching;
+      await turns.run('start', async () => {
+        if ((await findPostmaster(cluster)) !== undefined) await (await startPostgres({ directory, log })).stop();
+      });
+    },
+
+    async detach() {
+      leaving.abort();
+      await watching;
+      await turns.run('start', () => Promise.resolve());
+    },
+  };
+}
+
+/** Of a database and of the role that owns it: lower-case letters, digits and '_', so that it needs no quotes. */
+function databaseName(appId: AppId): string {
+  if (!/^[0-9a-f-]{36}$/.test(appId)) throw new AppError('internal', 'Not the id of an app.');
+  return `app_${appId.replaceAll('-', '')}`;
+}
+
+async function ensureRole(client: pg.Client, name: string, { password, connections }: AddonSpec): Promise<void> {
+  const known = await client.query('select 1 from pg_roles where rolname = $1', [name]);
+  if (known.rowCount === 0) await client.query(`create role ${name}`);
+  const verifier = client.escapeLiteral(await scramVerifier(password));
+  await client.query(
+    `alter role ${name} with login nosuperuser nocreatedb nocreaterole noreplication nobypassrls
+     connection limit ${connections} password ${verifier}`,
+  );
+}
+
+/** Closed until nobody but its owner may enter: PostgreSQL lets everybody into a new database. */
+async function ensureDatabase(client: pg.Client, name: string): Promise<void> {
+  for (const shared of ['postgres', 'template1']) await client.query(`revoke all on database ${shared} from public`);
+  const known = await client.query('select 1 from pg_database where datname = $1', [name]);
+  if (known.rowCount === 0)
+    await client.query(`create database ${name} owner ${name} template template0 allow_connections false`);
+  await client.query(`revoke all on database ${name} from public`);
+  await client.query(`alter database ${name} allow_connections true`);
+}

@@ -1,0 +1,17 @@
+import { addonTypes } from '#shared/platform/addons.ts';
+import { describeAddons } from '#shared/platform/contract/addons.ts';
+import { createMemoryAddons } from './addons.ts';
+
+for (const type of addonTypes) {
+  describeAddons('memory', type, async () => {
+    const addons = createMemoryAddons();
+    return {
+      addons,
+      client: {
+        write: async (uri, value) => void addons.open(uri).set('value', value),
+        read: async (uri) => addons.open(uri).get('value'),
+      },
+      stop: async () => undefined,
+    };
+  });
+}
