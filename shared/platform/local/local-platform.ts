@@ -24,7 +24,7 @@ export interface LocalPlatformOptions {
 export interface LocalPlatform extends Platform {
   /** Ends every app process, then the servers they use. */
   stop(): Promise<void>;
-  /** Leaves all apps running for the next control plane. */
+  /** Leaves all of it running for the next control plane. */
   detach(): Promise<void>;
 }
 
