@@ -30,7 +30,7 @@ export function createConfig(context: Context): Config {
       checkChanges(changes);
       return db.transaction().execute(async (trx) => {
         const locked = await lockApp(trx, row.id);
-        if (locked === undefined) throw notFound('app');
+        if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
         await refuseAddonVariables(trx, row.id, changes);
         const before = await readVariables(context, trx, row.id);
         const after = applyChanges(before, changes);
@@ -92,8 +92,8 @@ function checkChanges(changes: Readonly<Record<string, string | null>>): void {
 }
 
 function describe(changed: readonly string[], after: Readonly<Record<string, string>>): string {
-  const set = changed.filter((name) => name in after);
-  const unset = changed.filter((name) => !(name in after));
+  const set = changed.filter((name) => Object.hasOwn(after, name));
+  const unset = changed.filter((name) => !Object.hasOwn(after, name));
   return [set.length > 0 ? `Set ${set.join(', ')}` : '', unset.length > 0 ? `Unset ${unset.join(', ')}` : '']
     .filter(Boolean)
     .join('; ');

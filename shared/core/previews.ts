@@ -23,24 +23,29 @@ export async function ensurePreview(
     return requireRow(trx, existing);
   }
   const id = newUuid<AppId>();
-  await trx
-    .insertInto('apps')
-    .values({
-      id,
-      tenant_id: parent.tenant_id,
-      name: await freeName(trx, previewName(parent.name, branch)),
-      git_url: null,
-      branch,
-      repository_id: parent.repository_id,
-      parent_app_id: parent.id,
-      preview_branch: branch,
-      current_release_id: null,
-      created_by: createdBy,
-      created_at: now,
-      updated_at: now,
-      deleted_at: null,
-    })
-    .execute();
+  const row = {
+    id,
+    tenant_id: parent.tenant_id,
+    git_url: null,
+    branch,
+    repository_id: parent.repository_id,
+    parent_app_id: parent.id,
+    preview_branch: branch,
+    current_release_id: null,
+    created_by: createdBy,
+    created_at: now,
+    updated_at: now,
+    deleted_at: null,
+  };
+  for (const name of namesFor(previewName(parent.name, branch))) {
+    // Somebody else may take the name in this moment: then the insert waits for them to commit, and the next is tried.
+    const made = await trx
+      .insertInto('apps')
+      .values({ ...row, name })
+      .onConflict((conflict) => conflict.column('name').doNothing())
+      .executeTakeFirst();
+    if ((made.numInsertedOrUpdatedRows ?? 0n) > 0n) break;
+  }
   return requireRow(trx, id);
 }
 
@@ -76,11 +81,9 @@ async function requireRow(db: Db, appId: AppId): Promise<AppRow> {
 }
 
 /** Two branches can be cut to one name, and somebody's app may have it: then a number is put behind. */
-async function freeName(db: Db, wanted: string): Promise<string> {
+function* namesFor(wanted: string): Generator<string> {
   for (let count = 1; ; count++) {
     const suffix = count === 1 ? '' : `-${count}`;
-    const name = wanted.slice(0, 40 - suffix.length).replace(/-+$/, '') + suffix;
-    const taken = await db.selectFrom('apps').select('id').where('name', '=', name).executeTakeFirst();
-    if (taken === undefined) return name;
+    yield wanted.slice(0, 40 - suffix.length).replace(/-+$/, '') + suffix;
   }
 }

@@ -20,7 +20,7 @@ export function createProcesses(context: Context): Processes {
       const row = await requireAppToChange(db, principal, app);
       const release = await currentRelease(context, row);
       if (release === undefined) throw nothingReleased(row);
-      if (!(type in release.processes)) {
+      if (!Object.hasOwn(release.processes, type)) {
         throw new AppError(
           'validation_failed',
           `${row.name} has no process type ${type}. It has: ${Object.keys(release.processes).join(', ')}.`,

@@ -34,10 +34,14 @@ export function createReleases(context: Context): Releases {
       if (!(await context.platform.images.imageExists(target.image_url))) {
         throw new AppError('conflict', `The image of v${target.version} is gone. Push that commit again instead.`);
       }
+      const variables = await readReleaseConfig(context, target).catch((error: unknown) => {
+        const what = `The variables of v${target.version} cannot be read any more. Push that commit again instead.`;
+        throw new AppError('conflict', what, { cause: error });
+      });
       const made = await db.transaction().execute(async (trx) => {
         const locked = await lockApp(trx, row.id);
-        if (locked === undefined) throw notFound('app');
-        await writeVariables(context, trx, row.id, await readReleaseConfig(context, target));
+        if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+        await writeVariables(context, trx, row.id, variables);
         return createRelease(context, trx, locked, {
           kind: 'rollback',
           image: target,

@@ -34,7 +34,9 @@ export async function readQuantities(
   processes: Readonly<Record<string, string>>,
 ): Promise<Record<string, number>> {
   const rows = await db.selectFrom('formations').select(['type', 'quantity']).where('app_id', '=', appId).execute();
-  const byHand = Object.fromEntries(rows.map((row) => [row.type, row.quantity]));
+  const byHand = new Map(rows.map((row) => [row.type, row.quantity]));
   const hasWeb = 'web' in processes;
-  return Object.fromEntries(Object.keys(processes).map((type) => [type, byHand[type] ?? (type === 'web' || !hasWeb ? 1 : 0)]));
+  return Object.fromEntries(
+    Object.keys(processes).map((type) => [type, byHand.get(type) ?? (type === 'web' || !hasWeb ? 1 : 0)]),
+  );
 }

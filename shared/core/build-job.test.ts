@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { runBuildJob } from '#shared/core/build-job.ts';
+import type { Principal } from '#shared/core/principals.ts';
+import type { BuildRow } from '#shared/database/builds.ts';
+import { createHouse, type House, type HouseApp } from '#test/support/house.ts';
+
+const never = new AbortController().signal;
+
+describe('a build job', () => {
+  let house: House;
+  let owner: Principal;
+  let app: HouseApp;
+  /** Queued; no worker takes it. */
+  let build: BuildRow;
+  beforeAll(async () => {
+    house = await createHouse();
+    owner = await house.signUp();
+  });
+  afterAll(() => house.close());
+  beforeEach(async () => {
+    house.buildStep = async () => undefined;
+    app = await house.createApp(owner);
+    await app.commit();
+    await app.push('-o', 'detach', 'main');
+    build = await house.latestBuild(app.id);
+  });
+
+  const run = (signal = never): Promise<void> => runBuildJob(house.context, build.id, signal);
+  const read = () => house.services.builds.readBuild(owner, app.id, build.id);
+  const releases = async () => (await house.services.releases.listReleases(owner, app.id, { limit: 50 })).items;
+  const readLog = async () =>
+    (await house.services.builds.readBuildLog(owner, app.id, build.id, {})).map(({ line }) => line).join('\n');
+
+  it('of an older attempt can neither finish the build nor release it', async () => {
+    const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    house.buildStep = async () => {
+      begun.resolve();
+      await held.promise;
+      return undefined;
+    };
+    const older = run();
+    await begun.promise;
+    house.buildStep = async () => 'The newer attempt says no.';
+    await run();
+    held.resolve();
+    await older;
+    expect(await read()).toMatchObject({ status: 'failed', error: 'The newer attempt says no.', releaseId: null });
+    expect(await releases()).toEqual([]);
+  });
+
+  it('makes one release, however often it is run', async () => {
+    await run();
+    await run();
+    expect(await releases()).toHaveLength(1);
+  });
+
+  it('ends when a running build is canceled', async () => {
+    const begun = Promise.withResolvers<void>();
+    house.buildStep = async (_spec, _files, _line, signal) => {
+      begun.resolve();
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    };
+    const running = run();
+    await begun.promise;
+    await house.services.builds.cancelBuild(owner, app.id, build.id);
+    await running;
+    expect(await read()).toMatchObject({ status: 'canceled', error: 'Canceled.' });
+    expect(await releases()).toEqual([]);
+  });
+
+  it('releases nothing of a build that was canceled at its last moment', async () => {
+    house.buildStep = async () => {
+      await house.context.db.updateTable('builds').set({ cancel_requested: true }).where('id', '=', build.id).execute();
+    };
+    await run();
+    expect(await read()).toMatchObject({ status: 'canceled', error: 'Canceled.' });
+    expect(await releases()).toEqual([]);
+  });
+
+  it('releases nothing of an app that was deleted at its last moment', async () => {
+    house.buildStep = async () => {
+      await house.context.db.updateTable('apps').set({ deleted_at: new Date() }).where('id', '=', app.id).execute();
+    };
+    await run();
+    await house.context.db.updateTable('apps').set({ deleted_at: null }).where('id', '=', app.id).execute();
+    expect(await read()).toMatchObject({ status: 'canceled' });
+    expect(await releases()).toEqual([]);
+  });
+
+  it('does not run a build that was canceled while it waited', async () => {
+    await house.services.builds.cancelBuild(owner, app.id, build.id);
+    await run();
+    expect(await read()).toMatchObject({ status: 'canceled', startedAt: null });
+  });
+
+  it('tells of a fault of ours without its details, which the operator gets', async () => {
+    house.buildStep = async () => {
+      throw new Error('the disk /secret/place is full');
+    };
+    await run();
+    expect((await read()).status).toBe('failed');
+    expect(await readLog()).toContain('The platform failed, not your app.');
+    expect(await readLog()).not.toContain('/secret/place');
+    expect(house.logged.join()).toContain('the disk /secret/place is full');
+  });
+
+  it('fails a build whose variables cannot be read, instead of leaving it running', async () => {
+    await house.context.db
+      .insertInto('config_vars')
+      .values({ app_id: app.id, name: 'A', value: 'v1.sealed.otherwise' })
+      .execute();
+    await run();
+    expect((await read()).status).toBe('failed');
+    expect(await readLog()).toContain('The platform failed, not your app.');
+  });
+
+  it('throws when the worker stops, and starts over with the next one', async () => {
+    const stopping = new AbortController();
+    house.buildStep = async () => stopping.abort(new Error('stopping'));
+    await expect(run(stopping.signal)).rejects.toThrow('stopping');
+    expect((await read()).status).toBe('running');
+    house.buildStep = async () => undefined;
+    await run();
+    expect((await read()).status).toBe('succeeded');
+    expect(await readLog()).toContain('Starting over');
+  });
+
+  it('blots secret values out of the log, also over characters that PostgreSQL does not take', async () => {
+    await house.services.config.changeConfig(owner, app.id, { API_TOKEN: 'correcthorsebattery' });
+    house.buildStep = async (_spec, _files, line) => {
+      line('token=correcthorsebattery');
+      line('correct\0horsebattery');
+    };
+    await run();
+    expect(await readLog()).toContain('token=[redacted]');
+    expect(await readLog()).not.toContain('correcthorsebattery');
+  });
+});

@@ -1,0 +1,172 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '#shared/clock.ts';
+import { createAddresses } from '#shared/core/addresses.ts';
+import type { Context } from '#shared/core/context.ts';
+import { createJobHandlers, createServices } from '#shared/core/control-plane.ts';
+import type { Principal } from '#shared/core/principals.ts';
+import type { OpenedRepository, Services } from '#shared/core/services.ts';
+import { createWakeups } from '#shared/core/wakeups.ts';
+import type { BuildRow } from '#shared/database/builds.ts';
+import { createMemoryResolver } from '#shared/dns/memory-resolver.ts';
+import { createGitStorage } from '#shared/git/storage.ts';
+import { commitFiles, type GitOutcome, git, tryGit } from '#shared/git/testing/git-client.ts';
+import { type GitTestServer, serveGit } from '#shared/git/testing/git-server.ts';
+import { createMemoryIdentity } from '#shared/identity/memory.ts';
+import type { AppId, RepositoryId } from '#shared/ids.ts';
+import { graphileJobs, migrateJobs, startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
+import type { JobWorker } from '#shared/jobs/jobs.ts';
+import { createLog } from '#shared/log.ts';
+import type { MemoryBuildStep } from '#shared/platform/memory/builds.ts';
+import { createMemoryPlatform, type MemoryPlatform } from '#shared/platform/memory/memory-platform.ts';
+import type { ProgramScript } from '#shared/platform/memory/workloads.ts';
+import { createSecretBox } from '#shared/secret-box.ts';
+import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+
+export interface House {
+  readonly context: Context;
+  readonly services: Services;
+  readonly platform: MemoryPlatform;
+  /** What the operator's log got. */
+  readonly logged: readonly string[];
+  /** What happens in the next builds; see `createMemoryBuilds`. */
+  buildStep: MemoryBuildStep;
+  /** What becomes of the next programs. */
+  script: ProgramScript;
+  /** A new user in a tenant of their own. */
+  signUp(): Promise<Principal>;
+  /** An app with a working copy whose `paas` pushes to it as `owner`. */
+  createApp(owner: Principal): Promise<HouseApp>;
+  /** Runs jobs until `close` or `stopWorker`. */
+  startWorker(): Promise<void>;
+  stopWorker(): Promise<void>;
+  /** The newest build of an app. */
+  latestBuild(appId: AppId): Promise<BuildRow>;
+  close(): Promise<void>;
+}
+
+export interface HouseApp {
+  readonly id: AppId;
+  readonly name: string;
+  readonly directory: string;
+  /** Commits files on top of what is checked out; a Procfile with one web process is there from the first. */
+  commit(files?: Readonly<Record<string, string>>): Promise<string>;
+  /** `git push paas …`, with stock git; a push that is refused resolves too. */
+  push(...args: readonly string[]): Promise<GitOutcome>;
+  git(...args: readonly string[]): Promise<string>;
+}
+
+/** The control plane on a real PostgreSQL, with the git storage it has in production; what builds and runs is in memory. */
+export async function createHouse(): Promise<House> {
+  const database = await createTestDatabase();
+  const directory = await mkdtemp(join(tmpdir(), 'paas-house-'));
+  const logged: string[] = [];
+  const log = createLog('debug', (line) => logged.push(line));
+  const clock = systemClock;
+  const platform = createMemoryPlatform({
+    clock,
+    buildStep: (...step) => house.buildStep(...step),
+    script: {
+      boot: (...program) => house.script.boot?.(...program),
+      run: async (...command) => (await house.script.run?.(...command)) ?? 0,
+    },
+  });
+  const storage = createGitStorage({ db: database.db, directory: join(directory, 'git'), log });
+  await migrateJobs(database.pool, log);
+  const context: Context = {
+    db: database.db,
+    clock,
+    log,
+    platform,
+    git: storage,
+    sources: createOutsideSourceHosts({ allowPrivate: true, seconds: 30 }),
+    jobs: graphileJobs,
+    identity: createMemoryIdentity({ clock, issuer: 'http://localhost:8080/v1/auth' }),
+    secrets: await createSecretBox(crypto.getRandomValues(new Uint8Array(32))),
+    addresses: createAddresses({
+      baseUrl: 'http://localhost:8080',
+      appsDomain: 'apps.localhost',
+      httpPort: 8080,
+      httpsPort: 8443,
+      sshPort: 2222,
+    }),
+    wakeups: createWakeups(),
+    resolver: createMemoryResolver(),
+    settings: { signup: 'open', canaryStepSeconds: 0, webhookSecret: 'of the git host', baseUrl: 'http://localhost:8080' },
+  };
+  const services = createServices(context);
+  const opened = new Map<RepositoryId, OpenedRepository>();
+  const server: GitTestServer = await serveGit(
+    storage,
+    (repositoryId) => {
+      const access = opened.get(repositoryId);
+      if (access === undefined) throw new Error('createApp opens the repository');
+      return access.applyPush;
+    },
+    directory,
+  );
+  let worker: JobWorker | undefined;
+  const house: House = {
+    context,
+    services,
+    platform,
+    logged,
+    buildStep: async () => undefined,
+    script: {},
+    async signUp() {
+      const { user, tenant } = await services.accounts.signUp({
+        email: `${crypto.randomUUID()}@example.com`,
+        password: 'correct horse',
+      });
+      return services.accounts.resolvePrincipal(user, tenant.id);
+    },
+    async createApp(owner) {
+      const { id, name } = await services.apps.createApp(owner, {});
+      const access = await services.pushes.openRepository(owner, name, 'write');
+      opened.set(access.repositoryId, access);
+      const copy = join(directory, name);
+      await git(directory, 'init', '-q', copy);
+      await git(copy, 'remote', 'add', 'paas', server.url(access.repositoryId));
+      let commits = 0;
+      return {
+        id,
+        name,
+        directory: copy,
+        commit: (files = {}) => {
+          commits += 1;
+          const procfile = commits === 1 ? { Procfile: 'web: serve\nworker: work\n' } : {};
+          return commitFiles(copy, { ...procfile, ...files }, `commit ${commits}`);
+        },
+        push: (...args) => tryGit(copy, ['-c', 'protocol.ext.allow=always', 'push', 'paas', ...args]),
+        git: (...args) => git(copy, ...args),
+      };
+    },
+    async startWorker() {
+      const { db, pool } = database;
+      const handlers = createJobHandlers(context);
+      worker ??= await startGraphileWorker({ pool, db, handlers, log, concurrency: 4, soleWorker: true });
+    },
+    async stopWorker() {
+      await worker?.stop();
+      worker = undefined;
+    },
+    latestBuild: (appId) =>
+      context.db
+        .selectFrom('builds')
+        .selectAll()
+        .where('app_id', '=', appId)
+        .orderBy('created_at', 'desc')
+        .limit(1)
+        .executeTakeFirstOrThrow(),
+    async close() {
+      await house.stopWorker();
+      await server.close();
+      await storage.close();
+      await database.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+  return house;
+}
