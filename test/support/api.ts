@@ -22,11 +22,8 @@ import type { AppId } from '#shared/ids.ts';
 import { MemoryJobs } from '#shared/jobs/memory-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { createPrometheusMetrics, type PrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
-import { createMemoryAddons } from '#shared/platform/memory/addons.ts';
 import { createMemoryAppLogs, type MemoryAppLogs } from '#shared/platform/memory/app-logs.ts';
-import { createMemoryRouter } from '#shared/platform/memory/router.ts';
-import { createMemoryWorkloads } from '#shared/platform/memory/workloads.ts';
-import type { BuildCaches, Platform } from '#shared/platform/platform.ts';
+import { createMemoryPlatform } from '#shared/platform/memory/memory-platform.ts';
 import { createMemoryRateLimits } from '#shared/rate-limits/memory-rate-limits.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
@@ -138,13 +135,15 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
   const signingKeys = createMemorySigningKeys();
   const identity = createMemoryIdentity({ clock, issuer, signingKeys });
   const logs = createMemoryAppLogs(clock);
+  const platform = createMemoryPlatform({ clock, logs });
   const resolver = createMemoryResolver();
   const git = createMemoryGitStorage({ directory, log });
   const context: Context = {
     db: database.db,
     clock,
     log,
-    platform: createMemoryPlatform(clock, logs),
+    // Releases here come from seeds, without a build: whatever image they name is there.
+    platform: { ...platform, images: { ...platform.images, imageExists: async () => true } },
     git,
     sources: createOutsideSourceHosts({ allowPrivate: true, seconds: 30 }),
     jobs: new MemoryJobs(),
@@ -227,29 +226,4 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     },
   };
   return test;
-}
-
-/** Nothing is built in these tests: what the API asks of builds is a cache, and whether an image is there. */
-function createMemoryPlatform(clock: HeldClock, logs: MemoryAppLogs): Platform {
-  const caches = new Set<AppId>();
-  const router = createMemoryRouter();
-  const buildCaches: BuildCaches = {
-    async ensureCache(appId) {
-      const existed = caches.has(appId);
-      caches.add(appId);
-      return { existed };
-    },
-    deleteCache: async (appId) => caches.delete(appId),
-    readCache: async (appId) => (caches.has(appId) ? { usedBytes: 0 } : undefined),
-  };
-  return {
-    capabilities: { pipeline: 'memory', sandbox: true },
-    caches: buildCaches,
-    builds: { runBuild: () => Promise.reject(new Error('nothing is built here')) },
-    images: { imageExists: async () => true, deleteImage: async () => false, deleteImages: async () => false },
-    workloads: createMemoryWorkloads({ router, logs, clock }),
-    logs,
-    addons: createMemoryAddons(),
-    certificates: { readCertificate: (host) => router.readCertificate(host) },
-  };
 }
