@@ -9,7 +9,7 @@ describe('secret box', () => {
     const [one, other] = [await box.seal('grüße', 'p'), await box.seal('grüße', 'p')];
     expect(await box.open(one, 'p')).toBe('grüße');
     expect(one).not.toBe(other);
-    expect(one).not.toContain('gr');
+    expect(one).not.toContain('grüße');
   });
 
   it.each([

@@ -159,7 +159,7 @@ describe('git push paas main', () => {
     const build = await user.api<BuildAnswer>('POST', '/v1/apps/repeated/builds', {});
     expect(build.cache_state).toBe('Warm');
     await expect
-      .poll(async () => (await user.api<ReleaseAnswer[]>('GET', '/v1/apps/repeated/releases'))[0])
+      .poll(async () => (await user.api<ReleaseAnswer[]>('GET', '/v1/apps/repeated/releases'))[0], { timeout: 20_000 })
       .toMatchObject({ version: 2 });
   });
 
