@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import isomorphic from 'isomorphic-git';
+import http from 'isomorphic-git/http/node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
 import type { RunResult } from '#test/support/run.ts';
@@ -121,5 +124,24 @@ describe('git over HTTP', () => {
     const pushed = await git(copy.directory, 'push', address(token), 'main:refs/tags/never');
     expect(pushed.code).not.toBe(0);
     expect(pushed.output).toContain('403');
+  });
+
+  it('serves isomorphic-git as well: a clone, a commit, a push', async () => {
+    const dir = join(user.home, 'isomorphic');
+    const remote = {
+      fs,
+      http,
+      dir,
+      url: `http://localhost:${platform.httpPort}/hello.git`,
+      onAuth: () => ({ password: user.token }),
+    };
+    await isomorphic.clone({ ...remote, ref: 'main' });
+    await writeFile(join(dir, 'server.js'), nodeApp('by another client')['server.js'] ?? '');
+    await isomorphic.add({ fs, dir, filepath: 'server.js' });
+    const commit = await isomorphic.commit({ fs, dir, message: 'Mine', author: { name: 'Ada', email: 'ada@example.com' } });
+    const pushed = await isomorphic.push({ ...remote, ref: 'main' });
+    expect(pushed.refs['refs/heads/main']).toMatchObject({ ok: true });
+    expect((await copy.git('ls-remote', address(user.token), 'refs/heads/main')).stdout).toContain(commit);
+    expect((await visit(platform, 'hello')).body).toBe('by another client');
   });
 });
