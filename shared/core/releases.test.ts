@@ -154,7 +154,7 @@ describe('previews', () => {
   });
 
   it('of different apps that want one name at the same moment get a name each', async () => {
-    const one = await house.services.apps.createApp(owner, { name: `a${app.name.slice(0, 12)}` });
+    const one = await house.services.apps.createApp(owner, { name: `a${crypto.randomUUID().slice(0, 8)}` });
     const two = await house.services.apps.createApp(owner, { name: `${one.name}-b` });
     const push = async (name: string, branch: string) => {
       const parent = await findApp(house.context.db, name);
