@@ -10,6 +10,7 @@ import type { Principal } from '#shared/core/principals.ts';
 import type { App, Apps } from '#shared/core/services.ts';
 import { forgetHostKeys } from '#shared/core/source-keys.ts';
 import { type AppRow, findApp, listApps, readAppById } from '#shared/database/apps.ts';
+import { cancelOpenBuilds } from '#shared/database/builds.ts';
 import { isUniqueViolation } from '#shared/database/violations.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import { type AppId, newUuid, type RepositoryId } from '#shared/ids.ts';
@@ -91,12 +92,7 @@ export function createApps(context: Context): Apps {
           .returning('id')
           .execute();
         for (const { id } of gone) {
-          await trx
-            .updateTable('builds')
-            .set({ cancel_requested: true })
-            .where('app_id', '=', id)
-            .where('status', 'in', ['queued', 'running'])
-            .execute();
+          await cancelOpenBuilds(trx, id);
           await context.jobs.enqueue(trx, 'ensure-workload', { appId: id }, { queue: `deploy:${id}`, key: `ensure:${id}` });
           await enqueueAddonJobs(context, trx, id);
           await context.jobs.enqueue(trx, 'purge-app', { appId: id }, { runAt: restorableUntil(now), key: `purge:${id}` });

@@ -6,6 +6,7 @@ import { createRedactor } from '#shared/core/redaction.ts';
 import { canMoveRefs, moveRefs } from '#shared/core/ref-moves.ts';
 import { createRelease } from '#shared/core/release-creation.ts';
 import { fetchSource } from '#shared/core/source-fetch.ts';
+import { watchForEnd } from '#shared/core/watch.ts';
 import type { AppRow } from '#shared/database/apps.ts';
 import { lockApp, readAppById } from '#shared/database/apps.ts';
 import { type BuildRow, claimBuild, endBuild, readBuildById } from '#shared/database/builds.ts';
@@ -33,8 +34,11 @@ export async function runBuildJob(context: Context, buildId: BuildId, stopping: 
   if (app === undefined) return;
   let redact = (text: string): string => text;
   const log = createBuildLogWriter(context, buildId, (text) => redact(text));
-  const cancel = new AbortController();
-  const watch = watchForCancel(context, buildId, cancel, stopping);
+  const cancel = watchForEnd(
+    context,
+    { key: cancelKey(buildId), milliseconds: cancelPollMilliseconds, findReason: () => findCancel(context, buildId) },
+    stopping,
+  );
   try {
     const signal = AbortSignal.any([stopping, cancel.signal]);
     const variables = await readEnvironment(context, db, app.tenant_id, app.id);
@@ -53,7 +57,7 @@ export async function runBuildJob(context: Context, buildId: BuildId, stopping: 
     await log.flush();
     await endBuild(db, build, { status: canceled ? 'canceled' : 'failed', error: cause }, clock.now());
   } finally {
-    watch.stop();
+    cancel.stop();
     context.wakeups.wake(buildLogKey(buildId));
   }
 }
@@ -167,19 +171,9 @@ async function recordSuccess(
   await endBuild(db, build, { status: 'failed', error: movedMessage }, clock.now());
 }
 
-/** The wish to cancel is a column, since it may come from another process. */
-function watchForCancel(context: Context, buildId: BuildId, cancel: AbortController, stopping: AbortSignal): { stop(): void } {
-  const done = new AbortController();
-  const signal = AbortSignal.any([done.signal, stopping]);
-  void (async () => {
-    while (!signal.aborted) {
-      const build = await readBuildById(context.db, buildId).catch(() => undefined);
-      if (build?.cancel_requested === true) cancel.abort(new Canceled('Canceled.'));
-      if (cancel.signal.aborted) return;
-      await context.wakeups.wait(cancelKey(buildId), cancelPollMilliseconds, signal);
-    }
-  })();
-  return { stop: () => done.abort() };
+async function findCancel({ db }: Context, buildId: BuildId): Promise<Canceled | undefined> {
+  const build = await readBuildById(db, buildId);
+  return build?.cancel_requested === true ? new Canceled('Canceled.') : undefined;
 }
 
 export function cancelKey(buildId: BuildId): string {

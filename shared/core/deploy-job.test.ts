@@ -99,6 +99,8 @@ describe('a deploy job', () => {
     house.script = {
       run: async (_command, _line, signal) => {
         await house.services.apps.deleteApp(owner, app.id);
+        // The deploy may have heard of it before we have.
+        signal.throwIfAborted();
         return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }));
       },
     };

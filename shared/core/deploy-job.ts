@@ -1,6 +1,7 @@
 import { type BuildLogWriter, buildLogKey, createBuildLogWriter } from '#shared/core/build-log.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createRedactor } from '#shared/core/redaction.ts';
+import { watchForEnd } from '#shared/core/watch.ts';
 import { workloadSpec } from '#shared/core/workload-spec.ts';
 import { type AppRow, readAppById, setCurrentRelease } from '#shared/database/apps.ts';
 import { claimDeploy, type DeployRow, type ReleaseRow, readReleaseById } from '#shared/database/releases.ts';
@@ -33,7 +34,11 @@ export async function runDeployJob(context: Context, deployId: DeployId, stoppin
   if (deploy === undefined || release === undefined || app === undefined) return;
   let redact = (text: string): string => text;
   const say = createSay(context, release, (text) => redact(text));
-  const deletion = watchForDeletion(context, app.id, stopping);
+  const deletion = watchForEnd(
+    context,
+    { key: deletionKey(app.id), milliseconds: deletionPollMilliseconds, findReason: () => findDeletion(context, app.id) },
+    stopping,
+  );
   try {
     const spec = await workloadSpec(context, app, release);
     redact = createRedactor(spec.env);
@@ -62,19 +67,9 @@ interface Ends {
   deleted: AbortSignal;
 }
 
-/** The app may be deleted by another process: its row is looked at. */
-function watchForDeletion(context: Context, appId: AppId, stopping: AbortSignal): { signal: AbortSignal; stop(): void } {
-  const deleted = new AbortController();
-  const done = new AbortController();
-  const over = AbortSignal.any([done.signal, stopping]);
-  void (async () => {
-    while (!over.aborted && !deleted.signal.aborted) {
-      const app = await readAppById(context.db, appId).catch(() => null);
-      if (app === undefined || (app !== null && app.deleted_at !== null)) deleted.abort(new Error('The app was deleted.'));
-      await context.wakeups.wait(deletionKey(appId), deletionPollMilliseconds, over);
-    }
-  })();
-  return { signal: deleted.signal, stop: () => done.abort() };
+async function findDeletion({ db }: Context, appId: AppId): Promise<Error | undefined> {
+  const app = await readAppById(db, appId);
+  return app?.deleted_at === null ? undefined : new Error('The app was deleted.');
 }
 
 export function deletionKey(appId: AppId): string {

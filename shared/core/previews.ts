@@ -1,5 +1,6 @@
 import type { Context } from '#shared/core/context.ts';
 import { type AppRow, readAppById } from '#shared/database/apps.ts';
+import { cancelOpenBuilds } from '#shared/database/builds.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import { type AppId, newUuid, type UserId } from '#shared/ids.ts';
@@ -55,12 +56,7 @@ export async function removePreview(context: Context, trx: Db, parentId: AppId, 
   if (id === undefined) return;
   const now = context.clock.now();
   await trx.updateTable('apps').set({ deleted_at: now, updated_at: now }).where('id', '=', id).execute();
-  await trx
-    .updateTable('builds')
-    .set({ cancel_requested: true })
-    .where('app_id', '=', id)
-    .where('status', 'in', ['queued', 'running'])
-    .execute();
+  await cancelOpenBuilds(trx, id);
   await context.jobs.enqueue(trx, 'purge-app', { appId: id }, { queue: `deploy:${id}`, key: `purge:${id}` });
 }
 

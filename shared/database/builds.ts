@@ -53,3 +53,13 @@ export async function endBuild(db: Db, build: BuildRow, end: BuildEnd, now: Date
     .executeTakeFirst();
   return result.numUpdatedRows > 0n;
 }
+
+/** Whoever runs or will run them ends them. */
+export async function cancelOpenBuilds(db: Db, appId: AppId): Promise<void> {
+  await db
+    .updateTable('builds')
+    .set({ cancel_requested: true })
+    .where('app_id', '=', appId)
+    .where('status', 'in', ['queued', 'running'])
+    .execute();
+}
