@@ -41,6 +41,8 @@ export async function runProgramOnce(
     ending = end();
   };
   signal.addEventListener('abort', onAbort, { once: true });
+  // It may have come while the program was being started.
+  if (signal.aborted) onAbort();
   try {
     const [{ code }] = await Promise.all([program.exited, readLines(program.stdout, line), readLines(program.stderr, line)]);
     await ending;
