@@ -77,7 +77,7 @@ ${extra}
 const server = http.createServer((request, response) => {
   if (request.url === '/slow') return void setTimeout(() => response.end('slow ' + process.env.PAAS_RELEASE), 1500);
   if (request.url === '/crash') process.exit(3);
-  if (request.url === '/busy') for (const until = Date.now() + 300; Date.now() < until; );
+  if (request.url === '/busy') for (const before = process.cpuUsage(), spent = () => process.cpuUsage(before); spent().user + spent().system < 300_000; );
   response.end(process.env.PAAS_RELEASE + ' ' + process.env.PAAS_PROCESS + ' ' + process.pid);
 });
 server.listen(process.env.PORT, () => console.log('listening on ' + process.env.PORT));
