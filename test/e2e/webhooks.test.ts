@@ -34,7 +34,6 @@ describe('a push to a git host elsewhere', () => {
   async function deliver(repository: string, ref: string, before: string, after: string) {
     const clone_url = `${host.url}/${repository}.git`;
     const body = JSON.stringify({ ref, before, after, deleted: after === nothing, repository: { clone_url } });
-    const began = performance.now();
     const answer = await fetch(`${platform.baseUrl}/v1/webhooks/githost`, {
       method: 'POST',
       body,
@@ -45,8 +44,7 @@ describe('a push to a git host elsewhere', () => {
         'x-gitea-signature': createHmac('sha256', secret).update(body).digest('hex'),
       },
     });
-    const { data } = (await answer.json()) as { data: { outcome: string } };
-    return { outcome: data.outcome, milliseconds: performance.now() - began };
+    return ((await answer.json()) as { data: { outcome: string } }).data;
   }
 
   async function createFollower(name: string): Promise<WorkingCopy> {
@@ -69,9 +67,10 @@ describe('a push to a git host elsewhere', () => {
   it('is fetched, built and served, each time only what is new; a branch is a preview until it is deleted', async () => {
     const copy = await createFollower('followed');
     const first = await push(copy, 'main');
-    const answer = await deliver('followed', 'refs/heads/main', nothing, first);
-    expect(answer.outcome).toBe('started');
-    expect(answer.milliseconds).toBeLessThan(1000);
+    // The delivery is answered before anything is fetched for it: the host, which waits for the answer, may be slow itself.
+    const release = host.hold();
+    expect((await deliver('followed', 'refs/heads/main', nothing, first)).outcome).toBe('started');
+    release();
     await expect.poll(served('followed'), { timeout: 40_000 }).toBe('one');
     expect((await user.git(user.home, ['ls-remote', await pushUrl('followed')])).stdout).toContain(`${first}\trefs/heads/main`);
 

@@ -11,6 +11,8 @@ export interface GitHost {
   readonly url: string;
   /** A new bare repository; its path, for stock git to push to. */
   createRepository(name: string): Promise<string>;
+  /** From now on nobody is answered, until the returned function is called: then all who wait are. */
+  hold(): () => void;
   close(): Promise<void>;
 }
 
@@ -18,7 +20,9 @@ export interface GitHost {
 export async function startGitHost(): Promise<GitHost> {
   const directory = await mkdtemp(join(tmpdir(), 'paas-git-host-'));
   const running = new Set<ChildProcess>();
-  const server = createServer((request, response) => {
+  let held: Promise<void> | undefined;
+  const server = createServer(async (request, response) => {
+    await held;
     const { pathname, search } = new URL(request.url ?? '/', 'http://localhost');
     const backend = spawn('git', ['http-backend'], {
       stdio: ['pipe', 'pipe', 'ignore'],
@@ -59,6 +63,11 @@ export async function startGitHost(): Promise<GitHost> {
       const path = join(directory, name);
       await runChecked('git', ['init', '-q', '--bare', '-b', 'main', path]);
       return path;
+    },
+    hold() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      return resolve;
     },
     async close() {
       for (const backend of running) backend.kill();
