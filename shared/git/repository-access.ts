@@ -20,5 +20,7 @@ export interface RepositoryAccess {
 /** Where the packs of a repository are at this moment. */
 export async function locatePacks({ catalog, files }: RepositoryAccess, repositoryId: RepositoryId): Promise<PackLocation[]> {
   const packs = await catalog.listPacks(repositoryId);
-  return packs.map(({ packId }) => ({ key: `${repositoryId}/${packId}`, ...files.locatePack(repositoryId, packId) }));
+  return Promise.all(
+    packs.map(async ({ packId }) => ({ key: `${repositoryId}/${packId}`, ...(await files.locatePack(repositoryId, packId)) })),
+  );
 }

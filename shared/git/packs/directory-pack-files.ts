@@ -12,7 +12,9 @@ export function createDirectoryPackFiles(directory: string): PackFiles {
     links: join(packsOf(repositoryId), `${packId}.links`),
   });
   return {
-    locatePack: paths,
+    async locatePack(repositoryId, packId) {
+      return paths(repositoryId, packId);
+    },
     async listRepositories() {
       return (await readdir(directory).catch(ifMissing([]))).filter(isUuid) as RepositoryId[];
     },

@@ -22,7 +22,7 @@ export function createMemoryPackFiles(): PackFiles {
       });
       repositories.set(repositoryId, packs);
     },
-    locatePack(repositoryId, packId) {
+    async locatePack(repositoryId, packId) {
       const found = repositories.get(repositoryId)?.get(packId);
       if (found === undefined) throw new Error(`there is no pack ${packId}`);
       return found;

@@ -8,6 +8,12 @@ export interface FinishedPack {
   readonly linksPath: string;
 }
 
+export interface KeptPack {
+  readonly pack: ByteLocation;
+  readonly index: ByteLocation;
+  readonly links: ByteLocation;
+}
+
 /** Where packs are kept once they are in. They never change. Drivers: a directory, memory for tests. */
 export interface PackFiles {
   /**
@@ -15,8 +21,8 @@ export interface PackFiles {
    * Again is harmless: a pack of the same id has the same content.
    */
   keepPack(repositoryId: RepositoryId, packId: string, files: FinishedPack): Promise<void>;
-  /** Where to read a kept pack. */
-  locatePack(repositoryId: RepositoryId, packId: string): { pack: ByteLocation; index: ByteLocation; links: ByteLocation };
+  /** Where this process can read a kept pack; a driver may have to bring it here first. Rejects when it is not there. */
+  locatePack(repositoryId: RepositoryId, packId: string): Promise<KeptPack>;
   /** Repositories that have packs, whether or not anybody knows of them. */
   listRepositories(): Promise<readonly RepositoryId[]>;
   /** Ids of the packs that were received at least so long ago, whether or not they are part of the repository. */
