@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
 import type { AuthContext, AuthenticationType, Connection, KeyboardAuthContext, PublicKeyAuthContext } from 'ssh2';
 import type { Clock } from '#shared/clock.ts';
 import type { Principal } from '#shared/core/principals.ts';
 import type { SshKeys } from '#shared/core/services.ts';
 import type { SshKeyId } from '#shared/ids.ts';
 import type { Log } from '#shared/log.ts';
-import { keyTypes, verifyLogin } from './public-key.ts';
+import { isSshKeyType, sshFingerprint } from '#shared/ssh-public-key.ts';
+import { verifyLogin } from './public-key.ts';
 
 export type SshIdentity = Principal & { readonly keyId: SshKeyId; readonly fingerprint: string };
 
@@ -75,7 +75,7 @@ export function authenticate(client: Connection, options: AuthenticationOptions)
       if (failures > options.attempts) return options.hangUp();
       return context.reject(['publickey']);
     }
-    if (context.method !== 'publickey' || context.username !== userName || !keyTypes.has(context.key.algo))
+    if (context.method !== 'publickey' || context.username !== userName || !isSshKeyType(context.key.algo))
       return refuse(context);
     if (context.signature === undefined) return context.accept();
     if (!isSignedBy(context)) return refuse(context);
@@ -87,7 +87,7 @@ export function authenticate(client: Connection, options: AuthenticationOptions)
       return undefined;
     });
     if (identity === undefined) {
-      refused.push(fingerprint(key));
+      refused.push(await sshFingerprint(key));
       return refuse(context);
     }
     login = { identity, key };
@@ -119,10 +119,6 @@ function explain(context: KeyboardAuthContext, text: string): Promise<void> {
   return new Promise((resolve) => {
     context.prompt([], '', text, () => resolve());
   });
-}
-
-function fingerprint(key: Uint8Array): string {
-  return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`;
 }
 
 function userHint(name: string): string {

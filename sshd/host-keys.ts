@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { chmod, link, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import ssh2 from 'ssh2';
+import { sshFingerprint } from '#shared/ssh-public-key.ts';
 
 export interface HostKey {
   /** `ssh-ed25519`, `ecdsa-sha2-nistp256` or `ssh-rsa`. */
@@ -77,7 +77,7 @@ async function makeHostKey(file: string, type: 'ed25519' | 'ecdsa' | 'rsa', size
   return key;
 }
 
-function parseHostKey(text: string, file: string): HostKey {
+async function parseHostKey(text: string, file: string): Promise<HostKey> {
   const parsed = ssh2.utils.parseKey(text);
   if (parsed instanceof Error || !parsed.isPrivateKey()) {
     throw new Error(
@@ -89,6 +89,6 @@ function parseHostKey(text: string, file: string): HostKey {
     type: parsed.type,
     privateKey: text,
     publicKey: `${parsed.type} ${blob.toString('base64')}`,
-    fingerprint: `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`,
+    fingerprint: await sshFingerprint(blob),
   };
 }

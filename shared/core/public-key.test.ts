@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { fingerprint, parsePublicKey } from '#shared/core/public-key.ts';
+import { parsePublicKey } from '#shared/core/public-key.ts';
+import { sshFingerprint } from '#shared/ssh-public-key.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'paas-keys-'));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -26,13 +27,24 @@ describe('parsePublicKey', () => {
     const path = makeKey(type, bits);
     const printed = execFileSync('ssh-keygen', ['-lf', `${path}.pub`], { encoding: 'utf8' }).split(' ')[1];
     const key = parsePublicKey(readFileSync(`${path}.pub`, 'utf8'));
-    expect(await fingerprint(key.blob)).toBe(printed);
+    expect(await sshFingerprint(key.blob)).toBe(printed);
     expect(key.comment).toBe('a comment');
   });
 
   it('refuses an RSA key of 1024 bits', () => {
     const path = makeKey('rsa', '1024');
-    expect(() => parsePublicKey(readFileSync(`${path}.pub`, 'utf8'))).toThrow('at least 2048 bits');
+    expect(() => parsePublicKey(readFileSync(`${path}.pub`, 'utf8'))).toThrow('at least 2048');
+  });
+
+  it('refuses an RSA key that the SSH daemon would not verify by', () => {
+    const string = (bytes: Buffer): Buffer => Buffer.concat([Buffer.from([0, 0, bytes.length >> 8, bytes.length & 255]), bytes]);
+    const blobOf = (exponent: Buffer, modulusBytes: number): string =>
+      Buffer.concat([string(Buffer.from('ssh-rsa')), string(exponent), string(Buffer.alloc(modulusBytes, 0x7f))]).toString(
+        'base64',
+      );
+    expect(() => parsePublicKey(`ssh-rsa ${blobOf(Buffer.of(1, 0, 1), 2048)}`)).toThrow('at most 8192');
+    expect(() => parsePublicKey(`ssh-rsa ${blobOf(Buffer.alloc(256, 0x7f), 384)}`)).toThrow('damaged');
+    expect(parsePublicKey(`ssh-rsa ${blobOf(Buffer.of(1, 0, 1), 384)}`).type).toBe('ssh-rsa');
   });
 
   it('tells somebody who pastes a private key to keep it', () => {

@@ -3,12 +3,13 @@ import { requireLogin } from '#shared/core/authorization.ts';
 import type { Context } from '#shared/core/context.ts';
 import { readMembership } from '#shared/core/memberships.ts';
 import { decodeCursor, toPage } from '#shared/core/page.ts';
-import { fingerprint, keyHash, parsePublicKey } from '#shared/core/public-key.ts';
+import { parsePublicKey } from '#shared/core/public-key.ts';
 import type { SshKey, SshKeys } from '#shared/core/services.ts';
 import type { Database } from '#shared/database/schema.ts';
 import { isUniqueViolation } from '#shared/database/violations.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import { isUuid, newUuid, type SshKeyId } from '#shared/ids.ts';
+import { sshFingerprint, sshKeyHash } from '#shared/ssh-public-key.ts';
 
 export function createSshKeys({ db, clock }: Context): SshKeys {
   return {
@@ -20,8 +21,8 @@ export function createSshKeys({ db, clock }: Context): SshKeys {
         user_id: principal.userId,
         name: name.trim() === '' ? key.comment || key.type : name.trim(),
         public_key: `${key.type} ${key.blob.toBase64()}`,
-        fingerprint: await fingerprint(key.blob),
-        key_hash: await keyHash(key.blob),
+        fingerprint: await sshFingerprint(key.blob),
+        key_hash: await sshKeyHash(key.blob),
         created_at: clock.now(),
         last_used_at: null,
       };
@@ -62,7 +63,7 @@ export function createSshKeys({ db, clock }: Context): SshKeys {
       const row = await db
         .updateTable('ssh_keys')
         .set({ last_used_at: clock.now() })
-        .where('key_hash', '=', await keyHash(blob))
+        .where('key_hash', '=', await sshKeyHash(blob))
         .returningAll()
         .executeTakeFirst();
       if (row === undefined) return undefined;
