@@ -6,7 +6,7 @@ import { builds, buildsCache, buildsCachePurge, buildsCancel, buildsCreate, buil
 import { config, configGet, configSet, configUnset } from '#cli/commands/config.ts';
 import { doctor } from '#cli/commands/doctor.ts';
 import { domains, domainsAdd, domainsRemove } from '#cli/commands/domains.ts';
-import { gitRemote } from '#cli/commands/git.ts';
+import { gitRemote, gitSource, gitSourceRemove, gitSourceSet } from '#cli/commands/git.ts';
 import { helpCommand, versionCommand } from '#cli/commands/help.ts';
 import { keys, keysAdd, keysRemove } from '#cli/commands/keys.ts';
 import { logs } from '#cli/commands/logs.ts';
@@ -42,6 +42,9 @@ export const commands: readonly Command[] = [
   destroy,
   restore,
   gitRemote,
+  gitSource,
+  gitSourceSet,
+  gitSourceRemove,
   config,
   configSet,
   configGet,

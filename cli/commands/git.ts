@@ -1,7 +1,9 @@
+import { answerOf } from '#cli/client.ts';
 import { appFlags, defineCommand } from '#cli/command.ts';
 import { readApp } from '#cli/commands/apps.ts';
-import { checkRemoteName, defaultRemote } from '#cli/context.ts';
-import { CliError } from '#cli/errors.ts';
+import { type Context, checkRemoteName, defaultRemote } from '#cli/context.ts';
+import { CliError, usageError } from '#cli/errors.ts';
+import { keyValues } from '#cli/output.ts';
 
 export const gitRemote = defineCommand({
   name: 'git:remote',
@@ -27,3 +29,71 @@ export const gitRemote = defineCommand({
     context.print(`${app.push_url}\n`, { remote, push_url: app.push_url, before: present ?? null });
   },
 });
+
+export const gitSource = defineCommand({
+  name: 'git:source',
+  group: 'Apps',
+  summary: 'where a git host elsewhere has the source, and what to enter there',
+  args: {},
+  flags: appFlags,
+  async run(context, { flags }) {
+    await printSource(context, await context.appName(flags));
+  },
+});
+
+export const gitSourceSet = defineCommand({
+  name: 'git:source:set',
+  group: 'Apps',
+  summary: 'build the app from a git host elsewhere',
+  args: { url: { kind: 'required', summary: 'https://… or ssh://… as you would clone it' } },
+  flags: {
+    ...appFlags,
+    branch: { kind: 'string', short: 'b', value: 'BRANCH', summary: 'the branch that is deployed (default: as it is)' },
+  },
+  details: ['`git push paas` goes on to work. Enter the webhook at the git host, and each push there builds and deploys too.'],
+  examples: ['paas git:source:set https://git.example.com/ada/hello.git', 'paas git:source:set URL --branch production'],
+  async run(context, { args, flags }) {
+    const app = await context.appName(flags);
+    await changeSource(context, app, args.url, flags.branch);
+    await printSource(context, app);
+  },
+});
+
+export const gitSourceRemove = defineCommand({
+  name: 'git:source:remove',
+  aliases: ['git:source:unset'],
+  group: 'Apps',
+  summary: 'build the app from what is pushed here only',
+  args: {},
+  flags: appFlags,
+  async run(context, { flags }) {
+    const app = await context.appName(flags);
+    await changeSource(context, app, null, undefined);
+    context.print('', { app });
+  },
+});
+
+async function changeSource(context: Context, app: string, url: string | null, branch: string | undefined): Promise<void> {
+  if (url === '') throw usageError('An address is missing.', 'As in: paas git:source:set https://git.example.com/ada/hello.git');
+  const body = { url, ...(branch === undefined ? {} : { branch }) };
+  const call = (await context.api()).PUT('/v1/apps/{id}/git', { params: { path: { id: app } }, body });
+  await context.doing(
+    `Setting the git source of ${app}`,
+    answerOf(call),
+    ({ data }) => `${data.git_url ?? 'none'}, branch ${data.branch}`,
+  );
+}
+
+async function printSource(context: Context, app: string): Promise<void> {
+  const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/git', { params: { path: { id: app } } }));
+  if (data.webhook === null)
+    context.talk('Webhooks are off here: whoever runs the platform turns them on with PAAS_WEBHOOK_SECRET.');
+  const pairs = [
+    ['source', data.url ?? 'what is pushed here'],
+    ['branch', data.branch],
+    ['webhook', data.webhook?.url],
+    ['secret', data.webhook?.secret],
+    ['deploy key', data.deploy_key],
+  ] as const;
+  context.print(keyValues(pairs), data);
+}

@@ -1,5 +1,8 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createPerson, type Person } from '#cli/testing/person.ts';
 import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
 import { createUser, type User, visit, type WorkingCopy } from '#test/support/user.ts';
 
@@ -62,13 +65,16 @@ describe('add-ons of a pushed app', () => {
   let platform: RunningPlatform;
   let user: User;
   let copy: WorkingCopy;
+  let person: Person;
   beforeAll(async () => {
     platform = await startPlatform({ env: { PAAS_CANARY_STEP_SECONDS: '0' } });
     user = await createUser(platform);
     const app = await user.createApp('keeper');
     copy = await user.createWorkingCopy(app.push_url, files);
+    person = await createPerson({ PAAS_API_URL: platform.baseUrl, PAAS_TOKEN: user.token, PAAS_APP: 'keeper' });
   });
   afterAll(async () => {
+    await person?.remove();
     await user?.remove();
     await removePlatform(platform);
   });
@@ -142,6 +148,27 @@ describe('add-ons of a pushed app', () => {
     expect(await ask('/kvstore')).toBe('kept-in-store');
   });
 
+  it('the command line lists them and talks to them, with no password in its arguments', async () => {
+    const listed = (await person.paas(['addons'])).stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 3));
+    expect(listed).toEqual([['database:free', 'Ready', 'DATABASE_URL'], ['kvstore:free', 'Ready', 'KVSTORE_URL'], ['']]);
+    expect((await person.paas(['kv:cli', 'get', 'word'])).stdout).toBe('kept-in-store\n');
+
+    // Not every machine has psql; what it would connect by is the same for any client of PostgreSQL.
+    const tools = join(person.home, 'tools');
+    await mkdir(tools);
+    const query = `const [, , flag, sql] = process.argv; const client = new (require('pg').Client)();
+      if (flag !== '-c') throw new Error(flag);
+      client.connect().then(() => client.query(sql)).then(({ rows }) => { console.log(rows[0].word); return client.end(); });`;
+    await writeFile(join(tools, 'psql'), `#!${process.execPath}\n${query}`);
+    await chmod(join(tools, 'psql'), 0o755);
+    const env = {
+      PATH: `${tools}${delimiter}${process.env['PATH']}`,
+      NODE_PATH: new URL('../../node_modules', import.meta.url).pathname,
+    };
+    const asked = await person.paas(['pg:psql', '--', '-c', 'select word from words'], { env });
+    expect(asked).toMatchObject({ code: 0, stdout: 'kept-in-database\n' });
+  });
+
   it('deleting the app shuts them, and restoring it brings them back as they were', async () => {
     const { uri } = await user.api<{ uri: string }>('GET', '/v1/apps/keeper/addons/database/credentials');
     await user.api('DELETE', '/v1/apps/keeper');
@@ -163,6 +190,27 @@ describe('add-ons of a pushed app', () => {
       .poll(async () => (await user.ask('POST', '/v1/addons/database', { app_id: 'keeper' })).status, { timeout: 20_000 })
       .toBe(201);
     await expect.poll(() => ask('/database'), { timeout: 30_000 }).toBe('null');
+  });
+
+  it('the command line makes one, gives it a new password, and removes it when it is sure', async () => {
+    const stores = async () => (await person.paas(['addons'])).stdout.split('\n').filter((line) => line.startsWith('kvstore'));
+    const destroyed = await person.paas(['addons:destroy', 'redis']);
+    expect(destroyed.code).toBe(2);
+    expect(destroyed.stderr).toContain('paas addons:destroy kvstore -a keeper -c keeper');
+    expect(await stores()).toHaveLength(1);
+    expect((await person.paas(['addons:destroy', 'redis', '-c', 'keeper'])).code).toBe(0);
+    await expect.poll(stores, { timeout: 30_000 }).toEqual([]);
+
+    await expect
+      .poll(() => person.paas(['addons:create', 'redis:standard']), { timeout: 30_000 })
+      .toMatchObject({ code: 0, stderr: 'Adding kvstore to keeper... begun (standard); keeper gets KVSTORE_URL\n' });
+    await expect.poll(async () => (await stores())[0], { timeout: 30_000 }).toMatch(/^kvstore:standard {2}Ready/);
+    const password = async () =>
+      (await user.api<{ password: string }>('GET', '/v1/apps/keeper/addons/kvstore/credentials')).password;
+    const before = await password();
+    expect((await person.paas(['addons:rotate', 'kvstore'])).code).toBe(0);
+    await expect.poll(password, { timeout: 30_000 }).not.toBe(before);
+    expect((await person.paas(['addons:create', 'mongodb'])).stderr).toContain('There are: kvstore and database.');
   });
 });
 

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createPerson } from '#cli/testing/person.ts';
 import { type GitHost, startGitHost } from '#test/support/git-host.ts';
 import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
 import { nodeApp } from '#test/support/sample-apps.ts';
@@ -122,4 +123,36 @@ describe('a push to a git host elsewhere', () => {
   async function pushUrl(app: string): Promise<string> {
     return (await user.api<{ push_url: string }>('GET', `/v1/apps/${app}`)).push_url;
   }
+
+  it('is told of by the command line, with all that the git host wants to know', async () => {
+    await user.createApp('told');
+    const person = await createPerson({ PAAS_API_URL: platform.baseUrl, PAAS_TOKEN: user.token, PAAS_APP: 'told' });
+    try {
+      const address = 'ssh://git@git.example.com/ada/told.git';
+      const set = await person.paas(['git:source:set', address, '--branch', 'production']);
+      expect(set.stderr).toBe(`Setting the git source of told... ${address}, branch production\n`);
+      const shown = await person.paas(['git:source']);
+      expect(shown.stdout).toBe(set.stdout);
+      const { webhook, deploy_key: key } = JSON.parse((await person.paas(['git:source', '--json'])).stdout) as {
+        webhook: { url: string; secret: string };
+        deploy_key: string;
+      };
+      expect(shown.stdout.split('\n').map((line) => line.split(/: +/))).toEqual([
+        ['source', address],
+        ['branch', 'production'],
+        ['webhook', webhook.url],
+        ['secret', webhook.secret],
+        ['deploy key', key],
+        [''],
+      ]);
+      expect(key).toMatch(/^ssh-ed25519 AAAA/);
+
+      expect((await person.paas(['git:source:remove'])).code).toBe(0);
+      expect((await person.paas(['git:source'])).stdout).toMatch(/^source: +what is pushed here\nbranch: +production\n/);
+      const refused = await person.paas(['git:source:set', 'file:///etc']);
+      expect([refused.code, refused.stdout]).toEqual([2, '']);
+    } finally {
+      await person.remove();
+    }
+  });
 });
