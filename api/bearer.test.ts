@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { announcedSeconds, signingDays } from '#shared/identity/signing-keys.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
 import { call, guardedOperations } from '#test/support/api-operations.ts';
 
@@ -171,20 +172,21 @@ describe('the published issuer', () => {
 
   it('takes a new key without turning anybody out: both are published until tokens of the old one have ended', async () => {
     const { body: before } = await test.ask('GET', '/v1/auth/jwks.json');
-    const old = await test.signUp();
+    test.clock.advance(signingDays * 86_400);
     await test.identity.rotateKeys();
-    const young = await test.signUp();
     const { body: during } = await test.ask('GET', '/v1/auth/jwks.json');
     expect(during.keys).toHaveLength(before.keys.length + 1);
-    // Later than any process may sign by keys it read before, and sooner than the old one's tokens end.
-    test.clock.advance(300);
+    const old = await test.signUp();
+    test.clock.advance(announcedSeconds);
+    const young = await test.signUp();
     expect(await statusOf(bearer(old.token))).toBe(200);
     expect(await statusOf(bearer(young.token))).toBe(200);
     expect(young.token.split('.')[0]).not.toBe(old.token.split('.')[0]);
-    test.clock.advance(3600);
+    // An hour, and what a process may be late to learn of it.
+    test.clock.advance(3600 + 300);
     const { body: after } = await test.ask('GET', '/v1/auth/jwks.json');
     expect(after.keys.map((key) => key.kid)).not.toContain(kid);
     expect(await statusOf(bearer(await sign({ exp: seconds() + 60 })))).toBe(401);
-    test.clock.advance(-3900);
+    test.clock.advance(-3900 - announcedSeconds - signingDays * 86_400);
   });
 });

@@ -64,6 +64,7 @@ export interface Database {
     public_jwk: JSONColumnType<Record<string, unknown>>;
     private_key: string;
     created_at: CreatedAt;
+    signs_from: Date;
     retired_at: Date | null;
   };
   /** Embedded identity. Only the SHA-256 of a token is kept. */

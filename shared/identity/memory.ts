@@ -77,9 +77,17 @@ export function createMemorySigningKeys(): SigningKeyStore {
     async addFirst(key) {
       if (!keys.some((each) => each.retiredAt === null)) keys.unshift(key);
     },
-    async replace(key, at) {
-      for (const each of keys) each.retiredAt ??= at;
+    async addSuccessor(key, agedFrom) {
+      if (keys.some((each) => each.retiredAt === null && each.signsFrom > agedFrom)) return false;
+      for (const each of keys) each.retiredAt ??= key.signsFrom;
       keys.unshift(key);
+      return true;
+    },
+    async deleteRetired(before) {
+      const kept = keys.filter((key) => key.retiredAt === null || key.retiredAt >= before);
+      const deleted = keys.length - kept.length;
+      keys.splice(0, keys.length, ...kept);
+      return deleted;
     },
   };
 }

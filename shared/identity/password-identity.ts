@@ -48,8 +48,11 @@ export interface PasswordIdentityParts {
 }
 
 export interface PasswordIdentity extends Identity {
-  /** From now on a new key signs; tokens of the old one stay valid until they expire. */
-  rotateKeys(): Promise<void>;
+  /**
+   * When the key that signs is 30 days old, the next one is published, and signs from ten minutes later on; tokens of the
+   * old one stay valid until they expire. Forgets keys of which no token can be valid. Returns whether there is a next one.
+   */
+  rotateKeys(): Promise<boolean>;
 }
 
 const refreshTokenSeconds = 30 * 86_400;

@@ -7,6 +7,9 @@ export interface StoredKey {
   publicJwk: JWK;
   /** JSON of the private JWK. Secret: stores seal it. */
   privateJwk: string;
+  /** In the future while it is only published, so that everybody knows it by the time it signs. */
+  signsFrom: Date;
+  /** When its successor began, or begins, to sign. */
   retiredAt: Date | null;
 }
 
@@ -15,8 +18,13 @@ export interface SigningKeyStore {
   list(notRetiredBefore: Date): Promise<readonly StoredKey[]>;
   /** Does nothing when there is a key that is not retired, whoever made it. */
   addFirst(key: StoredKey): Promise<void>;
-  /** Adds `key` and retires all others, at once. */
-  replace(key: StoredKey, at: Date): Promise<void>;
+  /**
+   * Adds `key`, and retires the others as of its `signsFrom`, at once. False, and nothing changes, when a key that is not
+   * retired signs only since after `agedFrom`: of several processes one adds a key.
+   */
+  addSuccessor(key: StoredKey, agedFrom: Date): Promise<boolean>;
+  /** Forgets keys retired before then. Returns how many. */
+  deleteRetired(before: Date): Promise<number>;
 }
 
 /** For how long a process may sign by keys it read earlier. */
@@ -25,18 +33,23 @@ const freshSeconds = 60;
 const lookAgainMilliseconds = 1000;
 /** A retired key verifies as long as the last token that anybody signed by it. */
 const overlapSeconds = accessTokenSeconds + 2 * freshSeconds;
+/** How long a key signs before the next takes over. */
+export const signingDays = 30;
+/** A new key is published that long before it signs: twice what a copy of the key set may be old in a cache. */
+export const announcedSeconds = 600;
 
 interface Loaded {
   at: number;
-  current: SigningKey;
+  /** Newest first; the first that may sign by now does. */
+  signing: readonly (SigningKey & { from: number })[];
   publicKeys: ReadonlyMap<string, { key: CryptoKey; jwk: JWK }>;
 }
 
 export interface SigningKeys extends KeyRing {
-  /** Public keys, the retired ones that still verify among them. */
+  /** Public keys, the retired ones that still verify and the one that will sign next among them. */
   publish(): Promise<readonly JWK[]>;
-  /** From now on a new key signs. Tokens of the old one stay valid until they expire. */
-  rotate(): Promise<void>;
+  /** See PasswordIdentity.rotateKeys. */
+  rotate(): Promise<boolean>;
 }
 
 /** The keys of `store`, in memory. Processes that share the store learn of each other's rotations by themselves. */
@@ -56,7 +69,11 @@ export function createSigningKeys(store: SigningKeyStore, clock: Clock): Signing
 
   return {
     async current() {
-      return (await fresh()).current;
+      const { signing } = await fresh();
+      const now = clock.now().getTime();
+      const key = signing.find(({ from }) => from <= now) ?? signing.at(-1);
+      if (key === undefined) throw new Error('no signing key');
+      return key;
     },
     async find(id) {
       const known = (await fresh()).publicKeys.get(id);
@@ -70,8 +87,14 @@ export function createSigningKeys(store: SigningKeyStore, clock: Clock): Signing
       return [...(await fresh()).publicKeys.values()].map(({ jwk }) => jwk);
     },
     async rotate() {
-      await store.replace(await makeKey(), clock.now());
+      const now = clock.now().getTime();
+      await store.deleteRetired(new Date(now - overlapSeconds * 1000));
+      const newest = (await load()).signing[0];
+      const agedFrom = new Date(now - signingDays * 86_400_000);
+      if (newest === undefined || newest.from > agedFrom.getTime()) return false;
+      const added = await store.addSuccessor(await makeKey(new Date(now + announcedSeconds * 1000)), agedFrom);
       await load();
+      return added;
     },
   };
 }
@@ -81,28 +104,31 @@ async function loadKeys(store: SigningKeyStore, clock: Clock): Promise<Loaded> {
   const oldest = new Date(now.getTime() - overlapSeconds * 1000);
   let stored = await store.list(oldest);
   if (!stored.some((key) => key.retiredAt === null)) {
-    await store.addFirst(await makeKey());
+    await store.addFirst(await makeKey(now));
     stored = await store.list(oldest);
   }
-  const active = stored.find((key) => key.retiredAt === null);
-  if (active === undefined) throw new Error('no signing key');
   const publicKeys = new Map<string, { key: CryptoKey; jwk: JWK }>();
   for (const { id, publicJwk } of stored) {
     const { kty, crv, x, y } = publicJwk;
     const jwk = { kty, crv, x, y, kid: id, alg: signingAlgorithm, use: 'sig' } as JWK;
     publicKeys.set(id, { key: await toCryptoKey(jwk), jwk });
   }
-  const privateKey = await toCryptoKey(JSON.parse(active.privateJwk) as JWK);
-  return { at: now.getTime(), current: { id: active.id, privateKey }, publicKeys };
+  const signing: (SigningKey & { from: number })[] = [];
+  for (const { id, privateJwk, signsFrom, retiredAt } of stored) {
+    if (retiredAt !== null && retiredAt <= now) continue;
+    signing.push({ id, privateKey: await toCryptoKey(JSON.parse(privateJwk) as JWK), from: signsFrom.getTime() });
+  }
+  return { at: now.getTime(), signing, publicKeys };
 }
 
-async function makeKey(): Promise<StoredKey> {
+async function makeKey(signsFrom: Date): Promise<StoredKey> {
   const { publicKey, privateKey } = await generateKeyPair(signingAlgorithm, { extractable: true });
   const publicJwk = await exportJWK(publicKey);
   return {
     id: await calculateJwkThumbprint(publicJwk),
     publicJwk,
     privateJwk: JSON.stringify(await exportJWK(privateKey)),
+    signsFrom,
     retiredAt: null,
   };
 }

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Clock } from '#shared/clock.ts';
+import type { IdentityUser } from '#shared/identity/identity.ts';
 import type { PasswordIdentity } from '#shared/identity/password-identity.ts';
+import { announcedSeconds, signingDays } from '#shared/identity/signing-keys.ts';
 
 /** A clock that tests move. Whoever sleeps on it does so for real. */
 export interface HeldClock extends Clock {
@@ -20,7 +22,7 @@ export function createHeldClock(): HeldClock {
 
 /**
  * What every identity with passwords does.
- * @param create one more process on the same users and keys: called twice, both must agree
+ * @param create before any test made a signing key
  */
 export function describeIdentity(name: string, create: (clock: Clock) => PasswordIdentity): void {
   describe(`identity contract: ${name}`, () => {
@@ -156,17 +158,48 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
       for (const key of keys) expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
     });
 
-    it('signs by a new key after a rotation, and honours tokens of the old one until they expire', async () => {
+    const keyOf = async (user: IdentityUser): Promise<string> =>
+      (JSON.parse(atob((await identity.issueTokens(user)).accessToken.split('.')[0] ?? '')) as { kid: string }).kid;
+    const publishedKeys = async (): Promise<unknown[]> => (await identity.readKeys()).keys.map((key) => key.kid);
+
+    it('leaves a key that is younger than 30 days', async () => {
       const user = await identity.createUser(email, password);
-      const before = await identity.issueTokens(user);
+      const first = await keyOf(user);
+      expect(await identity.rotateKeys()).toBe(false);
+      clock.advance(signingDays * 86_400 - 60);
+      expect(await identity.rotateKeys()).toBe(false);
+      expect(await publishedKeys()).toEqual([first]);
+    });
+
+    it('publishes the next key after 30 days, and signs by it as soon as no cached key set can be without it', async () => {
+      const user = await identity.createUser(email, password);
+      const first = await keyOf(user);
+      clock.advance(signingDays * 86_400 + 1);
+      expect(await identity.rotateKeys()).toBe(true);
+      expect(await identity.rotateKeys()).toBe(false);
+      const [next, ...others] = await publishedKeys();
+      expect(others).toEqual([first]);
+      expect(await keyOf(user)).toBe(first);
+      clock.advance(announcedSeconds);
+      expect(await keyOf(user)).toBe(next);
+      clock.advance(signingDays * 86_400);
+      expect(await identity.rotateKeys()).toBe(true);
+      expect(await publishedKeys()).toHaveLength(2);
+    });
+
+    it('honours the tokens of a retired key until they expire, and then forgets the key', async () => {
+      const user = await identity.createUser(email, password);
+      await identity.issueTokens(user);
+      clock.advance(signingDays * 86_400);
       await identity.rotateKeys();
-      const after = await identity.issueTokens(user);
-      expect(after.accessToken.split('.')[0]).not.toBe(before.accessToken.split('.')[0]);
-      await expect(identity.verifyAccessToken(before.accessToken)).resolves.toMatchObject({ id: user.id });
-      await expect(identity.verifyAccessToken(after.accessToken)).resolves.toMatchObject({ id: user.id });
-      const published = (await identity.readKeys()).keys.length;
-      clock.advance(3600 + 600);
-      expect((await identity.readKeys()).keys).toHaveLength(published - 1);
+      clock.advance(announcedSeconds - 10);
+      const last = await identity.issueTokens(user);
+      clock.advance(3590);
+      expect(await publishedKeys()).toHaveLength(2);
+      await expect(identity.verifyAccessToken(last.accessToken)).resolves.toMatchObject({ id: user.id });
+      clock.advance(600);
+      await identity.rotateKeys();
+      expect(await publishedKeys()).toHaveLength(1);
     });
   });
 }

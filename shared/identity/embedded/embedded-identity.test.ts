@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Clock } from '#shared/clock.ts';
 import { systemClock } from '#shared/clock.ts';
 import { createHeldClock, describeIdentity } from '#shared/identity/contract/identity.ts';
 import { createEmbeddedIdentity, sweepRefreshTokens } from '#shared/identity/embedded/embedded-identity.ts';
+import { announcedSeconds, signingDays } from '#shared/identity/signing-keys.ts';
 import { createSecretBox, type SecretBox } from '#shared/secret-box.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
 
@@ -13,6 +14,7 @@ beforeAll(async () => {
   secrets = await createSecretBox(crypto.getRandomValues(new Uint8Array(32)));
 });
 afterAll(() => database?.close());
+beforeEach(() => database.db.deleteFrom('signing_keys').execute());
 
 const issuer = 'http://localhost/v1/auth';
 const create = (clock: Clock = systemClock) => createEmbeddedIdentity({ db: database.db, secrets, clock, issuer });
@@ -36,13 +38,39 @@ describe('embedded identity', () => {
   });
 
   it('honours tokens that another process signed, also by a key it has just made', async () => {
-    const [one, two] = [create(), create()];
+    const clock = createHeldClock();
+    const [one, two] = [create(clock), create(clock)];
     const user = await one.createUser(newEmail(), password);
+    await one.readKeys();
+    clock.advance(signingDays * 86_400);
     const before = await one.issueTokens(user);
     await expect(two.verifyAccessToken(before.accessToken)).resolves.toMatchObject({ id: user.id });
     await one.rotateKeys();
+    clock.advance(announcedSeconds);
     const after = await one.issueTokens(user);
+    expect(after.accessToken.split('.')[0]).not.toBe(before.accessToken.split('.')[0]);
     await expect(two.verifyAccessToken(after.accessToken)).resolves.toMatchObject({ id: user.id });
+  });
+
+  it('adds one next key however many processes rotate at once', async () => {
+    const clock = createHeldClock();
+    await create(clock).readKeys();
+    clock.advance(signingDays * 86_400);
+    const added = await Promise.all(Array.from({ length: 6 }, () => create(clock).rotateKeys()));
+    expect(added.filter(Boolean)).toHaveLength(1);
+    expect((await create(clock).readKeys()).keys).toHaveLength(2);
+  });
+
+  it('deletes the private key of what has ended, not only its announcement', async () => {
+    const clock = createHeldClock();
+    await create(clock).readKeys();
+    clock.advance(signingDays * 86_400);
+    await create(clock).rotateKeys();
+    const stored = () => database.db.selectFrom('signing_keys').select('id').execute();
+    expect(await stored()).toHaveLength(2);
+    clock.advance(2 * 3600);
+    await create(clock).rotateKeys();
+    expect(await stored()).toHaveLength(1);
   });
 
   it('keeps neither passwords, refresh tokens nor private keys in the clear', async () => {

@@ -10,6 +10,7 @@ export function createPostgresSigningKeys(db: Db, secrets: SecretBox): SigningKe
     id: key.id,
     public_jwk: JSON.stringify(key.publicJwk),
     private_key: await secrets.seal(key.privateJwk, purpose(key.id)),
+    signs_from: key.signsFrom,
     retired_at: null,
   });
   return {
@@ -18,7 +19,7 @@ export function createPostgresSigningKeys(db: Db, secrets: SecretBox): SigningKe
         .selectFrom('signing_keys')
         .selectAll()
         .where((row) => row.or([row('retired_at', 'is', null), row('retired_at', '>=', notRetiredBefore)]))
-        .orderBy('created_at', 'desc')
+        .orderBy('signs_from', 'desc')
         .orderBy('id')
         .execute();
       return Promise.all(
@@ -26,6 +27,7 @@ export function createPostgresSigningKeys(db: Db, secrets: SecretBox): SigningKe
           id: row.id,
           publicJwk: row.public_jwk as JWK,
           privateJwk: await secrets.open(row.private_key, purpose(row.id)),
+          signsFrom: row.signs_from,
           retiredAt: row.retired_at,
         })),
       );
@@ -41,14 +43,27 @@ export function createPostgresSigningKeys(db: Db, secrets: SecretBox): SigningKe
             .execute();
       }),
 
-    replace: (key, at) =>
+    addSuccessor: (key, agedFrom) =>
       oneAtATime(db, async (trx) => {
-        await trx.updateTable('signing_keys').set({ retired_at: at }).where('retired_at', 'is', null).execute();
+        const young = await trx
+          .selectFrom('signing_keys')
+          .select('id')
+          .where('retired_at', 'is', null)
+          .where('signs_from', '>', agedFrom)
+          .executeTakeFirst();
+        if (young !== undefined) return false;
+        await trx.updateTable('signing_keys').set({ retired_at: key.signsFrom }).where('retired_at', 'is', null).execute();
         await trx
           .insertInto('signing_keys')
           .values(await toRow(key))
           .execute();
+        return true;
       }),
+
+    async deleteRetired(before) {
+      const result = await db.deleteFrom('signing_keys').where('retired_at', '<', before).executeTakeFirst();
+      return Number(result.numDeletedRows);
+    },
   };
 }
 
@@ -56,10 +71,10 @@ function purpose(id: string): string {
   return `signing-key:${id}`;
 }
 
-/** Two processes that start at once must end up with one key. */
-function oneAtATime(db: Db, change: (trx: Transaction<Database>) => Promise<void>): Promise<void> {
+/** Two processes that start, or rotate, at once must end up with one new key. */
+function oneAtATime<Result>(db: Db, change: (trx: Transaction<Database>) => Promise<Result>): Promise<Result> {
   return db.transaction().execute(async (trx) => {
     await sql`lock table signing_keys in share row exclusive mode`.execute(trx);
-    await change(trx);
+    return change(trx);
   });
 }
