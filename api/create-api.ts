@@ -60,7 +60,7 @@ export function createApi(options: ApiOptions): Api {
   api.notFound((c) => answerUnrouted(api, c));
 
   addServiceRoutes(api, identity, options);
-  addAccountRoutes(api, services.accounts, identity);
+  addAccountRoutes(api, services.accounts, identity, options.clientAddress);
   addSshKeyRoutes(api, services.sshKeys);
   addTokenRoutes(api, services.apiTokens);
   addTeamRoutes(api, services.team);

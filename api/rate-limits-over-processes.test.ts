@@ -19,7 +19,7 @@ const at = (index: number): Api => processes[index % processes.length] ?? startP
 
 const readUser = (api: Api, as: TestUser) =>
   api.request('/v1/user', { headers: { authorization: `Bearer ${as.token}`, 'x-test-address': '::' } });
-const logIn = (api: Api, address: string, email = 'nobody@example.com') =>
+const logIn = (api: Api, address: string, email = `${crypto.randomUUID()}@example.com`) =>
   api.request('/v1/auth/login', {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-test-address': address },

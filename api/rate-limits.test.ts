@@ -8,7 +8,7 @@ beforeAll(async () => {
 afterAll(() => test?.close());
 
 const logIn = (address: string): Promise<Answer> =>
-  test.ask('POST', '/v1/auth/login', { address, json: { email: 'nobody@example.com', password: testPassword } });
+  test.ask('POST', '/v1/auth/login', { address, json: { email: `${crypto.randomUUID()}@example.com`, password: testPassword } });
 const readUser = (as: TestUser): Promise<Answer> => test.ask('GET', '/v1/user', { as });
 
 async function times(count: number, once: () => Promise<Answer>): Promise<number[]> {

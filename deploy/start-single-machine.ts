@@ -191,6 +191,7 @@ async function bringUp(
       { name: 'rate limits', sweep: () => rateLimits.sweep() },
       { name: 'idempotency keys', sweep: () => idempotencyKeys.sweep() },
       { name: 'signing keys', sweep: () => identity.rotateKeys() },
+      { name: 'failed logins', sweep: () => identity.sweepLoginAttempts() },
       { name: 'refresh tokens', sweep: () => sweepRefreshTokens(db, systemClock) },
       { name: 'samples of apps', sweep: () => sweepSamples(context) },
       { name: 'webhook deliveries', sweep: () => sweepDeliveries(context) },

@@ -75,4 +75,27 @@ describe('a session', () => {
     expect([wrong.status, unknown.status]).toEqual([401, 401]);
     expect(wrong.body.error.message).toBe(unknown.body.error.message);
   });
+
+  it.each(['known', 'unknown'])('is refused after ten wrong passwords of a %s email, from whatever addresses', async (which) => {
+    const email = which === 'known' ? (await test.signUp()).email : newEmail();
+    const logIn = (password: string) => test.ask('POST', '/v1/auth/login', { json: { email, password } });
+    for (let time = 0; time < 10; time += 1) expect((await logIn('wrong horse')).status).toBe(401);
+    const { status, headers, body } = await logIn(testPassword);
+    expect([status, body.error.code]).toEqual([429, 'rate_limited']);
+    expect(body.error.message).toContain('Too many failed logins for this email address.');
+    const wait = Number(headers.get('retry-after'));
+    expect(wait).toBeGreaterThan(890);
+    expect(wait).toBeLessThanOrEqual(900);
+  });
+
+  it('can still be begun from the address that signed up, whoever guesses elsewhere', async () => {
+    const email = newEmail();
+    const address = '203.0.113.88';
+    await test.ask('POST', '/v1/signup', { json: { email, password: testPassword }, address });
+    const logIn = (json: object, from?: string) =>
+      test.ask('POST', '/v1/auth/login', { json, ...(from === undefined ? {} : { address: from }) });
+    for (let time = 0; time < 11; time += 1) await logIn({ email, password: 'wrong horse' });
+    expect((await logIn({ email, password: testPassword })).status).toBe(429);
+    expect((await logIn({ email, password: testPassword }, address)).status).toBe(200);
+  });
 });

@@ -4,6 +4,7 @@ import { presentTokens, presentUser, SignupSchema, TokensSchema, UserSchema } fr
 import { answer, bearer, dataOf, guarded, jsonBody, lineOf, refusalsOf, withBody } from '#api/schemas.ts';
 import type { Accounts } from '#shared/core/services.ts';
 import type { Identity } from '#shared/identity/identity.ts';
+import { sourceKey } from '#shared/rate-limits/source-key.ts';
 
 const tags = ['accounts'];
 /** What is wrong with an email or password is for identity to say; here they only have to be text of a sane length. */
@@ -26,6 +27,8 @@ const logIn = createRoute({
   path: '/v1/auth/login',
   operationId: 'logIn',
   summary: 'Log in by email and password',
+  description:
+    'Ten failures in 15 minutes are granted an email address, known or not, and ten more to each address its user has logged in from.',
   tags,
   security: [],
   request: { body: jsonBody(z.object(credentials), true) },
@@ -70,12 +73,14 @@ export function addAccountRoutes(
   api: Api,
   accounts: Pick<Accounts, 'signUp' | 'readTenant'>,
   identity: Pick<Identity, 'logIn' | 'refresh' | 'revoke'>,
+  clientAddress: (request: Request) => string,
 ): void {
   api.openapi(signUp, async (c) => {
     const { email, password, tenant_name } = c.req.valid('json');
     const { user, tenant, tokens } = await accounts.signUp({
       email,
       password,
+      source: sourceKey(clientAddress(c.req.raw)),
       ...(tenant_name === undefined ? {} : { tenantName: tenant_name }),
     });
     const data = {
@@ -88,7 +93,7 @@ export function addAccountRoutes(
 
   api.openapi(logIn, async (c) => {
     const { email, password } = c.req.valid('json');
-    return c.json({ data: presentTokens(await identity.logIn(email, password)) }, 200);
+    return c.json({ data: presentTokens(await identity.logIn(email, password, sourceKey(clientAddress(c.req.raw)))) }, 200);
   });
 
   api.openapi(refresh, async (c) => {

@@ -11,9 +11,9 @@ import { newTenantId, type TenantId, type UserId } from '#shared/ids.ts';
 export function createAccounts(context: Context): Accounts {
   const { db, identity } = context;
   return {
-    async signUp({ email, password, tenantName }) {
+    async signUp({ email, password, tenantName, source }) {
       await checkSignUpIsOpen(context);
-      const user = await identity.createUser(email, password);
+      const user = await identity.createUser(email, password, source);
       const tenant = await createTenant(db, user, tenantName ?? defaultTenantName(user.email));
       return { user, tenant, tokens: await identity.issueTokens(user) };
     },

@@ -56,8 +56,8 @@ export interface Services {
 // ------------------------------------------------------------------- accounts
 
 export interface Accounts {
-  /** A user of the identity provider, a tenant of their own, and tokens. `forbidden` when sign-up is closed. */
-  signUp(request: { email: string; password: string; tenantName?: string }): Promise<{
+  /** A user of the identity provider, a tenant of their own, and tokens. `forbidden` when sign-up is closed. `source`: see Identity. */
+  signUp(request: { email: string; password: string; tenantName?: string; source?: string }): Promise<{
     user: { id: UserId; email: string };
     tenant: Tenant;
     tokens: TokenSet;

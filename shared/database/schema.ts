@@ -67,6 +67,10 @@ export interface Database {
     signs_from: Date;
     retired_at: Date | null;
   };
+  /** Embedded identity. `account` is the SHA-256 of an email, known or not; `source` is '' for strangers to it. */
+  login_failures: { id: Generated<string>; account: string; source: string; failed_at: Date };
+  /** Embedded identity. Where somebody has logged in from. */
+  login_sources: { account: string; source: string; logged_in_at: Date };
   /** Embedded identity. Only the SHA-256 of a token is kept. */
   refresh_tokens: {
     token_hash: string;

@@ -28,10 +28,16 @@ export interface Identity {
     /** False: sign-up and login happen at the outside issuer, and these methods refuse with `forbidden`. */
     readonly passwords: boolean;
   };
-  /** `conflict` when the email is taken, `validation_failed` with details on a bad email or password. */
-  createUser(email: string, password: string): Promise<IdentityUser>;
-  /** `unauthorized`, in the same time, for an unknown email and a wrong password. */
-  logIn(email: string, password: string): Promise<TokenSet>;
+  /**
+   * `conflict` when the email is taken, `validation_failed` with details on a bad email or password.
+   * @param source where they are (`sourceKey`), to be known there when they log in
+   */
+  createUser(email: string, password: string, source?: string): Promise<IdentityUser>;
+  /**
+   * `unauthorized`, in the same time, for an unknown email and a wrong password; `rate_limited`, for both too, when there
+   * were too many failures. @param source where they are (`sourceKey`)
+   */
+  logIn(email: string, password: string, source: string): Promise<TokenSet>;
   /** Tokens for a user just created, without the password a second time. */
   issueTokens(user: IdentityUser): Promise<TokenSet>;
   /** The refresh token is spent and a new one given. Using a spent one ends its whole family. `unauthorized` otherwise. */

@@ -1,5 +1,6 @@
 import type { Clock } from '#shared/clock.ts';
 import type { IdentityUser } from '#shared/identity/identity.ts';
+import type { LoginAttemptStore } from '#shared/identity/login-limits.ts';
 import {
   createPasswordIdentity,
   type PasswordHasher,
@@ -25,6 +26,7 @@ export function createMemoryIdentity({
     users: memoryUsers(users),
     refreshTokens: memoryRefreshTokens((id) => [...users.values()].find((user) => user.id === id)),
     signingKeys,
+    loginAttempts: createMemoryLoginAttempts(),
     hasher: sha256Hasher,
     clock,
     issuer,
@@ -88,6 +90,35 @@ export function createMemorySigningKeys(): SigningKeyStore {
       const deleted = keys.length - kept.length;
       keys.splice(0, keys.length, ...kept);
       return deleted;
+    },
+  };
+}
+
+export function createMemoryLoginAttempts(): LoginAttemptStore {
+  let failures: { id: string; budget: string; at: Date }[] = [];
+  const sources = new Map<string, Date>();
+  const nameOf = (account: string, source: string): string => JSON.stringify([account, source]);
+  return {
+    async addFailure({ account, source }, at, most, since) {
+      const budget = nameOf(account, source);
+      const oldest = failures.filter((failure) => failure.budget === budget && failure.at > since).at(-most);
+      if (oldest !== undefined) return { oldest: oldest.at };
+      const id = crypto.randomUUID();
+      failures.push({ id, budget, at });
+      return { id };
+    },
+    async removeFailure(id) {
+      failures = failures.filter((failure) => failure.id !== id);
+    },
+    isKnown: async (account, source, since) => (sources.get(nameOf(account, source))?.getTime() ?? 0) > since.getTime(),
+    async remember(account, source, at) {
+      sources.set(nameOf(account, source), at);
+    },
+    async sweep(failuresBefore, sourcesBefore) {
+      const before = failures.length + sources.size;
+      failures = failures.filter(({ at }) => at >= failuresBefore);
+      for (const [name, at] of sources) if (at < sourcesBefore) sources.delete(name);
+      return before - failures.length - sources.size;
     },
   };
 }

@@ -3,6 +3,7 @@ import { AppError } from '#shared/errors.ts';
 import { accessTokenSeconds, issueAccessToken, verifyAccessToken } from '#shared/identity/access-tokens.ts';
 import { checkEmail, checkPassword, emailKey } from '#shared/identity/credentials.ts';
 import type { Identity, IdentityUser, TokenSet } from '#shared/identity/identity.ts';
+import { createLoginLimits, type LoginAttemptStore } from '#shared/identity/login-limits.ts';
 import { createSigningKeys, type SigningKeyStore } from '#shared/identity/signing-keys.ts';
 import { rememberVerified } from '#shared/identity/verified-tokens.ts';
 import { newUuid, type UserId } from '#shared/ids.ts';
@@ -41,6 +42,7 @@ export interface PasswordIdentityParts {
   users: UserStore;
   refreshTokens: RefreshTokenStore;
   signingKeys: SigningKeyStore;
+  loginAttempts: LoginAttemptStore;
   hasher: PasswordHasher;
   clock: Clock;
   /** `iss`; see issuer.ts. */
@@ -53,6 +55,8 @@ export interface PasswordIdentity extends Identity {
    * old one stay valid until they expire. Forgets keys of which no token can be valid. Returns whether there is a next one.
    */
   rotateKeys(): Promise<boolean>;
+  /** Forgets failed logins that do not count any more, and addresses nobody has logged in from for long. Returns how many. */
+  sweepLoginAttempts(): Promise<number>;
 }
 
 const refreshTokenSeconds = 30 * 86_400;
@@ -61,6 +65,7 @@ const refreshTokenSeconds = 30 * 86_400;
 export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordIdentity {
   const { users, refreshTokens, hasher, clock, issuer } = parts;
   const keys = createSigningKeys(parts.signingKeys, clock);
+  const loginLimits = createLoginLimits(parts.loginAttempts, clock);
   // What an unknown email's password is compared with, so that it costs what a known one's does.
   let decoy: Promise<string> | undefined;
 
@@ -76,24 +81,35 @@ export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordId
     return tokensFor(user, token);
   };
 
+  const check = async (email: string, password: string): Promise<IdentityUser | undefined> => {
+    decoy ??= hasher.hash(newUuid());
+    const user = await users.find(emailKey(email));
+    const right = await hasher.verify(password, user?.passwordHash ?? (await decoy));
+    return user !== undefined && right ? { id: user.id, email: user.email } : undefined;
+  };
+
   return {
     capabilities: { passwords: true },
 
-    async createUser(typedEmail, password) {
+    async createUser(typedEmail, password, source) {
       const email = checkEmail(typedEmail);
       checkPassword(password);
       const user = { id: newUuid<UserId>(), email };
       const added = await users.insert({ ...user, emailKey: emailKey(email), passwordHash: await hasher.hash(password) });
       if (!added) throw new AppError('conflict', 'There is already a user with this email. Log in instead.');
+      if (source !== undefined) await loginLimits.remember(email, source);
       return user;
     },
 
-    async logIn(email, password) {
-      decoy ??= hasher.hash(newUuid());
-      const user = await users.find(emailKey(email));
-      const right = await hasher.verify(password, user?.passwordHash ?? (await decoy));
-      if (user === undefined || !right) throw new AppError('unauthorized', 'Email or password is wrong.');
-      return openFamily({ id: user.id, email: user.email });
+    async logIn(email, password, source) {
+      const attempt = await loginLimits.begin(email, source);
+      const user = await check(email, password).catch(async (error: unknown) => {
+        await attempt.forgive();
+        throw error;
+      });
+      if (user === undefined) throw new AppError('unauthorized', 'Email or password is wrong.');
+      await attempt.succeed();
+      return openFamily(user);
     },
 
     issueTokens: openFamily,
@@ -113,5 +129,6 @@ export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordId
     verifyAccessToken: rememberVerified((token) => verifyAccessToken(token, issuer, keys, clock), clock),
     readKeys: async () => ({ keys: (await keys.publish()).map((jwk) => ({ ...jwk })) }),
     rotateKeys: () => keys.rotate(),
+    sweepLoginAttempts: () => loginLimits.sweep(),
   };
 }

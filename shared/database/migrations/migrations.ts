@@ -6,6 +6,7 @@ import * as webhooks from '#shared/database/migrations/0004-webhooks.ts';
 import * as metricsAndDomains from '#shared/database/migrations/0005-metrics-and-domains.ts';
 import * as tokensAndTeams from '#shared/database/migrations/0006-tokens-and-teams.ts';
 import * as announcedKeys from '#shared/database/migrations/0007-announced-keys.ts';
+import * as loginLimits from '#shared/database/migrations/0008-login-limits.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -16,4 +17,5 @@ export const migrations: Record<string, Migration> = {
   '0005-metrics-and-domains': metricsAndDomains,
   '0006-tokens-and-teams': tokensAndTeams,
   '0007-announced-keys': announcedKeys,
+  '0008-login-limits': loginLimits,
 };

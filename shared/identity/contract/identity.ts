@@ -27,6 +27,7 @@ export function createHeldClock(): HeldClock {
 export function describeIdentity(name: string, create: (clock: Clock) => PasswordIdentity): void {
   describe(`identity contract: ${name}`, () => {
     const password = 'correct horse';
+    const home = '203.0.113.7';
     let clock: HeldClock;
     let identity: PasswordIdentity;
     let email: string;
@@ -39,7 +40,7 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
     it('makes a user who can log in, whatever the case of the email', async () => {
       const user = await identity.createUser(` ${email} `, password);
       expect(user.email).toBe(email);
-      const tokens = await identity.logIn(email.toUpperCase(), password);
+      const tokens = await identity.logIn(email.toUpperCase(), password, home);
       expect(await identity.verifyAccessToken(tokens.accessToken)).toMatchObject({ id: user.id, email });
       expect(tokens.expiresIn).toBe(3600);
     });
@@ -76,19 +77,28 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
       'takes %j as a password, exactly',
       async (good) => {
         await identity.createUser(email, good);
-        await expect(identity.logIn(email, good)).resolves.toMatchObject({ expiresIn: 3600 });
-        await expect(identity.logIn(email, `${good.slice(0, -1)}?`)).rejects.toMatchObject({ code: 'unauthorized' });
+        await expect(identity.logIn(email, good, home)).resolves.toMatchObject({ expiresIn: 3600 });
+        await expect(identity.logIn(email, `${good.slice(0, -1)}?`, home)).rejects.toMatchObject({ code: 'unauthorized' });
       },
     );
 
     it('refuses an unknown email and a wrong password with the same words', async () => {
       await identity.createUser(email, password);
       const refusals = await Promise.all([
-        identity.logIn(email, 'wrong horse').catch((error: unknown) => error),
-        identity.logIn(`x${email}`, password).catch((error: unknown) => error),
+        identity.logIn(email, 'wrong horse', home).catch((error: unknown) => error),
+        identity.logIn(`x${email}`, password, home).catch((error: unknown) => error),
       ]);
       expect(refusals[0]).toMatchObject({ code: 'unauthorized' });
       expect(String(refusals[0])).toBe(String(refusals[1]));
+    });
+
+    it('counts wrong passwords, and at ten refuses the right one too, but not where the user is at home', async () => {
+      await identity.createUser(email, password, home);
+      const elsewhere = '198.51.100.9';
+      for (let time = 0; time < 10; time += 1)
+        await expect(identity.logIn(email, 'wrong horse', elsewhere)).rejects.toMatchObject({ code: 'unauthorized' });
+      await expect(identity.logIn(email, password, elsewhere)).rejects.toMatchObject({ code: 'rate_limited' });
+      await expect(identity.logIn(email, password, home)).resolves.toBeDefined();
     });
 
     it('names each token', async () => {

@@ -2,7 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Clock } from '#shared/clock.ts';
 import { systemClock } from '#shared/clock.ts';
 import { createHeldClock, describeIdentity } from '#shared/identity/contract/identity.ts';
+import { describeLoginLimits } from '#shared/identity/contract/login-limits.ts';
 import { createEmbeddedIdentity, sweepRefreshTokens } from '#shared/identity/embedded/embedded-identity.ts';
+import { createPostgresLoginAttempts } from '#shared/identity/embedded/postgres-login-attempts.ts';
+import { createLoginLimits } from '#shared/identity/login-limits.ts';
 import { announcedSeconds, signingDays } from '#shared/identity/signing-keys.ts';
 import { createSecretBox, type SecretBox } from '#shared/secret-box.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
@@ -20,9 +23,11 @@ const issuer = 'http://localhost/v1/auth';
 const create = (clock: Clock = systemClock) => createEmbeddedIdentity({ db: database.db, secrets, clock, issuer });
 
 describeIdentity('embedded', create);
+describeLoginLimits('PostgreSQL', () => createPostgresLoginAttempts(database.db));
 
 describe('embedded identity', () => {
   const password = 'correct horse';
+  const home = '203.0.113.7';
   const newEmail = () => `${crypto.randomUUID()}@example.com`;
 
   it('makes one signing key however many processes start at once', async () => {
@@ -77,7 +82,7 @@ describe('embedded identity', () => {
     const identity = create();
     const email = newEmail();
     await identity.createUser(email, 'canary-password-93ab');
-    const { refreshToken } = await identity.logIn(email, 'canary-password-93ab');
+    const { refreshToken } = await identity.logIn(email, 'canary-password-93ab', home);
     const { db } = database;
     const dump = JSON.stringify([
       await db.selectFrom('users').selectAll().execute(),
@@ -97,7 +102,7 @@ describe('embedded identity', () => {
     /** Processor time of all threads, which other load on the machine does not stretch. */
     const workOf = async (address: string): Promise<number> => {
       const before = process.cpuUsage();
-      await identity.logIn(address, 'wrong horse').catch(() => undefined);
+      await identity.logIn(address, 'wrong horse', home).catch(() => undefined);
       const { user, system } = process.cpuUsage(before);
       return user + system;
     };
@@ -118,9 +123,27 @@ describe('embedded identity', () => {
     const identity = create();
     const all = process.cpuUsage();
     const loop = process.threadCpuUsage();
-    for (let round = 0; round < 4; round += 1) await identity.logIn('nobody@example.com', password).catch(() => undefined);
+    for (let round = 0; round < 4; round += 1) await identity.logIn('nobody@example.com', password, home).catch(() => undefined);
     const spent = ({ user, system }: NodeJS.CpuUsage): number => user + system;
     expect(spent(process.threadCpuUsage(loop))).toBeLessThan(spent(process.cpuUsage(all)) / 2);
+  });
+
+  it('does no work for a login past the limit, be the password right or the email unknown', async () => {
+    const identity = create();
+    const email = newEmail();
+    await identity.createUser(email, password);
+    const attempts = createPostgresLoginAttempts(database.db);
+    const limits = createLoginLimits(attempts, systemClock);
+    const unknown = newEmail();
+    for (const address of [email, unknown]) for (let time = 0; time < 10; time += 1) await limits.begin(address, home);
+    const before = process.cpuUsage();
+    for (const address of [email, unknown])
+      await expect(identity.logIn(address, password, home)).rejects.toMatchObject({ code: 'rate_limited' });
+    const refused = process.cpuUsage(before);
+    const hashed = process.cpuUsage();
+    await identity.logIn(newEmail(), password, home).catch(() => undefined);
+    const one = process.cpuUsage(hashed);
+    expect(refused.user + refused.system).toBeLessThan((one.user + one.system) / 2);
   });
 
   it('forgets refresh tokens that have expired', async () => {

@@ -1,6 +1,7 @@
 import type { Clock } from '#shared/clock.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { createArgon2Hasher } from '#shared/identity/embedded/argon2-hasher.ts';
+import { createPostgresLoginAttempts } from '#shared/identity/embedded/postgres-login-attempts.ts';
 import { createPostgresRefreshTokens } from '#shared/identity/embedded/postgres-refresh-tokens.ts';
 import { createPostgresSigningKeys } from '#shared/identity/embedded/postgres-signing-keys.ts';
 import { createPostgresUsers } from '#shared/identity/embedded/postgres-users.ts';
@@ -21,6 +22,7 @@ export function createEmbeddedIdentity({ db, secrets, clock, issuer }: EmbeddedI
     users: createPostgresUsers(db),
     refreshTokens: createPostgresRefreshTokens(db),
     signingKeys: createPostgresSigningKeys(db, secrets),
+    loginAttempts: createPostgresLoginAttempts(db),
     hasher: createArgon2Hasher(),
     clock,
     issuer,
