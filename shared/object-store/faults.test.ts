@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Bucket } from '#shared/object-store/bucket.ts';
+import { createS3Bucket } from '#shared/object-store/s3-bucket.ts';
+import { type Fault, openTestS3Server, type TestS3Server } from '#shared/object-store/testing/test-s3-server.ts';
+
+const attempts = 4;
+
+describe('a store that fails', () => {
+  let server: TestS3Server;
+  let bucket: Bucket;
+  let directory: string;
+  let file: string;
+  beforeEach(async () => {
+    server = await openTestS3Server();
+    const patience = { connectMilliseconds: 1000, idleMilliseconds: 300, attempts, backoffMilliseconds: 1 };
+    bucket = createS3Bucket({ ...server.account, prefix: 'p/', patience });
+    directory = await mkdtemp(join(tmpdir(), 'paas-bucket-'));
+    file = join(directory, 'file');
+    await writeFile(file, 'the content');
+  });
+  afterEach(async () => {
+    await bucket.close();
+    await server.close();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  /** The next requests meet these, one each. */
+  function failNext(...faults: (Fault | undefined)[]): void {
+    server.fault = () => faults.shift();
+  }
+
+  const passing: [string, Fault][] = [
+    ['an answer of 500', { status: 500, code: 'InternalError' }],
+    ['SlowDown', { status: 503, code: 'SlowDown' }],
+    ['a lost connection', 'drop'],
+    ['a lost answer', 'lose-answer'],
+    ['no answer at all', 'hang'],
+  ];
+  it.each(passing)('is asked again after %s', async (_, fault) => {
+    failNext(fault, fault);
+    await bucket.putFile('a', file);
+    expect(server.objects.get('p/a')?.body.toString()).toBe('the content');
+    failNext(fault);
+    const target = join(directory, 'target');
+    await bucket.getFile('a', target);
+    expect(await readFile(target, 'utf8')).toBe('the content');
+    failNext(fault);
+    expect(await Array.fromAsync(bucket.listObjects(''))).toHaveLength(1);
+    failNext(fault);
+    await bucket.deleteObject('a');
+    expect(server.objects.size).toBe(0);
+  });
+
+  it.each<[string, Fault]>([
+    ['breaks off', 'cut'],
+    ['arrives changed', 'flip'],
+  ])('gives an object that %s again, and never half', async (_, fault) => {
+    await bucket.putFile('a', file);
+    failNext(fault, fault);
+    const target = join(directory, 'target');
+    await bucket.getFile('a', target);
+    expect(await readFile(target, 'utf8')).toBe('the content');
+
+    server.fault = () => fault;
+    await expect(bucket.getFile('a', join(directory, 'never'))).rejects.toMatchObject({ name: 'ObjectStoreError' });
+    expect(await readdir(directory)).not.toContain('never');
+  });
+
+  it('is given up after so many attempts, with what it said last', async () => {
+    server.fault = () => ({ status: 503, code: 'SlowDown' });
+    await expect(bucket.putFile('a', file)).rejects.toMatchObject({ status: 503, code: 'SlowDown' });
+    expect(server.seen).toHaveLength(attempts);
+  });
+
+  it('is not asked again when it refuses for good', async () => {
+    server.fault = () => ({ status: 403, code: 'AccessDenied' });
+    await expect(bucket.putFile('a', file)).rejects.toMatchObject({ status: 403, code: 'AccessDenied' });
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('takes a large file though every request fails once, also when only the answers are lost', async () => {
+    const content = randomBytes(9 * 1024 * 1024);
+    await writeFile(file, content);
+    for (const fault of ['drop', 'lose-answer', { status: 503, code: 'SlowDown' }] as const) {
+      const failed = new Set<string>();
+      server.fault = ({ method, key, query }) => {
+        // Begun twice is begun twice: the first of the two is what the sweep calls off.
+        const name = `${method} ${key} ${query.get('partNumber')} ${query.has('uploads')}`;
+        if (failed.has(name)) return undefined;
+        failed.add(name);
+        return fault;
+      };
+      await bucket.putFile('large', file);
+      expect(server.objects.get('p/large')?.body.equals(content)).toBe(true);
+      server.objects.get('p/large')?.body.fill(0);
+    }
+    server.fault = () => undefined;
+    await bucket.abortUploads(0);
+    expect(server.uploads.size).toBe(0);
+  });
+
+  it('keeps nothing of a large file that it could not take', async () => {
+    await writeFile(file, randomBytes(9 * 1024 * 1024));
+    server.fault = ({ query }) => (query.get('partNumber') === '2' ? { status: 503, code: 'SlowDown' } : undefined);
+    await expect(bucket.putFile('large', file)).rejects.toMatchObject({ code: 'SlowDown' });
+    expect(server.objects.size).toBe(0);
+    expect(server.uploads.size).toBe(0);
+  });
+
+  it('is believed about an upload only when it says in the end that it is done', async () => {
+    await writeFile(file, randomBytes(9 * 1024 * 1024));
+    server.fault = ({ method, query }) =>
+      method === 'POST' && query.has('uploadId') ? { status: 200, code: 'InternalError' } : undefined;
+    await expect(bucket.putFile('large', file)).rejects.toMatchObject({ code: 'InternalError' });
+    expect(server.objects.size).toBe(0);
+  });
+
+  it('never finds credentials in what is said of it', async () => {
+    server.fault = () => ({ status: 403, code: 'SignatureDoesNotMatch' });
+    const error = await bucket.putFile('a', file).catch((thrown: unknown) => thrown);
+    const said = `${String(error)} ${JSON.stringify(error)} ${(error as Error).stack}`;
+    expect(said).toContain('SignatureDoesNotMatch');
+    expect(said).not.toContain(server.account.secretAccessKey);
+    expect(said).not.toContain(server.account.accessKeyId);
+  });
+});

@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { open, readFile, rm, stat } from 'node:fs/promises';
+import { type Clock, systemClock } from '#shared/clock.ts';
+import type { Bucket } from '#shared/object-store/bucket.ts';
+import { partBytes, uploadInParts } from '#shared/object-store/multipart-upload.ts';
+import { ObjectStoreError } from '#shared/object-store/object-store-error.ts';
+import {
+  createS3Requests,
+  describe,
+  type S3Account,
+  type S3Patience,
+  type S3Request,
+  type S3Requests,
+  type S3Response,
+} from '#shared/object-store/s3-requests.ts';
+import { elements, textOf } from '#shared/object-store/xml.ts';
+
+export interface S3BucketOptions extends S3Account {
+  /** What every key begins with: '' or as `paas/production/`. */
+  prefix: string;
+  clock?: Clock;
+  patience?: S3Patience;
+}
+
+/** Kept beside each object: what `getFile` holds against what arrives. The store's own ETag of a large object is no such sum. */
+const digestHeader = 'x-amz-meta-sha256';
+
+/** Any store that speaks S3: AWS, MinIO, Garage, Ceph, R2, … */
+export function createS3Bucket({ prefix, clock = systemClock, patience, ...account }: S3BucketOptions): Bucket {
+  const requests = createS3Requests(account, clock, patience);
+  const full = (key: string): string => `${prefix}${key}`;
+  return {
+    async putFile(key, path) {
+      const { size } = await stat(path);
+      if (size > partBytes) {
+        const digest = await digestOf(path);
+        await uploadInParts(requests, full(key), path, { [digestHeader]: digest });
+        return digest;
+      }
+      const body = await readFile(path);
+      const digest = createHash('sha256').update(body).digest('hex');
+      const asked = { method: 'PUT', key: full(key), headers: { [digestHeader]: digest }, body } as const;
+      await requests.send(asked, async () => undefined);
+      return digest;
+    },
+
+    async getFile(key, path) {
+      const asked = { method: 'GET', key: full(key) } as const;
+      return await unlessMissing(requests.send(asked, (response) => writeVerified(response, path, describe(asked))));
+    },
+
+    async hasObject(key) {
+      const found = await unlessMissing(requests.send({ method: 'HEAD', key: full(key) }, async () => true));
+      return found === true;
+    },
+
+    async *listObjects(below) {
+      for await (const { xml, at } of pages(requests, { prefix: full(below) })) {
+        for (const content of elements(xml, 'Contents')) {
+          const key = (textOf(content, 'Key') ?? '').slice(prefix.length);
+          yield { key, ageSeconds: ageOf(textOf(content, 'LastModified'), at) };
+        }
+      }
+    },
+
+    async *listFolders(below) {
+      for await (const { xml } of pages(requests, { prefix: full(below), delimiter: '/' })) {
+        for (const found of elements(xml, 'CommonPrefixes')) {
+          yield (textOf(found, 'Prefix') ?? '').slice(full(below).length).replace(/\/$/, '');
+        }
+      }
+    },
+
+    async deleteObject(key) {
+      await unlessMissing(requests.send({ method: 'DELETE', key: full(key) }, async () => undefined));
+    },
+
+    async abortUploads(olderThanSeconds) {
+      const query = { uploads: '', prefix };
+      const { xml, at } = await requests.send({ method: 'GET', key: '', query }, readPage);
+      let aborted = 0;
+      for (const upload of elements(xml, 'Upload')) {
+        if (ageOf(textOf(upload, 'Initiated'), at) < olderThanSeconds) continue;
+        const [key = '', uploadId = ''] = [textOf(upload, 'Key'), textOf(upload, 'UploadId')];
+        await unlessMissing(requests.send({ method: 'DELETE', key, query: { uploadId } }, async () => undefined));
+        aborted++;
+      }
+      return aborted;
+    },
+
+    close: () => requests.close(),
+  };
+}
+
+/** Memory stays small whatever the size; the file is gone again when it did not arrive whole. */
+async function writeVerified({ headers, body }: S3Response, path: string, what: string): Promise<string> {
+  const digest = createHash('sha256');
+  const file = await open(path, 'w', 0o600);
+  try {
+    for await (const chunk of body) {
+      digest.update(chunk);
+      await file.writeFile(chunk);
+    }
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  } finally {
+    await file.close();
+  }
+  const arrived = digest.digest('hex');
+  if (arrived === headers[digestHeader]) return arrived;
+  await rm(path, { force: true });
+  throw new ObjectStoreError(what, 'ChecksumMismatch', 200, 'what arrived is not what was stored');
+}
+
+interface Page {
+  xml: string;
+  /** The store's time, in milliseconds of the epoch. */
+  at: number;
+}
+
+async function readPage({ headers, text }: S3Response): Promise<Page> {
+  return { xml: await text(), at: Date.parse(headers['date'] ?? '') || Date.now() };
+}
+
+async function* pages(requests: S3Requests, query: S3Request['query']): AsyncIterable<Page> {
+  for (let token: string | undefined; ; ) {
+    const asked = { 'list-type': '2', ...query, ...(token === undefined ? {} : { 'continuation-token': token }) };
+    const page = await requests.send({ method: 'GET', key: '', query: asked }, readPage);
+    yield page;
+    if (textOf(page.xml, 'IsTruncated') !== 'true') return;
+    token = textOf(page.xml, 'NextContinuationToken');
+  }
+}
+
+function ageOf(time: string | undefined, at: number): number {
+  return Math.max(0, (at - Date.parse(time ?? '')) / 1000);
+}
+
+async function unlessMissing<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    const missing = error instanceof ObjectStoreError && error.status === 404 && error.code !== 'NoSuchBucket';
+    if (!missing) throw error;
+    return undefined;
+  }
+}
+
+async function digestOf(path: string): Promise<string> {
+  const digest = createHash('sha256');
+  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 })) digest.update(chunk as Buffer);
+  return digest.digest('hex');
+}

@@ -1,0 +1,21 @@
+import { defineConfig } from 'vitest/config';
+
+/** The tests of what is kept in an object store, on a real one; `npm test` runs them on a twin. */
+export default defineConfig({
+  test: {
+    globalSetup: ['test/support/global-set-up.ts', 'test/support/real-object-store.ts'],
+    setupFiles: ['test/support/each-file.ts'],
+    environment: 'node',
+    pool: 'forks',
+    maxWorkers: 2,
+    include: [
+      'shared/object-store/**/*.test.ts',
+      'shared/git/storage.test.ts',
+      'shared/git/packs/pack-files.test.ts',
+      'test/e2e/two-daemons.test.ts',
+    ],
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    teardownTimeout: 60_000,
+  },
+});
