@@ -34,7 +34,7 @@ afterAll(async () => {
 async function* follow(signal: AbortSignal): AsyncIterable<AppLogEntry> {
   followers += 1;
   try {
-    yield { ts: new Date(), process: 'web.1', stream: 'stdout', releaseVersion: 1, message: 'hello' };
+    yield { ts: new Date(), process: 'web.1', stream: 'stdout', releaseVersion: 1, message: 'hello', position: '1' };
     if (!signal.aborted) await once(signal, 'abort');
   } finally {
     followers -= 1;

@@ -63,31 +63,11 @@ export function addLogRoutes(api: Api, logs: Logs): void {
       const entries = await logs.readLogs(principal, id, query);
       return c.json({ data: entries.map(presentLogEntry) }, 200);
     }
-    const resume = parseEventId(c.req.header('last-event-id'));
-    const followed = resume === undefined ? query : { ...query, since: resume.ts, lines: mostLines };
-    return streamEvents(c, async (signal) => toEvents(await logs.followLogs(principal, id, followed, signal), resume));
+    const after = c.req.header('last-event-id');
+    return streamEvents(c, async (signal) => toEvents(await logs.followLogs(principal, id, query, signal, after)));
   });
 }
 
-/** How far a reader got: the time of the last entry, and how many entries of that same millisecond came up to it. */
-interface LogPosition {
-  ts: Date;
-  count: number;
-}
-
-function parseEventId(header: string | undefined): LogPosition | undefined {
-  const match = /^(\d{1,15})-(\d{1,6})$/.exec(header ?? '');
-  return match === null ? undefined : { ts: new Date(Number(match[1])), count: Number(match[2]) };
-}
-
-async function* toEvents(entries: AsyncIterable<AppLogEntry>, resume: LogPosition | undefined): AsyncIterable<StreamEvent> {
-  let ts = resume?.ts.getTime() ?? 0;
-  let count = 0;
-  for await (const entry of entries) {
-    const at = entry.ts.getTime();
-    count = at === ts ? count + 1 : 1;
-    ts = at;
-    if (resume !== undefined && at === resume.ts.getTime() && count <= resume.count) continue;
-    yield { id: `${at}-${count}`, data: presentLogEntry(entry) };
-  }
+async function* toEvents(entries: AsyncIterable<AppLogEntry>): AsyncIterable<StreamEvent> {
+  for await (const entry of entries) yield { id: entry.position, data: presentLogEntry(entry) };
 }

@@ -1,10 +1,12 @@
+import type { components } from '#api/openapi-types.ts';
 import { answerOf } from '#cli/client.ts';
 import { appFlags, defineCommand } from '#cli/command.ts';
 import type { Context } from '#cli/context.ts';
 import { usageError } from '#cli/errors.ts';
 import { follow } from '#cli/follow.ts';
 import type { Style } from '#cli/output.ts';
-import { type LogEntry, RecentEntries } from '#cli/recent-entries.ts';
+
+type LogEntry = components['schemas']['LogEntry'];
 
 const defaultLines = 100;
 const processStyles: readonly Style[] = ['cyan', 'green', 'magenta', 'blue', 'yellow'];
@@ -55,28 +57,22 @@ interface LogQuery {
 
 async function followLogs(context: Context, app: string, query: LogQuery): Promise<void> {
   const { host, send } = await context.connection();
-  const recent = new RecentEntries();
   const events = follow({
     host,
     send,
-    nextRequest: () => {
+    nextRequest: (lastEventId) => {
       const url = new URL(`${host}/v1/apps/${encodeURIComponent(app)}/logs`);
-      const resumed = recent.resumeFrom();
-      const next = resumed === undefined ? query : { ...query, lines: mostLines, since: resumed };
-      for (const [name, value] of Object.entries(next)) url.searchParams.set(name, String(value));
-      return new Request(url);
+      for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
+      return new Request(url, { headers: lastEventId === '' ? {} : { 'last-event-id': lastEventId } });
     },
     onLost: () => context.talk(context.paintTalk('yellow', 'The connection broke; trying again.')),
     patienceSeconds: 600,
   });
   for await (const event of events) {
     const entry = parseEntry(event.data);
-    if (entry !== undefined && recent.isNew(entry)) printEntry(context, entry);
+    if (entry !== undefined) printEntry(context, entry);
   }
 }
-
-/** The most lines one request may ask for. */
-const mostLines = 10_000;
 
 function printEntry(context: Context, entry: LogEntry): void {
   if (context.json) {

@@ -149,13 +149,13 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
     }),
   );
   hono.get('/v1/apps/:id/logs', (c) => {
-    const since = c.req.query('since') ?? '';
+    const seen = Number(c.req.header('last-event-id') ?? 0);
     const lines = Number(c.req.query('lines'));
     if (c.req.header('accept') !== 'text/event-stream') return c.json({ data: platform.appLog.entries.slice(-lines) });
     return streamSSE(c, async (stream) => {
       for (const [index, entry] of platform.appLog.entries.entries()) {
-        if (entry.ts < since) continue;
-        await stream.writeSSE({ id: String(index), data: JSON.stringify(entry) });
+        if (index < seen) continue;
+        await stream.writeSSE({ id: String(index + 1), data: JSON.stringify(entry) });
         if (platform.appLog.breaksAfter.delete(index)) return;
       }
       await new Promise<void>((resolve) => stream.onAbort(resolve));

@@ -8,9 +8,9 @@ export function createLogs({ db, platform }: Context): Logs {
       const { id } = await requireApp(db, principal, app);
       return platform.logs.readLogs(id, query);
     },
-    async followLogs(principal, app, query, signal) {
+    async followLogs(principal, app, query, signal, after) {
       const { id } = await requireApp(db, principal, app);
-      return platform.logs.followLogs(id, query, signal);
+      return platform.logs.followLogs(id, query, signal, after);
     },
   };
 }

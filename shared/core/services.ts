@@ -334,7 +334,14 @@ export interface Domains {
 
 export interface Logs {
   readLogs(principal: Principal, app: string, query: AppLogQuery): Promise<readonly AppLogEntry[]>;
-  followLogs(principal: Principal, app: string, query: AppLogQuery, signal: AbortSignal): Promise<AsyncIterable<AppLogEntry>>;
+  /** @param after position of the last entry seen, to go on behind it */
+  followLogs(
+    principal: Principal,
+    app: string,
+    query: AppLogQuery,
+    signal: AbortSignal,
+    after?: string,
+  ): Promise<AsyncIterable<AppLogEntry>>;
 }
 
 // -------------------------------------------------------------------- metrics

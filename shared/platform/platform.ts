@@ -219,6 +219,8 @@ export interface AppLogEntry {
   stream: 'stdout' | 'stderr' | 'platform';
   releaseVersion: number;
   message: string;
+  /** Where the log goes on behind it, for `after`; of [0-9.]. The same as long as the entry is kept. */
+  position: string;
 }
 
 export interface AppLogQuery {
@@ -233,8 +235,11 @@ export interface AppLogQuery {
 export interface AppLogs {
   /** Kept over deploys, crashes and restarts of the platform. */
   readLogs(appId: AppId, query: AppLogQuery): Promise<readonly AppLogEntry[]>;
-  /** First what `readLogs` gives, then new entries as they come, with no gap and none twice, until the signal aborts. */
-  followLogs(appId: AppId, query: AppLogQuery, signal: AbortSignal): AsyncIterable<AppLogEntry>;
+  /**
+   * First what `readLogs` gives, then new entries as they come, with no gap and none twice, until the signal aborts. With
+   * `after` instead of `readLogs` all behind that position; what is no position counts as none.
+   */
+  followLogs(appId: AppId, query: AppLogQuery, signal: AbortSignal, after?: string): AsyncIterable<AppLogEntry>;
   /** Adds an entry in the platform's own name. */
   appendPlatformLog(appId: AppId, message: string): Promise<void>;
   deleteLogs(appId: AppId): Promise<boolean>;

@@ -77,6 +77,55 @@ export function describeAppLogs(name: string, startHarness: () => Promise<AppLog
       expect(seen).toEqual(numbered(1, 2000));
     });
 
+    it('goes on behind any entry that was given, however the processes interleave, with no gap and none twice', async () => {
+      const appId = newUuid<AppId>();
+      const written: string[] = [];
+      for (let round = 0; round < 30; round += 1) {
+        for (const process of ['web.1', 'worker.1', 'web.2']) {
+          written.push(`${process} says ${round}`, `${process} says ${round}`);
+          await harness.print(appId, process, 1, written.slice(-2));
+        }
+      }
+      const seen: string[] = [];
+      let after: string | undefined;
+      while (seen.length < written.length) {
+        const cut = new AbortController();
+        let left = 1 + (seen.length % 17);
+        for await (const { message, position } of logs.followLogs(appId, { lines: 1000 }, cut.signal, after)) {
+          seen.push(message);
+          after = position;
+          left -= 1;
+          if (left === 0 || seen.length === written.length) cut.abort();
+        }
+      }
+      expect(seen).toEqual(written);
+      const positions = (await logs.readLogs(appId, { lines: 1000 })).map(({ position }) => position);
+      expect(new Set(positions).size).toBe(written.length);
+      expect(positions.at(-1)).toBe(after);
+    });
+
+    it('goes on with what is asked for, behind what was not', async () => {
+      const appId = newUuid<AppId>();
+      await harness.print(appId, 'web.1', 1, ['seen']);
+      const [seen] = await logs.readLogs(appId, { lines: 1 });
+      await harness.print(appId, 'worker.1', 1, ['other']);
+      await harness.print(appId, 'web.1', 1, ['next']);
+      const cut = new AbortController();
+      for await (const { message } of logs.followLogs(appId, { lines: 0, process: 'web' }, cut.signal, seen?.position)) {
+        expect(message).toBe('next');
+        cut.abort();
+      }
+    });
+
+    it.each(['', 'x', '-1', '1.2.3', '1730000000000-1'])('takes %j for no position', async (after) => {
+      const appId = newUuid<AppId>();
+      await harness.print(appId, 'web.1', 1, ['one', 'two']);
+      const cut = new AbortController();
+      const following = logs.followLogs(appId, { lines: 1 }, cut.signal, after)[Symbol.asyncIterator]();
+      expect((await following.next()).value).toMatchObject({ message: 'two' });
+      cut.abort();
+    });
+
     it('follows only what is asked for', async () => {
       const appId = newUuid<AppId>();
       const over = new AbortController();

@@ -21,9 +21,9 @@ export function createMemoryAppLogs(clock: Clock): MemoryAppLogs {
     return log;
   }
 
-  function append(appId: AppId, entry: AppLogEntry): void {
+  function append(appId: AppId, entry: Omit<AppLogEntry, 'position'>): void {
     const log = logOf(appId);
-    log.entries.push(entry);
+    log.entries.push({ ...entry, position: String(log.entries.length + 1) });
     log.wake.resolve();
     log.wake = Promise.withResolvers();
   }
@@ -35,11 +35,12 @@ export function createMemoryAppLogs(clock: Clock): MemoryAppLogs {
     async readLogs(appId, query) {
       return newest(logs.get(appId)?.entries ?? [], query);
     },
-    async *followLogs(appId, query, signal) {
+    async *followLogs(appId, query, signal, after) {
       const log = logOf(appId);
       const over = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-      let at = log.entries.length;
-      yield* newest(log.entries, query);
+      const resumed = /^\d{1,9}$/.test(after ?? '');
+      let at = resumed ? Math.min(Number(after), log.entries.length) : log.entries.length;
+      if (!resumed) yield* newest(log.entries, query);
       while (!signal.aborted && logs.get(appId) === log) {
         for (; at < log.entries.length && !signal.aborted; at += 1) {
           const entry = log.entries[at];

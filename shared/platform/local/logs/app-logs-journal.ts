@@ -20,6 +20,12 @@ export interface JournalEntry {
   o?: number;
 }
 
+/** An entry as it was read. */
+export interface KeptEntry extends JournalEntry {
+  /** Where it ends. */
+  end: JournalPosition;
+}
+
 /** First line of each segment: how far every raw file had been taken over, so that older segments need no look. */
 interface Checkpoint {
   /** Raw file name (`<key>.o` or `<key>.e`) → bytes taken over. */
@@ -54,9 +60,9 @@ export interface Journal {
   sync(): Promise<void>;
   end(): JournalPosition;
   /** Newest `count` entries before `until` for which `wanted` holds, oldest first. */
-  readNewest(count: number, wanted: (entry: JournalEntry) => boolean, until: JournalPosition): Promise<JournalEntry[]>;
+  readNewest(count: number, wanted: (entry: JournalEntry) => boolean, until: JournalPosition): Promise<KeptEntry[]>;
   /** Some entries from a position on, and where to read on. Where retention has overtaken the reader, from the oldest on. */
-  readFrom(position: JournalPosition): Promise<{ entries: JournalEntry[]; next: JournalPosition }>;
+  readFrom(position: JournalPosition): Promise<{ entries: KeptEntry[]; next: JournalPosition }>;
   close(): Promise<void>;
 }
 
@@ -78,7 +84,7 @@ export async function openJournal(directory: string, limits: JournalLimits = jou
       const text = await readFile(pathOf(segment));
       const whole = text.lastIndexOf(0x0a) + 1;
       if (whole < text.length) await truncate(pathOf(segment), whole);
-      const [checkpoint, ...entries] = parseLines(text.subarray(0, whole).toString('utf8'));
+      const [checkpoint, ...entries] = parseLines(text.subarray(0, whole)).map(({ line }) => line);
       if (checkpoint !== undefined && 'offsets' in checkpoint) {
         sizes.set(segment, whole);
         offsets = new Map(Object.entries(checkpoint.offsets));
@@ -138,16 +144,16 @@ export async function openJournal(directory: string, limits: JournalLimits = jou
       return segment === undefined ? { segment: 0, offset: 0 } : { segment, offset: sizes.get(segment) ?? 0 };
     },
     async readNewest(count, wanted, until) {
-      const found: JournalEntry[] = [];
+      const found: KeptEntry[] = [];
       for (const segment of [...sizes.keys()].reverse()) {
         if (found.length >= count) break;
         if (segment > until.segment) continue;
         const bytes = await readFile(pathOf(segment)).catch(() => Buffer.alloc(0));
         const text = segment === until.segment ? bytes.subarray(0, until.offset) : bytes;
-        const lines = parseLines(text.toString('utf8'));
+        const lines = keptEntries(text, { segment, offset: 0 });
         for (let at = lines.length - 1; at >= 0 && found.length < count; at -= 1) {
-          const line = lines[at];
-          if (line !== undefined && !('offsets' in line) && wanted(line)) found.push(line);
+          const entry = lines[at];
+          if (entry !== undefined && wanted(entry)) found.push(entry);
         }
       }
       return found.reverse();
@@ -163,11 +169,8 @@ export async function openJournal(directory: string, limits: JournalLimits = jou
         return { entries: [], next: following === undefined ? { segment, offset } : { segment: following, offset: 0 } };
       const bytes = await readRange(pathOf(segment), offset, length);
       const whole = bytes.lastIndexOf(0x0a) + 1;
-      const lines = parseLines(bytes.subarray(0, whole).toString('utf8'));
-      return {
-        entries: lines.filter((line): line is JournalEntry => !('offsets' in line)),
-        next: { segment, offset: offset + whole },
-      };
+      const from = { segment, offset };
+      return { entries: keptEntries(bytes.subarray(0, whole), from), next: { segment, offset: offset + whole } };
     },
     close: async () => await file?.close(),
   };
@@ -179,15 +182,26 @@ async function readSegmentSizes(directory: string, pathOf: (segment: number) => 
   return new Map(await Promise.all(segments.map(async (segment) => [segment, (await stat(pathOf(segment))).size] as const)));
 }
 
-/** Leaves out what is no entry: a power cut may leave blocks of zeros behind. */
-function parseLines(text: string): (JournalEntry | Checkpoint)[] {
-  return text.split('\n').flatMap((line) => {
+/** Leaves out what is no entry: a power cut may leave blocks of zeros behind. Ends are counted in bytes. */
+function parseLines(bytes: Buffer): { line: JournalEntry | Checkpoint; end: number }[] {
+  const lines: { line: JournalEntry | Checkpoint; end: number }[] = [];
+  for (let start = 0; start < bytes.length; ) {
+    const newline = bytes.indexOf(0x0a, start);
+    const end = newline === -1 ? bytes.length : newline + 1;
     try {
-      return [JSON.parse(line) as JournalEntry | Checkpoint];
+      lines.push({ line: JSON.parse(bytes.toString('utf8', start, end)) as JournalEntry | Checkpoint, end });
     } catch {
-      return [];
+      // Not a line of ours.
     }
-  });
+    start = end;
+  }
+  return lines;
+}
+
+function keptEntries(bytes: Buffer, { segment, offset }: JournalPosition): KeptEntry[] {
+  return parseLines(bytes).flatMap(({ line, end }) =>
+    'offsets' in line ? [] : [{ ...line, end: { segment, offset: offset + end } }],
+  );
 }
 
 export async function readRange(path: string, offset: number, length: number): Promise<Buffer> {

@@ -5,7 +5,7 @@ import type { AppId } from '#shared/ids.ts';
 import type { Log } from '#shared/log.ts';
 import type { AppLogEntry, AppLogQuery, AppLogs } from '#shared/platform/platform.ts';
 import { type AppLogCollector, openAppLogCollector } from './app-log-collector.ts';
-import type { JournalEntry } from './app-logs-journal.ts';
+import type { JournalEntry, JournalPosition, KeptEntry } from './app-logs-journal.ts';
 
 export interface LocalAppLogs extends AppLogs {
   /** For those that run instances. Opens the app's log if need be. */
@@ -56,13 +56,15 @@ export function createLocalAppLogs({ workloadsDir, clock, log }: LocalAppLogsOpt
       const { journal } = collector;
       return (await journal.readNewest(query.lines, matcher(query), journal.end())).map(toAppLogEntry);
     },
-    async *followLogs(appId, query, signal) {
+    async *followLogs(appId, query, signal, after) {
       const collector = await collectorOf(appId);
       await collector.flush();
       const { journal } = collector;
       const wanted = matcher(query);
-      let position = journal.end();
-      for (const entry of await journal.readNewest(query.lines, wanted, position)) yield toAppLogEntry(entry);
+      const resumed = parsePosition(after, journal.end());
+      let position = resumed ?? journal.end();
+      if (resumed === undefined)
+        for (const entry of await journal.readNewest(query.lines, wanted, position)) yield toAppLogEntry(entry);
       while (!signal.aborted && !collector.closed) {
         // Asked for before reading, so that an append in between is not slept through.
         const appended = collector.nextAppend(signal);
@@ -113,6 +115,16 @@ function matcher({ since, process, releaseVersion }: AppLogQuery): (entry: Journ
 
 const streams = { o: 'stdout', e: 'stderr', p: 'platform' } as const;
 
-function toAppLogEntry(entry: JournalEntry): AppLogEntry {
-  return { ts: new Date(entry.t), process: entry.p, stream: streams[entry.s], releaseVersion: entry.v, message: entry.m };
+function toAppLogEntry({ t, p, s, v, m, end }: KeptEntry): AppLogEntry {
+  const position = `${end.segment}.${end.offset}`;
+  return { ts: new Date(t), process: p, stream: streams[s], releaseVersion: v, message: m, position };
+}
+
+/** Never behind the end: what a power cut took away is not waited for. */
+function parsePosition(text: string | undefined, end: JournalPosition): JournalPosition | undefined {
+  const match = /^(\d{1,10})\.(\d{1,12})$/.exec(text ?? '');
+  if (match === null) return undefined;
+  const position = { segment: Number(match[1]), offset: Number(match[2]) };
+  const isBehind = position.segment > end.segment || (position.segment === end.segment && position.offset > end.offset);
+  return isBehind ? end : position;
 }
