@@ -196,7 +196,7 @@ describe('reading again what has not changed', () => {
   it('costs 304 without a body for who names the ETag', async () => {
     const first = await test.ask('GET', '/v1/user', { as: ada });
     const etag = first.headers.get('etag') ?? '';
-    expect(etag).toMatch(/^"[\w-]{22}"$/);
+    expect(etag).toMatch(/^"[\w-]{16}"$/);
     for (const given of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
       const again = await test.ask('GET', '/v1/user', { as: ada, headers: { 'if-none-match': given } });
       expect([again.status, again.body, again.headers.get('etag')]).toEqual([304, undefined, etag]);

@@ -50,7 +50,8 @@ export function guard(options: GuardOptions): MiddlewareHandler<ApiEnv> {
     }
     if (!verdict.granted) tellLimit(c, policy, verdict);
     await next();
-    setLimitHeaders(c, policy, verdict);
+    const { headers } = c.res;
+    for (const [name, value] of limitHeaders(policy, verdict)) headers.set(name, value);
   };
 }
 
@@ -84,7 +85,7 @@ export async function resolveBearer(
 
 function tellLimit(c: ApiContext, policy: RateLimitPolicy, verdict: RateLimitVerdict): never {
   const retryAfterSeconds = Math.max(1, Math.ceil(verdict.resetMilliseconds / 1000));
-  setLimitHeaders(c, policy, verdict);
+  for (const [name, value] of limitHeaders(policy, verdict)) c.header(name, value);
   throw new AppError(
     'rate_limited',
     `Too many requests: at most ${policy.limit} in ${policy.windowSeconds} s. Try again in ${retryAfterSeconds} s.`,
@@ -95,7 +96,9 @@ function tellLimit(c: ApiContext, policy: RateLimitPolicy, verdict: RateLimitVer
 }
 
 /** As draft-ietf-httpapi-ratelimit-headers has them. */
-function setLimitHeaders(c: ApiContext, policy: RateLimitPolicy, verdict: RateLimitVerdict): void {
-  c.header('ratelimit-policy', `"${policy.name}";q=${policy.limit};w=${policy.windowSeconds}`);
-  c.header('ratelimit', `"${policy.name}";r=${verdict.remaining};t=${Math.ceil(verdict.resetMilliseconds / 1000)}`);
+function limitHeaders(policy: RateLimitPolicy, verdict: RateLimitVerdict): [name: string, value: string][] {
+  return [
+    ['ratelimit-policy', `"${policy.name}";q=${policy.limit};w=${policy.windowSeconds}`],
+    ['ratelimit', `"${policy.name}";r=${verdict.remaining};t=${Math.ceil(verdict.resetMilliseconds / 1000)}`],
+  ];
 }
