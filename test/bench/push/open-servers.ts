@@ -5,17 +5,23 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createLog } from '#shared/log.ts';
 import { startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
+import { heldBytes } from '#test/bench/push/process-tree.ts';
 import { freePort } from '#test/support/free-port.ts';
 
 export interface BenchServer {
   name: string;
   /** Whose trees are the server. */
   pids: readonly number[];
+  /** What they held before they had anything to do. */
+  idleBytes: number;
   url(repository: string): string;
   /** Makes an empty repository, where the server does not make them by itself. */
   create(repository: string): void;
   /** p99 in milliseconds since last asked; undefined where there is no event loop. */
   eventLoopDelay(): Promise<number | undefined>;
+}
+
+export interface Closeable {
   close(): Promise<void>;
 }
 
@@ -27,15 +33,24 @@ export async function makeClientKey(directory: string): Promise<{ file: string; 
 }
 
 /** Our SSH door and git storage over a PostgreSQL of their own that keeps what it says it keeps. */
-export async function openOurs(directory: string, publicKey: string): Promise<BenchServer> {
+export async function openOurs(directory: string, publicKey: string): Promise<BenchServer & Closeable> {
   const log = createLog('warn', (line) => process.stderr.write(`${line}\n`));
   const postgres = await startPostgres({ directory: join(directory, 'postgres'), log });
   const host = fork(new URL('./git-host.ts', import.meta.url), [directory, postgres.url, publicKey]);
-  const [{ port }] = (await once(host, 'message')) as [{ port: number }];
+  const port = await Promise.race([
+    once(host, 'message').then(([started]) => (started as { port: number }).port),
+    once(host, 'exit').then(() => undefined),
+  ]);
+  if (port === undefined) {
+    await postgres.stop();
+    throw new Error('our server did not start');
+  }
   const postmaster = Number((await readFile(join(directory, 'postgres/cluster/postmaster.pid'), 'utf8')).split('\n')[0]);
+  const pids = [host.pid ?? 0, postmaster];
   return {
     name: 'ours',
-    pids: [host.pid ?? 0, postmaster],
+    pids,
+    idleBytes: heldBytes(pids),
     url: (repository) => `ssh://git@127.0.0.1:${port}/${repository}.git`,
     create: () => undefined,
     async eventLoopDelay() {
@@ -52,8 +67,14 @@ export async function openOurs(directory: string, publicKey: string): Promise<Be
   };
 }
 
-/** OpenSSH's sshd with git as Debian ships them, no configuration but port, keys and no `gc` in the middle. */
-export async function openTheirs(directory: string, publicKey: string, checked: boolean): Promise<BenchServer> {
+/**
+ * OpenSSH's sshd with git as Debian ships them, no configuration but port, keys and no `gc` in the middle; and the same
+ * with git told to check what it receives.
+ */
+export async function openTheirs(
+  directory: string,
+  publicKey: string,
+): Promise<Closeable & { byDefault: BenchServer; checking: BenchServer }> {
   const port = await freePort();
   const repositories = join(directory, 'repositories');
   await mkdir(repositories, { recursive: true });
@@ -79,17 +100,22 @@ export async function openTheirs(directory: string, publicKey: string, checked: 
   });
   await untilListening(port);
   const user = execFileSync('id', ['-un'], { encoding: 'utf8' }).trim();
-  return {
-    name: 'OpenSSH + git',
-    pids: [sshd.pid ?? 0],
+  const pids = [sshd.pid ?? 0];
+  const server = (name: string, settings: readonly string[]): BenchServer => ({
+    name,
+    pids,
+    idleBytes: heldBytes(pids),
     url: (repository) => `ssh://${user}@127.0.0.1:${port}${join(repositories, `${repository}.git`)}`,
     create(repository) {
       const path = join(repositories, `${repository}.git`);
       execFileSync('git', ['init', '-q', '--bare', '--initial-branch=main', path]);
-      execFileSync('git', ['-C', path, 'config', 'receive.autogc', 'false']);
-      if (checked) execFileSync('git', ['-C', path, 'config', 'receive.fsckObjects', 'true']);
+      for (const setting of settings) execFileSync('git', ['-C', path, 'config', ...setting.split('=')]);
     },
     eventLoopDelay: async () => undefined,
+  });
+  return {
+    byDefault: server('OpenSSH + git', ['receive.autogc=false']),
+    checking: server('OpenSSH + git, fsck', ['receive.autogc=false', 'receive.fsckObjects=true']),
     async close() {
       const ended = once(sshd, 'exit');
       sshd.kill();

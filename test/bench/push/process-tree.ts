@@ -43,9 +43,14 @@ function readFacts(pid: number): ProcessFacts | undefined {
   }
 }
 
+/** What all processes of the trees hold now; shared pages count once a process. */
+export function heldBytes(roots: readonly number[]): number {
+  return readTree(roots).reduce((sum, { rssBytes }) => sum + rssBytes, 0);
+}
+
 export interface TreeUse {
   cpuSeconds: number;
-  /** The most that all of them held at once, looked at every 20 ms; shared pages count once a process. */
+  /** The most that all of them held at once, looked at every 20 ms. */
   peakBytes: number;
 }
 
@@ -55,8 +60,7 @@ export async function measureTree(roots: readonly number[], work: () => Promise<
   let peakBytes = 0;
   const before = cpu();
   const timer = setInterval(() => {
-    const held = readTree(roots).reduce((sum, { rssBytes }) => sum + rssBytes, 0);
-    peakBytes = Math.max(peakBytes, held);
+    peakBytes = Math.max(peakBytes, heldBytes(roots));
   }, 20);
   try {
     await work();
