@@ -11,15 +11,16 @@ import type { App, Apps } from '#shared/core/services.ts';
 import { forgetHostKeys } from '#shared/core/source-keys.ts';
 import { type AppRow, findApp, listApps, readAppById } from '#shared/database/apps.ts';
 import { cancelOpenBuilds } from '#shared/database/builds.ts';
-import { isUniqueViolation } from '#shared/database/violations.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import { type AppId, newUuid, type RepositoryId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import { checkAppName } from '#shared/names.ts';
 
 const dayMilliseconds = 24 * 60 * 60 * 1000;
+/** A generated name that is taken is nobody's choice: another one is tried, so often. */
+const generatedNames = 5;
 
-export function createApps(context: Context): Apps {
+export function createApps(context: Context, generateName: () => string = generateAppName): Apps {
   const { db, clock } = context;
   const present = (row: AppRow): App => toApp(context, row);
   const reread = async (appId: AppId): Promise<App> => {
@@ -29,15 +30,16 @@ export function createApps(context: Context): Apps {
   };
 
   return {
-    async createApp(principal, { name = generateAppName(), gitUrl, branch = 'main' }) {
+    async createApp(principal, { name: wanted, gitUrl, branch = 'main' }) {
       requireRole(principal, 'developer');
-      checkAppName(name);
+      if (wanted !== undefined) checkAppName(wanted);
       checkBranchName(branch);
       if (typeof gitUrl === 'string') checkGitUrl(gitUrl, 'git_url');
+      const names = wanted === undefined ? Array.from({ length: generatedNames }, generateName) : [wanted];
       const id = newUuid<AppId>();
       const now = clock.now();
-      try {
-        await db
+      for (const name of names) {
+        const made = await db
           .insertInto('apps')
           .values({
             id,
@@ -54,15 +56,13 @@ export function createApps(context: Context): Apps {
             updated_at: now,
             deleted_at: null,
           })
-          .execute();
-      } catch (error) {
-        if (!isUniqueViolation(error)) throw error;
-        throw new AppError('conflict', `The name ${name} is taken. Choose another.`, {
-          cause: error,
-          details: [{ path: 'name', message: 'is taken' }],
-        });
+          .onConflict((conflict) => conflict.column('name').doNothing())
+          .executeTakeFirst();
+        if ((made.numInsertedOrUpdatedRows ?? 0n) > 0n) return reread(id);
       }
-      return reread(id);
+      throw new AppError('conflict', `The name ${names.at(-1)} is taken. Choose another.`, {
+        details: [{ path: 'name', message: 'is taken' }],
+      });
     },
 
     async listApps(principal, { limit, cursor, deleted }) {

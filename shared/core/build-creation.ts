@@ -29,7 +29,9 @@ export async function createBuild(context: Context, trx: Db, app: AppRow, build:
   const { clock, platform, jobs, wakeups } = context;
   if (!platform.capabilities.sandbox) await requireOperator(trx, app);
   const { existed } = await platform.caches.ensureCache(app.id);
-  await addBuildStart(trx, { cacheState: existed ? 'warm' : 'cold', pipeline: platform.capabilities.pipeline });
+  // The volume stays where a transaction is rolled back: without a build it was made for, nothing has filled it.
+  const isWarm = existed && (await hasBuild(trx, app));
+  await addBuildStart(trx, { cacheState: isWarm ? 'warm' : 'cold', pipeline: platform.capabilities.pipeline });
   const now = clock.now();
   const superseded = await trx
     .updateTable('builds')
@@ -44,7 +46,7 @@ export async function createBuild(context: Context, trx: Db, app: AppRow, build:
       id: newUuid<BuildId>(),
       app_id: app.id,
       status: 'queued',
-      cache_state: existed ? 'Warm' : 'Cold',
+      cache_state: isWarm ? 'Warm' : 'Cold',
       pipeline: platform.capabilities.pipeline,
       commit: build.commit,
       branch: build.branch,
@@ -65,6 +67,11 @@ export async function createBuild(context: Context, trx: Db, app: AppRow, build:
   await jobs.enqueue(trx, 'build', { buildId: row.id }, { queue: `build:${app.id}` });
   for (const { id } of superseded) wakeups.wake(buildLogKey(id));
   return row;
+}
+
+async function hasBuild(trx: Db, app: AppRow): Promise<boolean> {
+  const any = await trx.selectFrom('builds').select('id').where('app_id', '=', app.id).limit(1).executeTakeFirst();
+  return any !== undefined;
 }
 
 /** Code that cannot be confined runs with the operator's rights: only the operator's own, who signed up first. */

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { runBuildJob } from '#shared/core/build-job.ts';
 import type { Principal } from '#shared/core/principals.ts';
@@ -123,6 +124,23 @@ describe('a build job', () => {
     await run();
     expect((await read()).status).toBe('succeeded');
     expect(await readLog()).toContain('Starting over');
+  });
+
+  it('stores every line once, in order, though the database takes none for a while', async () => {
+    house.buildStep = async (_spec, _files, line) => {
+      line('said before');
+      await sql`alter table build_logs rename to build_logs_away`.execute(house.context.db);
+      line('said meanwhile');
+      await expect
+        .poll(() => house.logged.join(), { timeout: 20_000 })
+        .toContain(`cannot be stored yet; trying again.","buildId":"${build.id}"`);
+      await sql`alter table build_logs_away rename to build_logs`.execute(house.context.db);
+      line('said after');
+      return undefined;
+    };
+    await run();
+    const lines = (await readLog()).split('\n').map((line) => line.trim());
+    expect(lines.filter((line) => line.startsWith('said'))).toEqual(['said before', 'said meanwhile', 'said after']);
   });
 
   it('blots secret values out of the log, also over characters that PostgreSQL does not take', async () => {

@@ -3,10 +3,13 @@ import type { Context } from '#shared/core/context.ts';
 import type { BuildLogLine } from '#shared/core/services.ts';
 import { type BuildRow, readBuildById } from '#shared/database/builds.ts';
 import { readDeployOfRelease } from '#shared/database/releases.ts';
+import { isForeignKeyViolation } from '#shared/database/violations.ts';
 import type { BuildId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 
 const flushMilliseconds = 50;
+/** Between attempts to store lines: as long as a database may take to come back. Then they are given up. */
+const retryMilliseconds = [100, 300, 1000, 3000, 5000, 10_000, 10_000];
 const pageLines = 1000;
 /** Another process may write the log: without its wakeup this is how late a line can be. */
 const pollMilliseconds = 500;
@@ -17,7 +20,7 @@ export function buildLogKey(buildId: BuildId): string {
 
 export interface BuildLogWriter {
   line(text: string): void;
-  /** Everything said so far is stored when it resolves. */
+  /** Everything said so far is stored when it resolves, or is past storing. */
   flush(): Promise<void>;
 }
 
@@ -37,16 +40,32 @@ export function createBuildLogWriter(
     const batch = pending;
     pending = [];
     if (batch.length === 0) return;
-    await sql`insert into build_logs (build_id, seq, ts, line)
-      select ${buildId}::uuid, last.seq + row_number() over (order by batch.ordinality), batch.ts, batch.line
-      from (select coalesce(max(seq), 0)::int as seq from build_logs where build_id = ${buildId}::uuid) last,
-        unnest(${batch.map((entry) => entry.ts)}::timestamptz[], ${batch.map((entry) => entry.line)}::text[]) with ordinality as batch (ts, line, ordinality)`.execute(
-      db,
-    );
+    for (const [attempt, milliseconds] of [...retryMilliseconds, undefined].entries()) {
+      try {
+        await store(batch, attempt > 0);
+        break;
+      } catch (error) {
+        // Of a build that was purged nobody reads the log.
+        if (isForeignKeyViolation(error)) return;
+        if (milliseconds === undefined) return log.error('Lines of a build log were lost.', { buildId, error });
+        if (attempt === 0) log.warn('Lines of a build log cannot be stored yet; trying again.', { buildId, error });
+        await clock.sleep(milliseconds);
+      }
+    }
     wakeups.wake(buildLogKey(buildId));
   };
+  /** `again`: an attempt before may have stored them and only not been able to say so. */
+  const store = (batch: readonly { ts: Date; line: string }[], again: boolean): Promise<unknown> =>
+    sql`insert into build_logs (build_id, seq, ts, line)
+      select ${buildId}::uuid, last.seq + row_number() over (order by batch.ordinality), batch.ts, batch.line
+      from (select coalesce(max(seq), 0)::int as seq from build_logs where build_id = ${buildId}::uuid) last,
+        unnest(${batch.map((entry) => entry.ts)}::timestamptz[], ${batch.map((entry) => entry.line)}::text[]) with ordinality as batch (ts, line, ordinality)
+      where not ${again} or not exists (select 1 from build_logs stored where stored.build_id = ${buildId}::uuid
+        and stored.seq > last.seq - ${batch.length} and stored.ts = ${batch.at(-1)?.ts} and stored.line = ${batch.at(-1)?.line})`.execute(
+      db,
+    );
   const enqueueWrite = (): Promise<void> => {
-    writing = writing.then(write).catch((error: unknown) => log.error('Lines of a build log were lost.', { buildId, error }));
+    writing = writing.then(write);
     return writing;
   };
 

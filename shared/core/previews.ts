@@ -20,8 +20,13 @@ export async function ensurePreview(
   const existing = await findPreview(trx, parent.id, branch);
   const now = context.clock.now();
   if (existing !== undefined) {
-    await trx.updateTable('apps').set({ deleted_at: null, updated_at: now }).where('id', '=', existing).execute();
-    return requireRow(trx, existing);
+    // While it is purged this waits; then there is nothing to bring back.
+    const back = await trx
+      .updateTable('apps')
+      .set({ deleted_at: null, updated_at: now })
+      .where('id', '=', existing)
+      .executeTakeFirst();
+    if (back.numUpdatedRows > 0n) return requireRow(trx, existing);
   }
   const id = newUuid<AppId>();
   const row = {

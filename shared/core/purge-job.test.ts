@@ -91,19 +91,35 @@ describe('a purge', () => {
     ).toHaveLength(1);
   });
 
-  it('leaves the row of a preview that comes back while it is at work', async () => {
+  it('takes nothing from a preview that comes back while it is at work: that waits, and is a new one', async () => {
+    const name = (await house.services.apps.readApp(owner, preview)).name;
     await app.push('--delete', 'feature');
     const { deleteLogs } = house.platform.logs;
+    let pushing: Promise<unknown> | undefined;
     house.platform.logs.deleteLogs = async (id) => {
-      await app.push('-o', 'detach', 'main:feature');
+      pushing = app.push('-o', 'detach', 'main:feature');
+      await expect.poll(countWaiting, { timeout: 20_000 }).toBe(1);
       return deleteLogs(id);
     };
     await runPurgeJob(house.context, preview).finally(() => {
       house.platform.logs.deleteLogs = deleteLogs;
     });
-    expect((await house.services.apps.readApp(owner, preview)).status).toBe('active');
-    expect((await house.latestBuild(preview)).status).toBe('queued');
+    await pushing;
+    const back = await house.services.apps.readApp(owner, name);
+    expect(back).toMatchObject({ status: 'active', preview: { parentAppId: app.id, branch: 'feature' } });
+    expect(await findTraces(preview)).toEqual([]);
+    const build = await house.latestBuild(back.id);
+    expect(build.cache_state).toBe('Cold');
+    await runBuildJob(house.context, build.id, never);
+    expect(await house.platform.images.imageExists((await house.latestBuild(back.id)).image_url ?? '')).toBe(true);
   });
+
+  /** Transactions of this database that wait for another's lock. */
+  async function countWaiting(): Promise<number> {
+    const { rows } = await sql`select 1 from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`.execute(house.context.db);
+    return rows.length;
+  }
 
   it('cannot be foregone for a preview alone while its app is deleted', async () => {
     await house.services.apps.deleteApp(owner, app.id);

@@ -1,18 +1,26 @@
 import { restorableUntil } from '#shared/core/apps.ts';
 import type { Context } from '#shared/core/context.ts';
-import { type AppRow, readAppById } from '#shared/database/apps.ts';
+import { type AppRow, lockApp, readAppById } from '#shared/database/apps.ts';
+import type { Db } from '#shared/database/schema.ts';
 import type { AppId } from '#shared/ids.ts';
 import { addonTypes } from '#shared/platform/addons.ts';
 
-/** Leaves nothing of a deleted app behind, once its time to be restored is over. Harmless again, and for a restored app. */
+/**
+ * Leaves nothing of a deleted app behind, once its time to be restored is over. Harmless again, and for a restored app.
+ * It holds the app's lock throughout: whoever wants the app back while half of it is gone waits, and finds it gone.
+ */
 export async function runPurgeJob(context: Context, appId: AppId): Promise<void> {
+  await context.db.transaction().execute((trx) => purge(context, trx, appId));
+}
+
+async function purge(context: Context, trx: Db, appId: AppId): Promise<void> {
   const { db, platform, git, jobs } = context;
-  const app = await readAppById(db, appId);
+  const app = await lockApp(trx, appId);
   if (app === undefined || app.deleted_at === null) return;
   const due = await purgeTime(context, app, app.deleted_at);
   if (due > context.clock.now()) {
     // Restored and deleted again meanwhile: its time began anew.
-    await jobs.enqueue(db, 'purge-app', { appId }, { runAt: due, key: `purge:${appId}` });
+    await jobs.enqueue(trx, 'purge-app', { appId }, { runAt: due, key: `purge:${appId}` });
     return;
   }
   // Their rows go with their app's; what they have on the ground would stay.
@@ -24,8 +32,7 @@ export async function runPurgeJob(context: Context, appId: AppId): Promise<void>
   await platform.images.deleteImages(appId);
   await platform.caches.deleteCache(appId);
   if (app.parent_app_id === null) await git.deleteRepository(app.repository_id);
-  // A preview may have come back meanwhile, by a push that builds it anew.
-  await db.deleteFrom('apps').where('id', '=', appId).where('deleted_at', '=', app.deleted_at).execute();
+  await trx.deleteFrom('apps').where('id', '=', appId).execute();
 }
 
 /** A preview whose app lives went with its branch: at once. */

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { runBuildJob } from '#shared/core/build-job.ts';
 import { runDeployJob } from '#shared/core/deploy-job.ts';
@@ -114,6 +115,16 @@ describe('a rollback', () => {
     await house.platform.images.deleteImages(app.id);
     await expect(rollBack('1')).rejects.toThrow('Push that commit again');
     expect(await listReleases()).toHaveLength(1);
+  });
+});
+
+describe('a rollback that newer releases overtake', () => {
+  it('answers with its own release', async () => {
+    await release();
+    for (let count = 1; count <= 21; count++) await change({ COUNT: String(count) });
+    // By another process's clock, which is ahead.
+    await sql`update releases set created_at = now() + interval '1 hour' where app_id = ${app.id}`.execute(house.context.db);
+    expect(await rollBack('v1')).toMatchObject({ release: { version: 23, kind: 'rollback' }, deploy: { version: 23 } });
   });
 });
 

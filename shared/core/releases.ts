@@ -50,9 +50,9 @@ export function createReleases(context: Context): Releases {
           buildId: target.build_id,
         });
       });
-      const page = { appId: row.id, before: undefined, limit: 20 };
-      const released = (await listReleases(db, page)).find((candidate) => candidate.id === made.releaseId);
-      const deployed = (await listDeploys(db, page)).find((candidate) => candidate.id === made.deployId);
+      const page = { appId: row.id, before: undefined, limit: 1, releaseId: made.releaseId };
+      const [released] = await listReleases(db, page);
+      const [deployed] = await listDeploys(db, page);
       if (released === undefined || deployed === undefined) throw notFound('release');
       return { release: toRelease(released), deploy: toDeploy(deployed) };
     },

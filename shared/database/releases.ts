@@ -51,10 +51,12 @@ interface ListQuery {
   appId: AppId;
   before: { createdAt: Date; id: string } | undefined;
   limit: number;
+  /** Of this release only. */
+  releaseId?: ReleaseId;
 }
 
 /** Newest first, with the email of who made it where it is known. */
-export async function listReleases(db: Db, { appId, before, limit }: ListQuery) {
+export async function listReleases(db: Db, { appId, before, limit, releaseId }: ListQuery) {
   let select = db
     .selectFrom('releases')
     .innerJoin('apps', 'apps.id', 'releases.app_id')
@@ -64,6 +66,7 @@ export async function listReleases(db: Db, { appId, before, limit }: ListQuery) 
     .selectAll('releases')
     .select(['memberships.email as author_email', 'apps.current_release_id'])
     .where('releases.app_id', '=', appId);
+  if (releaseId !== undefined) select = select.where('releases.id', '=', releaseId);
   if (before !== undefined) {
     select = select.where(sql<boolean>`(releases.created_at, releases.id) < (${before.createdAt}, ${before.id}::uuid)`);
   }
@@ -71,13 +74,14 @@ export async function listReleases(db: Db, { appId, before, limit }: ListQuery) 
 }
 
 /** Newest first, with the version of the release. */
-export async function listDeploys(db: Db, { appId, before, limit }: ListQuery) {
+export async function listDeploys(db: Db, { appId, before, limit, releaseId }: ListQuery) {
   let select = db
     .selectFrom('deploys')
     .innerJoin('releases', 'releases.id', 'deploys.release_id')
     .selectAll('deploys')
     .select('releases.version')
     .where('deploys.app_id', '=', appId);
+  if (releaseId !== undefined) select = select.where('deploys.release_id', '=', releaseId);
   if (before !== undefined) {
     select = select.where(sql<boolean>`(deploys.created_at, deploys.id) < (${before.createdAt}, ${before.id}::uuid)`);
   }
