@@ -85,7 +85,7 @@ describe('a tree is refused', () => {
       'two entries of one name',
     ],
     ['entries out of order', [entry('100644', 'b'), entry('100644', 'a')], 'not sorted'],
-    ['a mode that git does not have', [entry('104777', 'a')], 'mode 104777'],
+    ['a mode that git does not have', [entry('20644', 'a')], 'mode 20644'],
     ['a zero-padded mode', [entry('0100644', 'a')], 'zero-padded'],
     ['a mode that is no number', [entry('1006x4', 'a')], 'malformed mode'],
     ['the null id', [treeEntry('100644', 'a', '0'.repeat(40))], 'null id'],

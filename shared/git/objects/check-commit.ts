@@ -4,7 +4,7 @@ import type { ObjectType } from '#shared/git/objects/object-type.ts';
 /** Told of each object that another one needs, by its id in hexadecimal. */
 export type LinkSink = (type: ObjectType, hex: string) => void;
 
-const oidPattern = /^[0-9a-f]{40}$/;
+const oidPattern = /^[0-9a-f]{40}$/i;
 /** 2^63 - 1, the last second that git can count. */
 const lastSecond = 9_223_372_036_854_775_807n;
 
@@ -76,7 +76,7 @@ function checkIdentity(keyword: string, line: string): void {
   const [, name = '', , rest = ''] = match;
   if (!name.endsWith(' ')) throw fault('no space before the email');
   if (!rest.startsWith(' ')) throw fault('no space before the date');
-  const [, seconds = '', zone = ''] = /^ (\d+) (.*)$/.exec(rest) ?? [];
+  const [, seconds = '', zone = ''] = /^ [ \t]*(\d+) (.*)$/.exec(rest) ?? [];
   if (seconds === '') throw fault('no date');
   if (seconds.length > 1 && seconds.startsWith('0')) throw fault('a zero-padded date');
   if (seconds.length > 19 || BigInt(seconds) > lastSecond) throw fault('a date beyond the end of time');

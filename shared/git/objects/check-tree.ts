@@ -1,44 +1,50 @@
 import { GitFault } from '#shared/git/git-fault.ts';
-import { isDotGit, isDotGitmodules } from '#shared/git/objects/hostile-names.ts';
-import { modes } from '#shared/git/objects/tree.ts';
+import { isDotGit, isDotGitattributes, isDotGitmodules } from '#shared/git/objects/hostile-names.ts';
+import { canonicalMode, modes } from '#shared/git/objects/tree.ts';
 import { oidBytes } from '#shared/git/packs/oid-table.ts';
 
 /** Told of each entry: its mode and where in the tree its raw id is. Submodules are left out: their commit is elsewhere. */
 export type TreeLinkSink = (mode: number, data: Buffer, oidAt: number) => void;
 
-/** Group-writable files are in many old repositories, and git takes them. */
-const knownModes = new Set<number>([...Object.values(modes), 0o100664]);
+/** Files that git itself reads, so that what is in them has to be checked too. */
+export type SpecialFile = '.gitmodules' | '.gitattributes';
+
+/** Told of each entry that is one of them by its name, whatever it points at. */
+export type SpecialFileSink = (file: SpecialFile, data: Buffer, oidAt: number) => void;
+
 const longestName = 4096;
 
 /**
  * What `git fsck --strict` checks of a tree.
  * @throws GitFault naming the fault; whoever calls knows the object
  */
-export function checkTree(data: Buffer, link: TreeLinkSink): void {
+export function checkTree(data: Buffer, link: TreeLinkSink, special: SpecialFileSink): void {
   const order = new TreeOrder(data);
   for (let at = 0; at < data.length; ) {
     if (data[at] === 0x30) throw new GitFault('contains a zero-padded file mode');
-    let mode = 0;
+    let stated = 0;
     let digits = 0;
     for (; data[at] !== 0x20; at++, digits++) {
       const byte = data[at] ?? 0;
       if (byte < 0x30 || byte > 0x37 || digits === 6) throw new GitFault('contains an entry with a malformed mode');
-      mode = mode * 8 + byte - 0x30;
+      stated = stated * 8 + byte - 0x30;
     }
-    if (!knownModes.has(mode)) throw new GitFault(`contains an entry with the mode ${mode.toString(8)}, which git does not have`);
+    const mode = canonicalMode(stated);
+    if (mode === undefined) throw new GitFault(`contains an entry with the mode ${stated.toString(8)}, which git does not have`);
     const nameStart = ++at;
     const nameEnd = data.indexOf(0, nameStart);
     if (nameEnd < 0 || nameEnd + 1 + oidBytes > data.length) throw new GitFault('is cut short');
-    checkName(data, nameStart, nameEnd, mode);
+    const file = checkName(data, nameStart, nameEnd, mode);
     order.add(nameStart, nameEnd, mode === modes.tree);
     at = nameEnd + 1;
     if (isNull(data, at)) throw new GitFault('contains an entry that points at the null id');
     if (mode !== modes.submodule) link(mode, data, at);
+    if (file !== undefined) special(file, data, at);
     at += oidBytes;
   }
 }
 
-function checkName(data: Buffer, start: number, end: number, mode: number): void {
+function checkName(data: Buffer, start: number, end: number, mode: number): SpecialFile | undefined {
   if (end === start) throw new GitFault('contains an entry without a name');
   if (end - start > longestName) throw new GitFault(`contains a name of more than ${longestName} bytes`);
   let suspicious = data[start] === 0x2e;
@@ -48,11 +54,16 @@ function checkName(data: Buffer, start: number, end: number, mode: number): void
     // Only "." in front, "~", "\" and what is not ASCII can make a name that some file system takes for .git.
     if (byte === 0x7e || byte === 0x5c || byte >= 0x80) suspicious = true;
   }
-  if (!suspicious) return;
+  if (!suspicious) return undefined;
   const name = data.toString('utf8', start, end);
   if (name === '.' || name === '..') throw new GitFault(`contains an entry named "${name}"`);
   if (isDotGit(name)) throw new GitFault('contains an entry that some file system takes for ".git"');
-  if (mode === modes.symlink && isDotGitmodules(name)) throw new GitFault('contains .gitmodules as a symbolic link');
+  if (isDotGitmodules(name)) {
+    if (mode === modes.symlink) throw new GitFault('contains .gitmodules as a symbolic link');
+    return '.gitmodules';
+  }
+  // As a symbolic link, git does not read it.
+  return mode !== modes.symlink && isDotGitattributes(name) ? '.gitattributes' : undefined;
 }
 
 function isNull(data: Buffer, at: number): boolean {

@@ -18,5 +18,5 @@ export function parseCommit(data: Buffer): CommitLinks {
   const committer = data.indexOf('\ncommitter ', at, 'latin1');
   const end = data.indexOf('\n', committer + 1, 'latin1');
   const line = data.toString('latin1', committer, end < 0 ? data.length : end);
-  return { tree, parents, time: Number(line.slice(line.lastIndexOf('>') + 2).split(' ')[0]) || 0 };
+  return { tree, parents, time: Number.parseInt(line.slice(line.lastIndexOf('>') + 1), 10) || 0 };
 }

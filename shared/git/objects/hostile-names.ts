@@ -1,32 +1,51 @@
 /**
- * Names that some file system takes for `.git` or `.gitmodules` though they are spelled otherwise. A tree that has one
- * would write into the repository of whoever checks it out. The rules are those of git's `is_hfs_dotgit`,
- * `is_ntfs_dotgit` and `is_ntfs_dot_generic`.
+ * Names that some file system takes for `.git`, or for a file that git reads, though they are spelled otherwise. A tree
+ * with the first would write into the repository of whoever checks it out; the second are checked under any spelling.
+ * The rules are those of git's `is_hfs_dot_generic`, `is_ntfs_dotgit` and `is_ntfs_dot_generic`.
  */
 
 /** HFS+ ignores these, wherever they are in a name. */
 const ignoredByHfs = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
 
+/** Where HFS+ may stop reading a name: at its end, or at bytes that are no text. */
+const endOnHfs = '(?:$|[\\ufffd-\\uffff])';
+
+const dotGitOnHfs = new RegExp(`^\\.git${endOnHfs}`, 'i');
+const dotGitOnNtfs = /^(?:\.git|git~1)[ .]*(?::|$)/i;
+
 export function isDotGit(name: string): boolean {
-  if (asOnHfs(name) === '.git') return true;
   // On NTFS a backslash separates: each part is a name of its own.
-  return name.split('\\').some((part) => /^(\.git|git~1)[ .]*(:.*)?$/is.test(part.split('/')[0] ?? ''));
+  return dotGitOnHfs.test(name.replace(ignoredByHfs, '')) || name.split('\\').some((part) => dotGitOnNtfs.test(part));
 }
+
+const gitmodules = spellingsOf('gitmodules', 'gi7eba');
+const gitattributes = spellingsOf('gitattributes', 'gi7d29');
 
 export function isDotGitmodules(name: string): boolean {
-  if (asOnHfs(name) === '.gitmodules') return true;
-  const bare = name
-    .replace(/:.*$/s, '')
-    .replace(/[ .]+$/, '')
-    .toLowerCase();
-  // Short names: the first four, and those that Windows makes when these are taken.
-  return (
-    bare === '.gitmodules' ||
-    /^gitmod~[1-4]$/.test(bare) ||
-    (bare.length === 8 && /^(g|gi|gi7|gi7e|gi7eb|gi7eba)[0-9a-f]*~[1-9]\d*$/.test(bare))
-  );
+  if (matches(name, gitmodules)) return true;
+  for (let at = name.indexOf('\\'); at >= 0; at = name.indexOf('\\', at + 1)) {
+    if (gitmodules.ntfs.test(name.slice(at + 1))) return true;
+  }
+  return false;
 }
 
-function asOnHfs(name: string): string {
-  return name.replace(ignoredByHfs, '').toLowerCase();
+export function isDotGitattributes(name: string): boolean {
+  return matches(name, gitattributes);
+}
+
+function matches(name: string, { hfs, ntfs }: { hfs: RegExp; ntfs: RegExp }): boolean {
+  return ntfs.test(name) || hfs.test(name.replace(ignoredByHfs, ''));
+}
+
+/**
+ * @param name without its dot
+ * @param hashed what NTFS begins short names with, once those made of the name's own letters are taken
+ */
+function spellingsOf(name: string, hashed: string): { hfs: RegExp; ntfs: RegExp } {
+  const hashedBeginning = [...hashed].reduceRight((rest, letter) => `(?:${letter}${rest})?`, '');
+  const shortNames = `${name.slice(0, 6)}~[1-4]|(?=[^ .:]{8}(?:[ .:]|$))${hashedBeginning}~[1-9]\\d*`;
+  return {
+    hfs: new RegExp(`^\\.${name}${endOnHfs}`, 'i'),
+    ntfs: new RegExp(`^(?:\\.${name}|${shortNames})[ .]*(?::|$)`, 'i'),
+  };
 }

@@ -2,9 +2,21 @@ import { oidBytes } from '#shared/git/packs/oid-table.ts';
 
 export const modes = { tree: 0o40000, file: 0o100644, executable: 0o100755, symlink: 0o120000, submodule: 0o160000 } as const;
 
+const kindBits = 0o170000;
+const regularFile = 0o100000;
+const ownerMayExecute = 0o100;
+
+/** What git takes a mode for, whatever permissions old clients wrote into it. Undefined for a kind that git does not have. */
+export function canonicalMode(mode: number): number | undefined {
+  const kind = mode & kindBits;
+  if (kind === regularFile) return (mode & ownerMayExecute) === 0 ? modes.file : modes.executable;
+  return kind === modes.tree || kind === modes.symlink || kind === modes.submodule ? kind : undefined;
+}
+
 /** Goes through the entries of a tree without making an object of each. Only for trees that passed `checkTree`. */
 export class TreeCursor {
   readonly data: Buffer;
+  /** One of `modes`. */
   mode = 0;
   nameStart = 0;
   nameEnd = 0;
@@ -23,7 +35,7 @@ export class TreeCursor {
     if (at >= data.length) return false;
     let mode = 0;
     for (let byte = data[at++] ?? 0x20; byte !== 0x20; byte = data[at++] ?? 0x20) mode = mode * 8 + (byte & 7);
-    this.mode = mode;
+    this.mode = canonicalMode(mode) ?? 0;
     this.nameStart = at;
     this.nameEnd = data.indexOf(0, at);
     this.oidAt = this.nameEnd + 1;

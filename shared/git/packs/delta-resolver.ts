@@ -20,10 +20,14 @@ interface Frame {
 
 const heldBytes = 48 * 1024 * 1024;
 const pieceBytes = 1024 * 1024;
-/** What deltas may make in all: a pack of a kilobyte can otherwise keep a machine busy for minutes. */
 const freeWorkBytes = 2 * 1024 * 1024 * 1024;
 const workPerPackByte = 1000;
 const longestChain = 4096;
+
+/** Bytes that deltas may make in all: a pack of a kilobyte can otherwise keep a machine busy for minutes. */
+export function largestDeltaWork(packBytes: number): number {
+  return freeWorkBytes + packBytes * workPerPackByte;
+}
 
 /**
  * Resolves the deltas of a pack depth first: each base is inflated once and everything on top of it made while it is at
@@ -68,7 +72,7 @@ export class DeltaResolver {
     this.#limits = limits;
     this.#onObject = onObject;
     this.#breathe = breathe;
-    this.#largestWork = freeWorkBytes + packEnd * workPerPackByte;
+    this.#largestWork = largestDeltaWork(packEnd);
     this.#firstByOffset = new Int32Array(entries.count).fill(-1);
     this.#next = new Int32Array(entries.count).fill(-1);
     const firstByOid: number[] = [];

@@ -1,6 +1,6 @@
 import { GitFault } from '#shared/git/git-fault.ts';
 import { checkCommit, checkTag, type LinkSink } from '#shared/git/objects/check-commit.ts';
-import { checkTree, type TreeLinkSink } from '#shared/git/objects/check-tree.ts';
+import { checkTree, type SpecialFile, type SpecialFileSink, type TreeLinkSink } from '#shared/git/objects/check-tree.ts';
 import { objectTypes, typeName } from '#shared/git/objects/object-type.ts';
 import { modes } from '#shared/git/objects/tree.ts';
 import { OidTable } from '#shared/git/packs/oid-table.ts';
@@ -16,21 +16,35 @@ export interface PackLinks {
 }
 
 const mostLinks = 1000;
+/** Bits, as one blob can be both. */
+const specialFiles: readonly [bit: number, file: SpecialFile][] = [
+  [1, '.gitmodules'],
+  [2, '.gitattributes'],
+];
 
 /**
  * Checks each object of a pack, and that whatever they need is in the pack or was there before. As that holds for every
  * pack that ever came in, everything reachable from any object is then there: no walk over history is needed.
  */
 export class LinkCheck {
+  /** Whether `specialFiles` has any to tell of. */
+  hasSpecialFiles = false;
   readonly #table = new OidTable(1024);
   /** By number in the table: type of the object in the pack, and type under which others need it; 0 for neither. */
   #present = new Uint8Array(1024);
   #needed = new Uint8Array(1024);
+  /** By number: which special files some tree has it for. */
+  #special = new Uint8Array(1024);
   #current = '';
 
   readonly #linkByHex: LinkSink = (type, hex) => this.#need(Buffer.from(hex, 'hex'), 0, objectTypes[type]);
   readonly #linkOfTree: TreeLinkSink = (mode, data, at) =>
     this.#need(data, at, mode === modes.tree ? objectTypes.tree : objectTypes.blob);
+  readonly #specialOfTree: SpecialFileSink = (file, data, at) => {
+    const number = this.#add(data, at);
+    this.hasSpecialFiles = true;
+    for (const [bit, name] of specialFiles) if (name === file) this.#special[number] = (this.#special[number] ?? 0) | bit;
+  };
 
   /** @throws GitFault naming the object when it is not sound, or comes twice */
   addObject(type: number, oid: Buffer, content: Buffer | undefined): void {
@@ -40,7 +54,7 @@ export class LinkCheck {
     if (content === undefined || type === objectTypes.blob) return;
     this.#current = describeObject(type, oid);
     try {
-      if (type === objectTypes.tree) checkTree(content, this.#linkOfTree);
+      if (type === objectTypes.tree) checkTree(content, this.#linkOfTree, this.#specialOfTree);
       else if (type === objectTypes.commit) checkCommit(content, this.#linkByHex);
       else checkTag(content, this.#linkByHex);
     } catch (error) {
@@ -61,6 +75,14 @@ export class LinkCheck {
       if (found !== needed) throw this.#wrongLink(number, needed, found);
       const pause = breathe();
       if (pause !== undefined) await pause;
+    }
+  }
+
+  /** What trees of the pack have for `.gitmodules` and `.gitattributes`: anything, as the content is not looked at here. */
+  *specialFiles(): Generator<{ file: SpecialFile; oid: Buffer }> {
+    for (let number = 0; number < this.#table.size; number++) {
+      const bits = this.#special[number] ?? 0;
+      for (const [bit, file] of specialFiles) if ((bits & bit) !== 0) yield { file, oid: this.#table.oid(number) };
     }
   }
 
@@ -95,12 +117,16 @@ export class LinkCheck {
   #add(bytes: Buffer, at: number): number {
     const number = this.#table.add(bytes, at);
     if (number >= this.#present.length) {
-      const [present, needed] = [new Uint8Array(number * 2), new Uint8Array(number * 2)];
-      present.set(this.#present);
-      needed.set(this.#needed);
-      this.#present = present;
-      this.#needed = needed;
+      this.#present = grown(this.#present, number * 2);
+      this.#needed = grown(this.#needed, number * 2);
+      this.#special = grown(this.#special, number * 2);
     }
     return number;
   }
+}
+
+function grown(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(length);
+  larger.set(bytes);
+  return larger;
 }

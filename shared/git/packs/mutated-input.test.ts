@@ -5,54 +5,13 @@ import { PackScanner } from '#shared/git/packs/pack-scanner.ts';
 import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { readPush } from '#shared/git/receive-pack/push-session.ts';
+import { createRandom, cut, mutate, type Random, streamed } from '#shared/git/testing/mutation.ts';
 import { copyInstruction, deltaOf, PackBuilder, seal } from '#shared/git/testing/pack-builder.ts';
 
 const rounds = 3000;
 
-/** mulberry32: a failure names its seed, and the seed makes the same input again. */
-function createRandom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-}
-
-/** One to four changes: a bit, a byte, a piece lost, a piece doubled, the end cut off. */
-function mutate(valid: Buffer, random: (below: number) => number): Buffer {
-  let bytes = Buffer.from(valid);
-  for (let changes = 1 + random(4); changes > 0 && bytes.length > 0; changes--) {
-    const at = random(bytes.length);
-    const length = random(20);
-    const kind = random(5);
-    if (kind === 0) bytes[at] = (bytes[at] ?? 0) ^ (1 << random(8));
-    else if (kind === 1) bytes[at] = random(256);
-    else if (kind === 2) bytes = Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + length)]);
-    else if (kind === 3) bytes = Buffer.concat([bytes.subarray(0, at + length), bytes.subarray(at)]);
-    else bytes = bytes.subarray(0, at);
-  }
-  return bytes;
-}
-
-/** In pieces of 1 to 40 bytes. */
-function cut(bytes: Buffer, random: (below: number) => number): Buffer[] {
-  const pieces: Buffer[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const length = 1 + random(40);
-    pieces.push(bytes.subarray(at, at + length));
-    at += length;
-  }
-  return pieces;
-}
-
-async function* streamed(pieces: readonly Buffer[]): AsyncGenerator<Buffer> {
-  yield* pieces;
-}
-
 /** How many were taken, and how many refused with a GitFault. Anything else that is thrown fails. */
-async function survey(valid: Buffer, parse: (input: Buffer, random: (below: number) => number) => unknown) {
+async function survey(valid: Buffer, parse: (input: Buffer, random: Random) => unknown) {
   const outcome = { taken: 0, refused: 0 };
   for (let seed = 0; seed < rounds; seed++) {
     const random = createRandom(seed);

@@ -22,6 +22,8 @@ const longestChain = 4096;
 /** The objects of a repository, read from its packs. Memory: the largest object and its base, and a bounded cache. */
 export class ObjectDatabase {
   readonly packs: readonly OpenPack[];
+  /** Bytes of all objects made so far, those that were only a step on the way to another included. */
+  madeBytes = 0;
   readonly #inflater = new Inflater();
   readonly #cache = new Map<string, StoredObject>();
   #cachedBytes = 0;
@@ -135,6 +137,7 @@ export class ObjectDatabase {
   }
 
   #remember({ pack, offset }: EntryLocation, object: StoredObject): StoredObject {
+    this.madeBytes += object.data.length;
     if (object.data.length > cacheBytes / 4) return object;
     this.#cache.set(`${pack.key}:${offset}`, object);
     this.#cachedBytes += object.data.length + headroom * 8;

@@ -2,13 +2,15 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { crc32, deflateSync } from 'node:zlib';
 import { GitFault } from '#shared/git/git-fault.ts';
-import { DeltaResolver } from '#shared/git/packs/delta-resolver.ts';
+import { DeltaResolver, largestDeltaWork } from '#shared/git/packs/delta-resolver.ts';
 import { LinkCheck } from '#shared/git/packs/link-check.ts';
-import type { ObjectDatabase } from '#shared/git/packs/object-database.ts';
+import { ObjectDatabase } from '#shared/git/packs/object-database.ts';
+import { OpenPack } from '#shared/git/packs/open-pack.ts';
 import { encodeEntryHeader, encodePackHeader, packHeaderBytes, packTrailerBytes } from '#shared/git/packs/pack-entry.ts';
 import { encodePackIndex } from '#shared/git/packs/pack-index.ts';
 import { type PackLimits, PackScanner } from '#shared/git/packs/pack-scanner.ts';
 import { openBytes } from '#shared/git/packs/random-access.ts';
+import { checkSpecialFiles } from '#shared/git/packs/special-files.ts';
 
 export interface IntakeRequest {
   /** Paths of files to make. */
@@ -67,11 +69,32 @@ export async function intakePack(
     await links.finish((oid) => stored.readType(oid), breathe);
     await writeNew(request.linksPath, Buffer.from(JSON.stringify(links.packLinks() ?? null)));
     await writeNew(request.indexPath, encodePackIndex(entries, checksum));
+    await checkNamedContent(links, request, stored, largestDeltaWork(packEnd), breathe);
     await file.datasync();
     return { packId: checksum.toString('hex'), objectCount: entries.count, bytes: packEnd + packTrailerBytes };
   } finally {
     scanner.close();
     await file.close();
+  }
+}
+
+/** Most packs bring no such file: then nothing is read again. */
+async function checkNamedContent(
+  links: LinkCheck,
+  request: IntakeRequest,
+  stored: ObjectDatabase,
+  largestWork: number,
+  breathe: () => Promise<void> | undefined,
+): Promise<void> {
+  if (!links.hasSpecialFiles) return;
+  const { packPath, indexPath, linksPath } = request;
+  const received = new OpenPack({ key: packPath, pack: packPath, index: indexPath, links: linksPath });
+  const database = new ObjectDatabase([...stored.packs, received]);
+  try {
+    await checkSpecialFiles(links.specialFiles(), database, largestWork, breathe);
+  } finally {
+    database.close();
+    received.close();
   }
 }
 

@@ -1,0 +1,22 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createRandom } from '#shared/git/testing/mutation.ts';
+import { compareWithGit, objectKinds } from '#shared/git/testing/object-kinds.ts';
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paas-fsck-'));
+});
+afterAll(async () => {
+  await rm(directory, { recursive: true, force: true });
+});
+
+it.each(objectKinds)('judges $name as git fsck does, whatever becomes of their bytes', async (kind) => {
+  const count = 1500;
+  const { refused, differences } = await compareWithGit(kind, createRandom(1), count, directory);
+  expect(differences).toEqual([]);
+  expect(refused).toBeGreaterThan(count / 20);
+  expect(refused).toBeLessThan(count);
+});

@@ -1,0 +1,54 @@
+/** A whole number from 0 on, less than `below`. */
+export type Random = (below: number) => number;
+
+/** mulberry32: a failure names its seed, and the seed makes the same input again. */
+export function createRandom(seed: number): Random {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
+  };
+}
+
+export function pick<T>(random: Random, from: readonly T[]): T {
+  const picked = from[random(from.length)];
+  if (picked === undefined) throw new RangeError('there is nothing to pick from');
+  return picked;
+}
+
+/**
+ * One to four changes: a bit, a byte, a piece lost, a piece doubled, the end cut off, a word put in.
+ * @param words of the format, that chance would hardly find
+ */
+export function mutate(valid: Buffer, random: Random, words: readonly Buffer[] = []): Buffer {
+  let bytes = Buffer.from(valid);
+  for (let changes = 1 + random(4); changes > 0 && bytes.length > 0; changes--) {
+    const at = random(bytes.length);
+    const length = random(20);
+    const kind = random(words.length > 0 ? 7 : 5);
+    if (kind === 0) bytes[at] = (bytes[at] ?? 0) ^ (1 << random(8));
+    else if (kind === 1) bytes[at] = random(256);
+    else if (kind === 2) bytes = Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + length)]);
+    else if (kind === 3) bytes = Buffer.concat([bytes.subarray(0, at + length), bytes.subarray(at)]);
+    else if (kind === 4) bytes = bytes.subarray(0, at);
+    else bytes = Buffer.concat([bytes.subarray(0, at), pick(random, words), bytes.subarray(at + (kind - 5) * length)]);
+  }
+  return bytes;
+}
+
+/** In pieces of 1 to 40 bytes. */
+export function cut(bytes: Buffer, random: Random): Buffer[] {
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const length = 1 + random(40);
+    pieces.push(bytes.subarray(at, at + length));
+    at += length;
+  }
+  return pieces;
+}
+
+export async function* streamed(pieces: readonly Buffer[]): AsyncGenerator<Buffer> {
+  yield* pieces;
+}
