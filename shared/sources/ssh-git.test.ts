@@ -98,6 +98,13 @@ describe('a repository by SSH', () => {
     await expect(fetch({ key: undefined })).rejects.toThrow('no deploy key yet');
   });
 
+  it('is read with a key that can be read itself, whatever byte its public half begins with', () => {
+    for (let count = 0; count < 1000; count++) {
+      const made = createSourceKey();
+      expect(ssh2.utils.parseKey(made.privateKey)).not.toBeInstanceOf(Error);
+    }
+  });
+
   it('says that there is no such branch', async () => {
     await expect(fetch({ ref: 'refs/heads/other' })).rejects.toThrow('no branch other');
   });

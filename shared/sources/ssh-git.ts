@@ -31,7 +31,12 @@ export async function fetchBySsh(asked: SourceRequest, at: GitUrl, options: Guar
   };
   const socket = connect({ host: address, port: at.port === '' ? 22 : Number(at.port) });
   const client = new ssh2.Client();
-  const close = (): void => void client.destroy();
+  // Until the client has taken it, nobody else listens to it or ends it.
+  socket.on('error', () => undefined);
+  const close = (): void => {
+    client.destroy();
+    socket.destroy();
+  };
   signal.addEventListener('abort', close, { once: true });
   try {
     await logIn(client, socket, at, key.privateKey, isExpected).catch((error: unknown) => {
