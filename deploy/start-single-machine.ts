@@ -145,7 +145,11 @@ async function bringUp(
     log,
     platform: { ...platform, builds: measureBuilds(platform.builds, metrics) },
     git,
-    sources: createOutsideSourceHosts({ allowPrivate: settings.allowPrivateSources, seconds: limits.push.seconds }),
+    sources: createOutsideSourceHosts({
+      allowPrivate: settings.allowPrivateSources,
+      seconds: limits.push.seconds,
+      directory: join(dataDir, 'sources'),
+    }),
     jobs: graphileJobs,
     identity,
     secrets,

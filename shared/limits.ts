@@ -7,7 +7,6 @@ export const limits = {
     bodyBytes: mebibyte,
     /** What GitHub sends at most. */
     webhookBytes: 25 * mebibyte,
-    tarballBytes: 256 * mebibyte,
     authenticatedPerMinute: 600,
     unauthenticatedPerMinute: 30,
   },
@@ -33,6 +32,14 @@ export const limits = {
     objects: 2_000_000,
     refs: 5000,
     seconds: 15 * 60,
+  },
+  archive: {
+    packedBytes: 256 * mebibyte,
+    /** Unpacked, with all that a tar has around its files. */
+    bytes: 600 * mebibyte,
+    entries: 100_000,
+    pathBytes: 2048,
+    depth: 100,
   },
   build: {
     seconds: 15 * 60,

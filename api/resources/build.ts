@@ -11,6 +11,11 @@ export const BuildSchema = z
     pipeline: z.string().openapi({ example: 'local' }),
     commit: z.string().nullable().openapi({ example: '5478677c3a5a1f2c8f1c1fbb6b9d7c7a6e1d2f30' }),
     branch: z.string().nullable().openapi({ example: 'main' }),
+    source_url: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The archive it is built of, without the query of its address. Null for a commit.' }),
+    source_sha256: z.string().nullable().openapi({ description: 'Of that archive, once it is known.' }),
     image_url: z.string().nullable(),
     error: z.string().nullable().openapi({ description: 'Why it failed, in one line.' }),
     release_id: uuid.nullable(),
@@ -49,6 +54,8 @@ export function presentBuild(build: Build): z.infer<typeof BuildSchema> {
     pipeline: build.pipeline,
     commit: build.commit,
     branch: build.branch,
+    source_url: build.sourceUrl,
+    source_sha256: build.sourceSha256,
     image_url: build.imageUrl,
     error: build.error,
     release_id: build.releaseId,

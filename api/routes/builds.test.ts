@@ -27,6 +27,10 @@ describe('a build', () => {
     { branch: '' },
     { branch: 7 },
     { branch: 'a\u0000b' },
+    { source_url: '' },
+    { source_url: 'https://files.example.com/a.tar.gz', branch: 'main' },
+    { source_url: 'https://files.example.com/a.tar.gz', source_sha256: 'abc' },
+    { source_sha256: 'a'.repeat(64) },
   ])('is not started of %j', async (json) => {
     app = await test.createApp(ada);
     expect((await test.ask('POST', `/v1/apps/${app.id}/builds`, { as: ada, json })).status).toBe(422);
@@ -50,6 +54,22 @@ describe('a build', () => {
     const list = await test.ask('GET', `/v1/apps/${app.name}/builds`, { as: ada });
     expect(list.body.data.map((each: { id: string }) => each.id)).toEqual([second.id, build.id]);
     expect(list.body.data[0]?.cache_state).toBe('Warm');
+  });
+
+  it('is started of an archive, once for one Idempotency-Key, and never shows the query of its address', async () => {
+    app = await test.createApp(ada);
+    const json = { source_url: 'https://files.example.com/a.tar.gz?signature=secret', source_sha256: 'a'.repeat(64) };
+    const start = () =>
+      test.ask('POST', `/v1/apps/${app.id}/builds`, { as: ada, json, headers: { 'idempotency-key': 'archive' } });
+    const started = await start();
+    expect([started.status, started.body.data]).toMatchObject([
+      201,
+      { commit: null, branch: null, source_url: 'https://files.example.com/a.tar.gz', source_sha256: 'a'.repeat(64) },
+    ]);
+    expect((await start()).body).toEqual(started.body);
+    const list = await test.ask('GET', `/v1/apps/${app.id}/builds`, { as: ada });
+    expect(list.body.data).toEqual([started.body.data]);
+    expect(JSON.stringify(list.body)).not.toContain('secret');
   });
 
   it('is canceled while it waits, and once', async () => {

@@ -27,8 +27,10 @@ const startBuild = createRoute({
   method: 'post',
   path: '/v1/apps/{id}/builds',
   operationId: 'startBuild',
-  summary: 'Start a build of what was pushed',
-  description: 'The answer already knows whether the build cache is Cold or Warm.',
+  summary: 'Start a build of what was pushed, or of an archive',
+  description:
+    'Of a branch or commit of the app, or of the tar.gz at `source_url`, which is fetched when the build runs; a folder that ' +
+    'everything in it is in is left out. The answer already knows whether the build cache is Cold or Warm.',
   tags,
   security: bearer,
   request: {
@@ -41,6 +43,15 @@ const startBuild = createRoute({
           .string()
           .regex(/^[0-9a-f]{40}$/, 'must be 40 hex digits, as `git rev-parse HEAD` prints')
           .optional(),
+        source_url: lineOf(8192).min(1).optional().openapi({
+          description: 'Instead of a branch or commit. HTTPS; a signature in the query is never shown again.',
+          example: 'https://files.example.com/hello-1.2.tar.gz?signature=3f9a2c1b',
+        }),
+        source_sha256: z
+          .string()
+          .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits, as `sha256sum source.tar.gz` prints')
+          .optional()
+          .openapi({ description: 'What the archive must be, else the build fails.' }),
       }),
       false,
     ),
@@ -117,8 +128,13 @@ const cancelBuild = createRoute({
 
 export function addBuildRoutes(api: Api, builds: Builds): void {
   api.openapi(startBuild, async (c) => {
-    const { branch, commit } = c.req.valid('json');
-    const request = { ...(branch === undefined ? {} : { branch }), ...(commit === undefined ? {} : { commit }) };
+    const { branch, commit, source_url, source_sha256 } = c.req.valid('json');
+    const request = {
+      ...(branch === undefined ? {} : { branch }),
+      ...(commit === undefined ? {} : { commit }),
+      ...(source_url === undefined ? {} : { sourceUrl: source_url }),
+      ...(source_sha256 === undefined ? {} : { sourceSha256: source_sha256 }),
+    };
     return c.json({ data: presentBuild(await builds.startBuild(c.get('principal'), c.req.valid('param').id, request)) }, 201);
   });
 

@@ -31,7 +31,7 @@ export const builds = defineCommand({
       build.id.slice(0, shownIdLength),
       context.paint(statusStyles[build.status], build.status),
       build.commit?.slice(0, 7) ?? '',
-      oneLine(build.branch ?? ''),
+      oneLine(build.branch ?? archiveName(build)),
       build.cache_state,
       buildTime(build),
       relativeTime(build.created_at, context.now()),
@@ -45,7 +45,7 @@ export const buildsCreate = defineCommand({
   name: 'builds:create',
   aliases: ['rebuild'],
   group: 'Builds',
-  summary: 'build and deploy again what is pushed already',
+  summary: 'build and deploy again what is pushed already, or an archive',
   args: {},
   flags: {
     ...appFlags,
@@ -56,14 +56,19 @@ export const buildsCreate = defineCommand({
       summary: "of the app's repository (default: the one that is deployed)",
     },
     commit: { kind: 'string', value: 'COMMIT', summary: 'its 40 hex digits, instead of a branch' },
+    'source-url': { kind: 'string', value: 'URL', summary: 'https address of a tar.gz, instead of a branch or commit' },
+    'source-sha256': { kind: 'string', value: 'HEX', summary: 'its SHA-256: anything else there is not built' },
     detach: { kind: 'boolean', summary: 'do not wait for it' },
   },
   async run(context, { flags }) {
     const app = await context.appName(flags);
     const api = await context.api();
+    const { branch, commit, 'source-url': source_url, 'source-sha256': source_sha256 } = flags;
     const body = {
-      ...(flags.branch === undefined ? {} : { branch: flags.branch }),
-      ...(flags.commit === undefined ? {} : { commit: flags.commit }),
+      ...(branch === undefined ? {} : { branch }),
+      ...(commit === undefined ? {} : { commit }),
+      ...(source_url === undefined ? {} : { source_url }),
+      ...(source_sha256 === undefined ? {} : { source_sha256 }),
     };
     const { data } = await answerOf(api.POST('/v1/apps/{id}/builds', { params: { path: { id: app } }, body }));
     if (flags.detach) {
@@ -187,6 +192,11 @@ async function findBuild(api: Api, app: string, id: string | undefined): Promise
       hint: 'Give more of the id.',
     });
   return build;
+}
+
+/** Of what was built without a commit: the last name in its address. */
+function archiveName({ source_url }: Build): string {
+  return source_url?.split('/').findLast((part) => part !== '') ?? '';
 }
 
 function buildTime(build: Build): string {

@@ -217,6 +217,8 @@ function theBuild(platform: SmallPlatform, over: boolean): Schemas['Build'] {
     pipeline: 'local',
     commit: '5478677c3a5a1f2c8f1c1fbb6b9d7c7a6e1d2f30',
     branch: 'main',
+    source_url: null,
+    source_sha256: null,
     image_url: null,
     error: over && failed ? 'npm ci failed with exit code 1.' : null,
     release_id: null,

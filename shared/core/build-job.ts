@@ -1,17 +1,15 @@
 import { readEnvironment } from '#shared/core/addon-secrets.ts';
 import { type BuildLogWriter, buildLogKey, createBuildLogWriter } from '#shared/core/build-log.ts';
-import { gitSource } from '#shared/core/build-source.ts';
+import { describeSource, takeSource } from '#shared/core/build-source.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createRedactor } from '#shared/core/redaction.ts';
 import { canMoveRefs, moveRefs } from '#shared/core/ref-moves.ts';
 import { createRelease } from '#shared/core/release-creation.ts';
-import { fetchSource } from '#shared/core/source-fetch.ts';
 import { watchForEnd } from '#shared/core/watch.ts';
 import type { AppRow } from '#shared/database/apps.ts';
 import { lockApp, readAppById } from '#shared/database/apps.ts';
 import { type BuildRow, claimBuild, endBuild, readBuildById } from '#shared/database/builds.ts';
-import { AppError } from '#shared/errors.ts';
-import type { BuildId, ObjectId } from '#shared/ids.ts';
+import type { BuildId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { BuildOutcome } from '#shared/platform/platform.ts';
 
@@ -71,59 +69,39 @@ async function buildAndRelease(
   log: BuildLogWriter,
   signal: AbortSignal,
 ): Promise<() => Promise<void>> {
-  const { db, clock, platform, git } = context;
-  const fail = (cause: string) => async (): Promise<void> => {
-    await endBuild(db, build, { status: 'failed', error: cause }, clock.now());
+  const { db, clock, platform } = context;
+  const tell = (line: string): void => log.line(line);
+  const fail = (cause: string) => {
+    tell(` !     ${cause}`);
+    return async (): Promise<void> => {
+      await endBuild(db, build, { status: 'failed', error: cause }, clock.now());
+    };
   };
-  const found = await takeCommit(context, app, build, log, signal);
-  if ('fault' in found) {
-    log.line(` !     ${found.fault}`);
-    return fail(found.fault);
-  }
-  const { commit } = found;
-  if (!(await canMoveRefs(context, app.repository_id, build.ref_changes))) {
-    log.line(` !     ${movedMessage}`);
-    return fail(movedMessage);
-  }
-  if (build.attempt > 1) log.line('-----> Starting over: the platform was restarted during this build');
-  const outcome = await platform.builds.runBuild(
-    {
-      buildId: build.id,
-      appId: app.id,
-      appName: app.name,
-      tenantId: app.tenant_id,
-      openSource: gitSource(git.reader, app.repository_id, commit, (line) => log.line(line)),
-      env: variables,
-      cacheState: build.cache_state,
-      commit,
-      timeoutSeconds: limits.build.seconds,
-    },
-    (line) => log.line(line),
-    signal,
-  );
-  if (outcome.status === 'succeeded') return () => recordSuccess(context, { ...build, commit }, outcome, log);
-  log.line(` !     ${outcome.cause}`);
-  return fail(outcome.cause);
-}
-
-/** The commit to build, in the app's repository by now, or why it cannot be had. */
-async function takeCommit(
-  context: Context,
-  app: AppRow,
-  build: BuildRow,
-  log: BuildLogWriter,
-  signal: AbortSignal,
-): Promise<{ commit: ObjectId } | { fault: string }> {
-  if (build.source === null)
-    return build.commit === null ? { fault: 'There is nothing to build.' } : { commit: build.commit as ObjectId };
-  log.line(`-----> Fetching ${build.source.ref.replace('refs/heads/', '')} from ${build.source.url}`);
+  const source = await takeSource(context, app, build, tell, signal);
+  if ('fault' in source) return fail(source.fault);
   try {
-    const { commit } = await fetchSource(context, app.repository_id, build.source, signal);
-    await context.db.updateTable('builds').set({ commit }).where('id', '=', build.id).execute();
-    return { commit };
-  } catch (error) {
-    if (signal.aborted || !(error instanceof AppError) || error.code === 'internal') throw error;
-    return { fault: error.message };
+    const { commit } = source;
+    if (!(await canMoveRefs(context, app.repository_id, build.ref_changes))) return fail(movedMessage);
+    if (build.attempt > 1) tell('-----> Starting over: the platform was restarted during this build');
+    const outcome = await platform.builds.runBuild(
+      {
+        buildId: build.id,
+        appId: app.id,
+        appName: app.name,
+        tenantId: app.tenant_id,
+        openSource: source.open,
+        env: variables,
+        cacheState: build.cache_state,
+        ...(commit === null ? {} : { commit }),
+        timeoutSeconds: limits.build.seconds,
+      },
+      tell,
+      signal,
+    );
+    if (outcome.status === 'succeeded') return () => recordSuccess(context, { ...build, commit }, outcome, log);
+    return fail(outcome.cause);
+  } finally {
+    await source.discard();
   }
 }
 
@@ -152,7 +130,7 @@ async function recordSuccess(
         release_command: outcome.releaseCommand ?? null,
         commit: build.commit,
       },
-      description: `Deploy ${build.commit?.slice(0, 8) ?? 'tarball'}`,
+      description: `Deploy ${describeSource(build)}`,
       createdBy: build.created_by,
       buildId: build.id,
     });

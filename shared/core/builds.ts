@@ -1,6 +1,7 @@
+import { isArchive, toArchiveSource } from '#shared/core/archive-source.ts';
 import { requireApp, requireAppToChange } from '#shared/core/authorization.ts';
 import { checkBranchName } from '#shared/core/branch-name.ts';
-import { createBuild } from '#shared/core/build-creation.ts';
+import { createBuild, type NewBuild } from '#shared/core/build-creation.ts';
 import { cancelKey } from '#shared/core/build-job.ts';
 import { buildLogKey, followBuildLog, isBuildOver, readBuildLog } from '#shared/core/build-log.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -10,7 +11,7 @@ import type { Principal } from '#shared/core/principals.ts';
 import type { Build, Builds } from '#shared/core/services.ts';
 import { type AppRow, lockApp } from '#shared/database/apps.ts';
 import { type BuildRow, listBuilds, readBuildById } from '#shared/database/builds.ts';
-import type { BuildSource, Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/schema.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import { type AppId, type BuildId, isUuid, type ObjectId } from '#shared/ids.ts';
 
@@ -20,8 +21,17 @@ const commitPattern = /^[0-9a-f]{40}$/;
 export function createBuilds(context: Context): Builds {
   const { db, git } = context;
   return {
-    async startBuild(principal, app, { branch, commit }) {
+    async startBuild(principal, app, { branch, commit, sourceUrl, sourceSha256 }) {
       const row = await requireAppToChange(db, principal, app);
+      if (sourceUrl !== undefined) {
+        refuseTogether('source_url', { branch, commit });
+        const source = await toArchiveSource(context, row.id, { url: sourceUrl, sha256: sourceSha256 });
+        return toBuild(await startFromOutside(context, principal, row, { commit: null, branch: null, source }));
+      }
+      if (sourceSha256 !== undefined)
+        throw new AppError('validation_failed', 'There is a source_sha256 and no source_url that it could belong to.', {
+          details: [{ path: 'source_sha256', message: 'needs a source_url' }],
+        });
       if (commit !== undefined && !commitPattern.test(commit)) {
         throw new AppError('validation_failed', 'A commit is 40 hex digits, as `git rev-parse HEAD` prints.', {
           details: [{ path: 'commit', message: 'must be 40 hex digits' }],
@@ -33,8 +43,9 @@ export function createBuilds(context: Context): Builds {
         row.git_url !== null &&
         !isOwnRepository(row.git_url, context.addresses.pushUrl(row.name))
       ) {
-        const source = { url: row.git_url, ref: `refs/heads/${branch ?? row.branch}`, commit: (commit as ObjectId) ?? null };
-        return toBuild(await startFromOutside(context, principal, row, source));
+        const from = { branch: branch ?? row.branch, commit: (commit as ObjectId) ?? null };
+        const source = { url: row.git_url, ref: `refs/heads/${from.branch}`, commit: from.commit };
+        return toBuild(await startFromOutside(context, principal, row, { ...from, source }));
       }
       const revision = commit ?? `refs/heads/${branch ?? row.branch}`;
       const resolved = await git.reader.resolveCommit(row.repository_id, revision);
@@ -98,18 +109,26 @@ export function createBuilds(context: Context): Builds {
   };
 }
 
-/** Its files are fetched when it runs: a commit that is not there makes it fail, and say so. */
-async function startFromOutside(context: Context, principal: Principal, app: AppRow, source: BuildSource): Promise<BuildRow> {
+/** Its files are fetched when it runs: what is not there makes it fail, and say so. */
+async function startFromOutside(
+  context: Context,
+  principal: Principal,
+  app: AppRow,
+  from: Pick<Required<NewBuild>, 'commit' | 'branch' | 'source'>,
+): Promise<BuildRow> {
   return context.db.transaction().execute(async (trx) => {
     const locked = await lockApp(trx, app.id);
     if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
-    return createBuild(context, trx, locked, {
-      commit: source.commit,
-      branch: source.ref.replace('refs/heads/', ''),
-      refChanges: null,
-      source,
-      createdBy: principal.userId,
-    });
+    return createBuild(context, trx, locked, { ...from, refChanges: null, createdBy: principal.userId });
+  });
+}
+
+/** A build is of one thing. */
+function refuseTogether(given: string, others: Readonly<Record<string, unknown>>): void {
+  const both = Object.keys(others).filter((name) => others[name] !== undefined);
+  if (both.length === 0) return;
+  throw new AppError('validation_failed', `A build is of a ${given}, or of a branch or commit: give one of them.`, {
+    details: both.map((path) => ({ path, message: `cannot be given together with ${given}` })),
   });
 }
 
@@ -130,6 +149,8 @@ function toBuild(row: BuildRow): Build {
     pipeline: row.pipeline,
     commit: row.commit,
     branch: row.branch,
+    sourceUrl: isArchive(row.source) ? row.source.archiveUrl : null,
+    sourceSha256: isArchive(row.source) ? (row.source.fetchedSha256 ?? row.source.sha256) : null,
     imageUrl: row.image_url,
     error: row.error,
     releaseId: row.release_id,

@@ -203,8 +203,12 @@ export interface Build {
   status: BuildStatus;
   cacheState: CacheState;
   pipeline: string;
+  /** Null until it is known, and for an archive. */
   commit: string | null;
   branch: string | null;
+  /** The archive it is built of: its address without the query, and its SHA-256 once that is known. Null for a commit. */
+  sourceUrl: string | null;
+  sourceSha256: string | null;
   imageUrl: string | null;
   error: string | null;
   releaseId: ReleaseId | null;
@@ -220,8 +224,15 @@ export interface BuildLogLine {
 }
 
 export interface Builds {
-  /** Of the app's own repository; default: its branch. `conflict` when there is nothing pushed yet. */
-  startBuild(principal: Principal, app: string, request: { branch?: string; commit?: string }): Promise<Build>;
+  /**
+   * Of the app's repository; default: its branch. `conflict` when there is nothing pushed yet. Or of the tar.gz at
+   * `sourceUrl`, fetched when it runs.
+   */
+  startBuild(
+    principal: Principal,
+    app: string,
+    request: { branch?: string; commit?: string; sourceUrl?: string; sourceSha256?: string },
+  ): Promise<Build>;
   listBuilds(principal: Principal, app: string, page: PageQuery): Promise<Page<Build>>;
   /** `build` is an id, or 'latest'. */
   readBuild(principal: Principal, app: string, build: string): Promise<Build>;

@@ -1,7 +1,7 @@
 import type { Context } from '#shared/core/context.ts';
 import { parseGitUrl } from '#shared/core/git-url.ts';
 import { readSourceKey, rememberHostKey } from '#shared/core/source-keys.ts';
-import type { BuildSource } from '#shared/database/schema.ts';
+import type { GitSource } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
@@ -16,7 +16,7 @@ const moves = 5;
 export async function fetchSource(
   context: Context,
   repositoryId: RepositoryId,
-  source: BuildSource,
+  source: GitSource,
   signal: AbortSignal,
 ): Promise<{ commit: ObjectId }> {
   const { db, git, sources } = context;

@@ -273,8 +273,22 @@ export interface RefMove {
   to: ObjectId | null;
 }
 
+export type BuildSource = GitSource | ArchiveSource;
+
+/** A tar.gz on a server elsewhere. */
+export interface ArchiveSource {
+  /** Without the query. */
+  archiveUrl: string;
+  /** All of it, sealed. */
+  sealedUrl: string;
+  /** In lower case: as it must be. */
+  sha256: string | null;
+  /** As it was when it was fetched last. */
+  fetchedSha256?: string;
+}
+
 /** A repository on another git host. Without `commit` it is what `ref` names once the build runs. */
-export interface BuildSource {
+export interface GitSource {
   url: string;
   /** 'refs/heads/main' */
   ref: string;

@@ -15,6 +15,8 @@ export interface GuardedRequest {
   body?: Uint8Array;
   /** How many redirects are followed; each is checked like the first address. Default 0. */
   redirects?: number;
+  /** Goes on after "answered 404 for /path": what it may mean, and what to do about it. Likewise for 401 and 403. */
+  hint?: string;
   signal: AbortSignal;
 }
 
@@ -40,7 +42,7 @@ export async function guardedRequest(url: URL, asked: GuardedRequest, options: G
     if (status === 200) return { url: target, headers: response.headers, body: bodyOf(response, target) };
     response.destroy();
     const { location } = response.headers;
-    if (status < 300 || status > 399 || location === undefined) throw answered(target, status);
+    if (status < 300 || status > 399 || location === undefined) throw answered(target, status, asked.hint ?? '');
     if (left === 0 || !URL.canParse(location, target)) throw fault(`${target.host} redirects too often, or nowhere`);
     target = new URL(location, target);
   }
@@ -83,11 +85,8 @@ async function* bodyOf(response: IncomingMessage, url: URL): AsyncGenerator<Uint
   }
 }
 
-function answered({ host, pathname }: URL, status: number): AppError {
-  const private404 = [401, 403, 404].includes(status)
-    ? ': it does not exist or is private. For a private repository set its SSH address, and add the deploy key that GET /v1/apps/<app>/git shows'
-    : '';
-  return fault(`${host} answered ${status} for ${pathname}${private404}`);
+function answered({ host, pathname }: URL, status: number, hint: string): AppError {
+  return fault(`${host} answered ${status} for ${pathname}${[401, 403, 404].includes(status) ? hint : ''}`);
 }
 
 function unreachable(url: URL, error: unknown): AppError {

@@ -8,12 +8,14 @@ import type { FetchedSource, SourceRequest } from '#shared/sources/source-hosts.
 const service = 'git-upload-pack';
 const common = { 'user-agent': 'git/2 (paas)', 'git-protocol': 'version=2', 'accept-encoding': 'identity' };
 const redirects = 3;
+const hint =
+  ': it does not exist or is private. For a private repository set its SSH address, and add the deploy key that GET /v1/apps/<app>/git shows';
 
 /** Smart HTTP, as gitprotocol-http(5). Only the first request may be led elsewhere; the others follow it. */
 export async function fetchByHttp(asked: SourceRequest, options: GuardedRequestOptions): Promise<FetchedSource> {
   const { signal, ref, haves } = asked;
   const start = new URL(`${asked.url.replace(/\/+$/, '')}/info/refs?service=${service}`);
-  const greeting = await guardedRequest(start, { method: 'GET', headers: common, redirects, signal }, options);
+  const greeting = await guardedRequest(start, { method: 'GET', headers: common, redirects, hint, signal }, options);
   requireType(greeting, 'advertisement');
   await readGreeting(new ByteReader(greeting.body));
   const [, base] = /^(.*)\/info\/refs\?[^/]*$/.exec(greeting.url.href) ?? [];
@@ -21,7 +23,7 @@ export async function fetchByHttp(asked: SourceRequest, options: GuardedRequestO
     throw new AppError('validation_failed', `${start.host} redirects to something that is no git repository.`);
   const command = async (body: Uint8Array): Promise<ByteReader> => {
     const headers = { ...common, 'content-type': `application/x-${service}-request`, accept: `application/x-${service}-result` };
-    const answer = await guardedRequest(new URL(`${base}/${service}`), { method: 'POST', headers, body, signal }, options);
+    const answer = await guardedRequest(new URL(`${base}/${service}`), { method: 'POST', headers, body, hint, signal }, options);
     requireType(answer, 'result');
     return new ByteReader(answer.body);
   };

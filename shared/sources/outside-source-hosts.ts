@@ -1,5 +1,8 @@
+import { tmpdir } from 'node:os';
 import { parseGitUrl } from '#shared/core/git-url.ts';
 import { AppError } from '#shared/errors.ts';
+import { limits } from '#shared/limits.ts';
+import { type ArchiveFetchOptions, fetchArchive } from '#shared/sources/archive-fetch.ts';
 import { fetchByHttp } from '#shared/sources/http-git.ts';
 import { type LookUp, systemLookUp } from '#shared/sources/resolve-host.ts';
 import type { SourceHosts } from '#shared/sources/source-hosts.ts';
@@ -11,27 +14,47 @@ export interface OutsideSourceHostsOptions {
   /** Time for one fetch. */
   seconds: number;
   lookUp?: LookUp;
+  /** Where an archive is kept while it is built from. Default: the system's directory for temporary files. */
+  directory?: string;
+  archiveLimits?: ArchiveFetchOptions['limits'];
 }
 
-/** Git hosts as they are reached over the network. */
+/** Git hosts and file servers as they are reached over the network. */
 export function createOutsideSourceHosts({
   allowPrivate,
   seconds,
   lookUp = systemLookUp,
+  directory = tmpdir(),
+  archiveLimits = limits.archive,
 }: OutsideSourceHostsOptions): SourceHosts {
+  const options = { allowPrivate, lookUp };
+  const inTime = async <Result>(
+    host: string,
+    stopped: AbortSignal,
+    fetch: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> => {
+    const timeUp = AbortSignal.timeout(seconds * 1000);
+    try {
+      return await fetch(AbortSignal.any([stopped, timeUp]));
+    } catch (error) {
+      if (!timeUp.aborted || stopped.aborted) throw error;
+      throw new AppError('validation_failed', `${host} took more than ${seconds} s to answer.`, { cause: error });
+    }
+  };
   return {
     async fetchSource(asked) {
       const at = parseGitUrl(asked.url);
       if (at === undefined) throw new AppError('validation_failed', 'The address of the source is not one of a git repository.');
-      const timeUp = AbortSignal.timeout(seconds * 1000);
-      const timed = { ...asked, signal: AbortSignal.any([asked.signal, timeUp]) };
-      const options = { allowPrivate, lookUp };
-      try {
-        return await (at.scheme === 'ssh' ? fetchBySsh(timed, at, options) : fetchByHttp(timed, options));
-      } catch (error) {
-        if (!timeUp.aborted || asked.signal.aborted) throw error;
-        throw new AppError('validation_failed', `${at.host} took more than ${seconds} s to answer.`, { cause: error });
-      }
+      return inTime(at.host, asked.signal, async (signal) => {
+        const timed = { ...asked, signal };
+        return at.scheme === 'ssh' ? fetchBySsh(timed, at, options) : fetchByHttp(timed, options);
+      });
+    },
+    async fetchArchive(asked) {
+      if (!URL.canParse(asked.url)) throw new AppError('validation_failed', 'The address of the source archive is not one.');
+      return inTime(new URL(asked.url).host, asked.signal, (signal) =>
+        fetchArchive({ ...asked, signal }, { ...options, directory, limits: archiveLimits }),
+      );
     },
     createKey: async () => createSourceKey(),
   };

@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError } from '#shared/errors.ts';
+import { archiveFault } from '#shared/sources/archive-fault.ts';
+import { type GuardedRequestOptions, type GuardedResponse, guardedRequest } from '#shared/sources/guarded-request.ts';
+import { type ArchiveLimits, openArchive } from '#shared/sources/source-archive.ts';
+import type { ArchiveRequest, FetchedArchive } from '#shared/sources/source-hosts.ts';
+
+export interface ArchiveFetchOptions extends GuardedRequestOptions {
+  /** Where an archive is kept while it is read. */
+  directory: string;
+  limits: ArchiveLimits & { packedBytes: number };
+}
+
+const redirects = 5;
+const pieceBytes = 128 * 1024;
+const headers = { 'user-agent': 'paas', accept: '*/*', 'accept-encoding': 'identity' };
+const hint =
+  ': it does not exist, is private, or its signed address has expired. Give an address that anybody who has it can read';
+
+/** What people send instead, by its first bytes. */
+const otherFormats: readonly (readonly [begin: string, name: string])[] = [
+  ['PK', 'a zip file'],
+  ['\xfd7zXZ', 'packed with xz'],
+  ['\x28\xb5\x2f\xfd', 'packed with zstd'],
+  ['BZh', 'packed with bzip2'],
+  ['<', 'a web page'],
+];
+
+/** Fetches an archive and checks all of it. @throws AppError validation_failed */
+export async function fetchArchive(asked: ArchiveRequest, options: ArchiveFetchOptions): Promise<FetchedArchive> {
+  const { packedBytes } = options.limits;
+  const { signal } = asked;
+  const answer = await guardedRequest(new URL(asked.url), { method: 'GET', headers, redirects, hint, signal }, options);
+  const file = await openNameless(options.directory);
+  try {
+    const { bytes, sha256 } = await store(answer, file, packedBytes);
+    if (asked.sha256 !== undefined && asked.sha256 !== sha256)
+      throw archiveFault(`is not the one that was meant: its SHA-256 is ${sha256}, and should be ${asked.sha256}`);
+    await requireGzip(file);
+    const archive = await openArchive(() => readAll(file), options.limits);
+    return { ...archive, bytes, sha256, discard: () => file.close() };
+  } catch (error) {
+    await file.close();
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    const message =
+      "The platform's disk is full. Nothing is wrong with the app: its operator has to make room, then build again.";
+    throw new AppError('conflict', message, { cause: error });
+  }
+}
+
+/** A file that is gone when it is closed, also by a crash. */
+async function openNameless(directory: string): Promise<FileHandle> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const path = join(directory, crypto.randomUUID());
+  const file = await open(path, 'wx+', 0o600);
+  await rm(path);
+  return file;
+}
+
+async function store(
+  { headers, body }: GuardedResponse,
+  file: FileHandle,
+  longest: number,
+): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256');
+  const checkSize = (bytes: number): void => {
+    if (bytes > longest)
+      throw archiveFault(`is larger than ${Math.round(longest / 1024 / 1024)} MiB. Keep large files out of it`);
+  };
+  checkSize(Number(headers['content-length'] ?? 0));
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    checkSize(bytes);
+    hash.update(chunk);
+    await file.writeFile(chunk);
+  }
+  return { bytes, sha256: hash.digest('hex') };
+}
+
+/** From the first byte on. A stream of the file would close it at its end. */
+async function* readAll(file: FileHandle): AsyncGenerator<Uint8Array> {
+  for (let position = 0; ; ) {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(pieceBytes), 0, pieceBytes, position);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+    position += bytesRead;
+  }
+}
+
+async function requireGzip(file: FileHandle): Promise<void> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(8), 0, 8, 0);
+  if (bytesRead === 0) throw archiveFault('is empty');
+  if (buffer[0] === 0x1f && buffer[1] === 0x8b) return;
+  const start = buffer.toString('latin1', 0, bytesRead);
+  const [, other] = otherFormats.find(([begin]) => start.startsWith(begin)) ?? [];
+  const what = other === undefined ? 'is not packed with gzip' : `is ${other}`;
+  throw archiveFault(`${what}. Only tar.gz is taken: \`tar -czf source.tar.gz .\`, or \`git archive -o source.tar.gz HEAD\``);
+}

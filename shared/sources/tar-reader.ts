@@ -1,0 +1,232 @@
+import { GitFault } from '#shared/git/git-fault.ts';
+import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
+import { archiveFault, quoteName } from '#shared/sources/archive-fault.ts';
+
+/**
+ * A tar as it streams by: ustar, pax and GNU's long names. What two programs could read in two ways is refused, and so is
+ * whatever is neither a file, a directory nor a symlink. Names are as written: whoever unpacks them checks them.
+ */
+
+export interface TarEntry {
+  path: string;
+  kind: 'file' | 'executable' | 'directory' | 'symlink';
+  /** Bytes of a file; 0 for the others. */
+  size: number;
+  /** Of a symlink; '' for the others. */
+  target: string;
+  /** To be read, if at all, before the next entry is asked for. */
+  content: AsyncIterable<Uint8Array>;
+}
+
+export interface TarLimits {
+  /** Of the whole tar, unpacked. */
+  bytes: number;
+  /** Entries, counting those that only describe others. */
+  entries: number;
+}
+
+const blockBytes = 512;
+const pieceBytes = 256 * 1024;
+/** Attributes that macOS and SELinux write are some hundred bytes. */
+const longestExtension = 1024 * 1024;
+
+/** What an entry of type x, L or K says of the one after it. */
+interface Extension {
+  path?: Buffer;
+  target?: Buffer;
+  size?: number;
+}
+
+interface Header extends Required<Extension> {
+  type: string;
+  mode: number;
+}
+
+/** @throws AppError validation_failed for what is no tar, or one that is not to be unpacked */
+export async function* readTar(input: AsyncIterable<Uint8Array>, limits: TarLimits): AsyncGenerator<TarEntry> {
+  const bytes = counted(input, limits.bytes);
+  try {
+    yield* readEntries(new ByteReader(bytes), limits.entries);
+  } finally {
+    await bytes.return(undefined);
+  }
+}
+
+async function* readEntries(reader: ByteReader, most: number): AsyncGenerator<TarEntry> {
+  let extension: Extension = {};
+  for (let entries = 1; ; entries++) {
+    const block = await take(reader, blockBytes);
+    if (isZero(block)) return await expectEnd(reader);
+    if (entries > most) throw archiveFault(`has more than ${most} entries`);
+    const plain = readHeader(block);
+    if ('xgLK'.includes(plain.type)) {
+      if (plain.size > longestExtension) throw archiveFault('describes a file in more than 1 MiB');
+      extension = { ...extension, ...readExtension(plain.type, await take(reader, plain.size)) };
+      await take(reader, paddingOf(plain.size));
+      continue;
+    }
+    const header = { ...plain, ...extension };
+    extension = {};
+    let left = header.size;
+    const content = async function* (): AsyncGenerator<Uint8Array> {
+      while (left > 0) {
+        const piece = await take(reader, Math.min(left, pieceBytes));
+        left -= piece.length;
+        yield piece;
+      }
+    };
+    // The label of a tape is none of its files.
+    if (header.type !== 'V') yield { ...describe(header), content: content() };
+    for await (const _unread of content());
+    await take(reader, paddingOf(header.size));
+  }
+}
+
+function paddingOf(size: number): number {
+  return -size & (blockBytes - 1);
+}
+
+async function* counted(input: AsyncIterable<Uint8Array>, longest: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of input) {
+    bytes += chunk.length;
+    if (bytes > longest) throw archiveFault(`is larger than ${Math.round(longest / 1024 / 1024)} MiB when unpacked`);
+    yield chunk;
+  }
+}
+
+async function take(reader: ByteReader, length: number): Promise<Buffer> {
+  try {
+    const bytes = await reader.read(length);
+    if (bytes !== undefined) return bytes;
+  } catch (error) {
+    if (!(error instanceof GitFault)) throw error;
+  }
+  throw archiveFault('ends in the middle: it was cut off when it was made');
+}
+
+/** A tar ends with blocks of zeros. Something behind them would be read by some programs and not by others. */
+async function expectEnd(reader: ByteReader): Promise<void> {
+  const rest = reader.rest();
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) {
+    if (!isZero(next.value)) throw archiveFault('goes on after its end: two archives were put together. Make one of them');
+  }
+}
+
+function isZero(bytes: Uint8Array): boolean {
+  return bytes.every((byte) => byte === 0);
+}
+
+function readHeader(block: Buffer): Header {
+  let sum = 0;
+  // The field of the checksum itself counts as blanks.
+  for (let at = 0; at < blockBytes; at++) sum += at >= 148 && at < 156 ? 0x20 : (block[at] ?? 0);
+  if (readNumber(block, 148, 8) !== sum) throw archiveFault('has no tar in it, or a damaged one');
+  const name = readField(block, 0, 100);
+  // Where POSIX has the beginning of a long path, GNU has something else.
+  const prefix = block.toString('latin1', 257, 263) === 'ustar\0' ? readField(block, 345, 155) : Buffer.alloc(0);
+  return {
+    path: prefix.length === 0 ? name : Buffer.concat([prefix, Buffer.from('/'), name]),
+    target: readField(block, 157, 100),
+    mode: readNumber(block, 100, 8),
+    size: readNumber(block, 124, 12),
+    type: String.fromCharCode(block[156] ?? 0),
+  };
+}
+
+function readField(block: Buffer, at: number, length: number): Buffer {
+  return untilNul(block.subarray(at, at + length));
+}
+
+function untilNul(bytes: Buffer): Buffer {
+  const end = bytes.indexOf(0);
+  return end < 0 ? bytes : bytes.subarray(0, end);
+}
+
+/** Octal digits, or from a first byte of 0x80 on the number itself. */
+function readNumber(block: Buffer, at: number, length: number): number {
+  if (block[at] === 0x80) {
+    const number = BigInt(`0x${block.toString('hex', at + 1, at + length)}`);
+    if (number <= Number.MAX_SAFE_INTEGER) return Number(number);
+  }
+  const [, digits] = /^ *([0-7]*)[ \0]*$/.exec(block.toString('latin1', at, at + length)) ?? [];
+  if (digits === undefined) throw archiveFault('has no tar in it, or a damaged one');
+  return digits === '' ? 0 : Number.parseInt(digits, 8);
+}
+
+function readExtension(type: string, bytes: Buffer): Extension {
+  if (type === 'L') return { path: untilNul(bytes) };
+  if (type === 'K') return { target: untilNul(bytes) };
+  const records = readRecords(bytes);
+  const [path, target, size] = ['path', 'linkpath', 'size'].map((key) => records.get(key));
+  if (type === 'g') {
+    if (path !== undefined || target !== undefined || size !== undefined)
+      throw archiveFault('has one name or size for all files');
+    return {};
+  }
+  if (size !== undefined && !/^\d{1,15}$/.test(size.toString('latin1'))) throw archiveFault('states an impossible size');
+  return {
+    ...(path === undefined ? {} : { path }),
+    ...(target === undefined ? {} : { target }),
+    ...(size === undefined ? {} : { size: Number(size.toString('latin1')) }),
+  };
+}
+
+/** pax: `length key=value\n`, where the length counts all of it. */
+function readRecords(bytes: Buffer): ReadonlyMap<string, Buffer> {
+  const records = new Map<string, Buffer>();
+  for (let at = 0; at < bytes.length; ) {
+    const [, digits = ''] = /^([1-9]\d{0,7}) /.exec(bytes.toString('latin1', at, at + 9)) ?? [];
+    const end = at + Number(digits);
+    const keyAt = at + digits.length + 1;
+    const equals = bytes.indexOf(0x3d, keyAt);
+    if (digits === '' || end > bytes.length || bytes[end - 1] !== 0x0a || equals < 0 || equals >= end)
+      throw archiveFault('describes a file in a way that cannot be read');
+    const key = bytes.toString('utf8', keyAt, equals);
+    if (key.startsWith('GNU.sparse')) throw sparse();
+    records.set(key, bytes.subarray(equals + 1, end - 1));
+    at = end;
+  }
+  return records;
+}
+
+function describe(header: Header): Omit<TarEntry, 'content'> {
+  const path = decode(header.path);
+  const kind = kindOf(header, path);
+  if (kind !== 'file' && kind !== 'executable' && header.size > 0)
+    throw archiveFault(`has bytes where there can be none: ${quoteName(path)}`);
+  return { path, kind, size: header.size, target: kind === 'symlink' ? decode(header.target) : '' };
+}
+
+function kindOf({ type, mode }: Header, path: string): TarEntry['kind'] {
+  switch (type) {
+    case '\0':
+    case '0':
+    case '7':
+      // So did tar write directories before there was a type for them.
+      if (path.endsWith('/')) return 'directory';
+      return (mode & 0o100) === 0 ? 'file' : 'executable';
+    case '2':
+      return 'symlink';
+    case '5':
+      return 'directory';
+    case '1':
+      throw archiveFault(`has a hard link: ${quoteName(path)}. Make it with \`tar --hard-dereference\`, or of a fresh copy`);
+    case 'S':
+      throw sparse();
+    default:
+      throw archiveFault(`has something that is neither file, directory nor symlink: ${quoteName(path)}. Leave it out`);
+  }
+}
+
+function sparse(): Error {
+  return archiveFault('has a sparse file. Make it without `--sparse`');
+}
+
+function decode(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (error) {
+    throw archiveFault(`has a name that is not UTF-8: ${quoteName(bytes.toString('latin1'))}`, error);
+  }
+}
