@@ -9,7 +9,8 @@ const fullOid = /^[0-9a-f]{40}$/;
 export function createReader(access: RepositoryAccess): GitReader {
   return {
     async *readTree(repositoryId, commit) {
-      const packs = await locatePacks(access, repositoryId);
+      using located = await locatePacks(access, repositoryId);
+      const { packs } = located;
       const entries = fullOid.test(commit) ? await access.workers.run('tree', { packs, commit }) : undefined;
       if (entries === undefined) throw notFound('commit');
       const contents = new ReadAhead(access, packs, entries);
@@ -19,12 +20,14 @@ export function createReader(access: RepositoryAccess): GitReader {
     async resolveCommit(repositoryId, revision) {
       const oid = fullOid.test(revision) ? revision : await findRef(access, repositoryId, revision);
       if (oid === undefined) return undefined;
-      const [found] = await access.workers.run('inspect', { packs: await locatePacks(access, repositoryId), oids: [oid] });
+      using located = await locatePacks(access, repositoryId);
+      const [found] = await access.workers.run('inspect', { packs: located.packs, oids: [oid] });
       return found?.peeledType === 'commit' ? (found.peeled as ObjectId) : undefined;
     },
 
     async isAncestor(repositoryId, ancestor, descendant) {
-      const packs = await locatePacks(access, repositoryId);
+      using located = await locatePacks(access, repositoryId);
+      const { packs } = located;
       const found = await access.workers.run('inspect', { packs, oids: [ancestor, descendant] });
       if (found.some((each) => each === undefined)) throw notFound('commit');
       const [answer] = await access.workers.run('ancestry', { packs, pairs: [[ancestor, descendant]] });

@@ -17,10 +17,31 @@ export interface RepositoryAccess {
   readonly log: Log;
 }
 
+/** Where packs are, for as long as it is not disposed of: `using held = await locatePacks(…)`. */
+export interface LocatedPacks extends Disposable {
+  readonly packs: PackLocation[];
+}
+
 /** Where the packs of a repository are at this moment. */
-export async function locatePacks({ catalog, files }: RepositoryAccess, repositoryId: RepositoryId): Promise<PackLocation[]> {
-  const packs = await catalog.listPacks(repositoryId);
-  return Promise.all(
-    packs.map(async ({ packId }) => ({ key: `${repositoryId}/${packId}`, ...(await files.locatePack(repositoryId, packId)) })),
-  );
+export async function locatePacks({ catalog, files }: RepositoryAccess, repositoryId: RepositoryId): Promise<LocatedPacks> {
+  const listed = await catalog.listPacks(repositoryId);
+  const located = await Promise.allSettled(listed.map(({ packId }) => files.locatePack(repositoryId, packId)));
+  const packs: PackLocation[] = [];
+  const releases: (() => void)[] = [];
+  const problems: unknown[] = [];
+  located.forEach((result, i) => {
+    if (result.status === 'rejected') return problems.push(result.reason);
+    const { release, ...location } = result.value;
+    if (release !== undefined) releases.push(release);
+    return packs.push({ key: `${repositoryId}/${listed[i]?.packId}`, ...location });
+  });
+  const held = {
+    packs,
+    [Symbol.dispose]: () => {
+      for (const release of releases) release();
+    },
+  };
+  if (problems.length === 0) return held;
+  held[Symbol.dispose]();
+  throw problems[0];
 }

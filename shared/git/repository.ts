@@ -112,7 +112,7 @@ export interface TreeEntry {
 
 /** Reading what is stored. Every method rejects with `not_found` for an object that is not there. */
 export interface GitReader {
-  /** The whole tree of a commit in path order, directories left out. */
+  /** The whole tree of a commit in path order, directories left out. Files are read while it is walked, not after. */
   readTree(repositoryId: RepositoryId, commit: ObjectId): AsyncIterable<TreeEntry & { read(): Promise<Uint8Array> }>;
   /** Peels tags and turns a branch, tag, full ref or hex id into a commit. Undefined when there is no such thing. */
   resolveCommit(repositoryId: RepositoryId, revision: string): Promise<ObjectId | undefined>;

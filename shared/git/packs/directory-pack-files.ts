@@ -20,10 +20,17 @@ export function createDirectoryPackFiles(directory: string): PackFiles {
     },
     async listPacks(repositoryId, olderThanSeconds) {
       const names = await readdir(packsOf(repositoryId)).catch(ifMissing([]));
-      const ids = names.filter((name) => name.endsWith('.idx')).map((name) => name.slice(0, -'.idx'.length));
-      const times = await Promise.all(ids.map(async (id) => (await stat(paths(repositoryId, id).index)).mtimeMs));
-      return ids.filter((_, i) => Date.now() - (times[i] ?? 0) >= olderThanSeconds * 1000);
+      const before = Date.now() - olderThanSeconds * 1000;
+      // A crash may have left the files of a pack without their index.
+      const isOld = new Map<string, boolean>();
+      for (const name of names) {
+        const changedAt = (await stat(join(packsOf(repositoryId), name)).catch(ifMissing(undefined)))?.mtimeMs;
+        const packId = name.slice(0, name.lastIndexOf('.'));
+        if (changedAt !== undefined) isOld.set(packId, changedAt <= before && isOld.get(packId) !== false);
+      }
+      return [...isOld].flatMap(([packId, old]) => (old ? [packId] : []));
     },
+    preparePack: async () => undefined,
     async keepPack(repositoryId, packId, files) {
       const target = paths(repositoryId, packId);
       if ((await mkdir(packsOf(repositoryId), { recursive: true })) !== undefined) {
@@ -39,8 +46,8 @@ export function createDirectoryPackFiles(directory: string): PackFiles {
     },
     async deletePack(repositoryId, packId) {
       const { pack, index, links } = paths(repositoryId, packId);
-      const existed = await access(index).then(() => true, ifMissing(false));
-      for (const path of [index, links, pack]) await rm(path, { force: true });
+      let existed = false;
+      for (const path of [index, links, pack]) existed = (await rm(path).then(() => true, ifMissing(false))) || existed;
       return existed;
     },
     async deletePacks(repositoryId) {
@@ -48,6 +55,7 @@ export function createDirectoryPackFiles(directory: string): PackFiles {
       await rm(packsOf(repositoryId), { recursive: true, force: true });
       return existed;
     },
+    sweep: async () => 0,
   };
 }
 

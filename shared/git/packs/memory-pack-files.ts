@@ -12,6 +12,7 @@ interface SharedPack {
 export function createMemoryPackFiles(): PackFiles {
   const repositories = new Map<RepositoryId, Map<string, SharedPack>>();
   return {
+    preparePack: async () => undefined,
     async keepPack(repositoryId, packId, { packPath, indexPath, linksPath }) {
       const packs = repositories.get(repositoryId) ?? new Map<string, SharedPack>();
       if (packs.has(packId)) return;
@@ -28,7 +29,7 @@ export function createMemoryPackFiles(): PackFiles {
       return found;
     },
     async listRepositories() {
-      return [...repositories.keys()];
+      return [...repositories].flatMap(([repositoryId, packs]) => (packs.size > 0 ? [repositoryId] : []));
     },
     async listPacks(repositoryId) {
       return [...(repositories.get(repositoryId)?.keys() ?? [])];
@@ -41,6 +42,7 @@ export function createMemoryPackFiles(): PackFiles {
       repositories.delete(repositoryId);
       return existed;
     },
+    sweep: async () => 0,
   };
 }
 

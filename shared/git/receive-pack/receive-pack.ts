@@ -1,6 +1,7 @@
 import { AppError } from '#shared/errors.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
 import type { Inspection } from '#shared/git/objects/history.ts';
+import { PackStorageError } from '#shared/git/packs/pack-files.ts';
 import type { PackLimits } from '#shared/git/packs/pack-scanner.ts';
 import { openQuarantine, type Quarantine } from '#shared/git/packs/quarantine.ts';
 import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
@@ -89,7 +90,7 @@ class Push {
         if (!(error instanceof GitFault))
           this.#access.log.error('a pack could not be received', { repositoryId: this.#repositoryId, error });
         if (this.#asked.shallow.length > 0) this.#out.progress(shallowHint);
-        await this.#refuse(error instanceof GitFault ? error.message : internalProblem);
+        await this.#refuse(error instanceof GitFault || error instanceof PackStorageError ? error.message : internalProblem);
         return 0;
       }
       const results = await this.#out.keepAliveDuring(this.#apply(applyPush, pack, quarantine));
@@ -110,7 +111,8 @@ class Push {
     const { refs, workers, log } = this.#access;
     const reject = (reason: string): RefResult[] => changes.map(({ name }) => ({ name, status: 'rejected', reason }));
     try {
-      const packs = await locatePacks(this.#access, this.#repositoryId);
+      using located = await locatePacks(this.#access, this.#repositoryId);
+      const { packs } = located;
       if (pack !== undefined && quarantine !== undefined) {
         packs.push({
           key: quarantine.packPath,
@@ -151,7 +153,7 @@ class Push {
     } catch (error) {
       if (error instanceof GitFault || (error instanceof AppError && error.code !== 'internal')) return reject(error.message);
       log.error('a push could not be applied', { repositoryId: this.#repositoryId, error });
-      return reject(internalProblem);
+      return reject(error instanceof PackStorageError ? error.message : internalProblem);
     }
   }
 

@@ -10,7 +10,7 @@ import type { RepositoryId } from '#shared/ids.ts';
  *
  * @param input is read to the end of the pack at most
  * @returns undefined for a pack without objects
- * @throws GitFault when the pack is not sound, or took too long
+ * @throws GitFault when the pack is not sound, or took too long; PackStorageError
  */
 export async function stagePack(
   access: RepositoryAccess,
@@ -20,7 +20,7 @@ export async function stagePack(
   input: AsyncIterator<Uint8Array>,
   gone: AbortSignal,
 ): Promise<StagedPack | undefined> {
-  const packs = await locatePacks(access, repositoryId);
+  using located = await locatePacks(access, repositoryId);
   const timeUp = AbortSignal.timeout(limits.seconds * 1000);
   const { packPath, indexPath, linksPath } = quarantine;
   const request = {
@@ -30,11 +30,14 @@ export async function stagePack(
     limits: { packBytes: limits.packBytes, objectBytes: limits.objectBytes, objects: limits.objects },
   };
   const signal = AbortSignal.any([timeUp, gone]);
-  const received = await access.workers.run('intake', { packs, request }, { input, signal }).catch((error: unknown) => {
-    throw timeUp.aborted ? new GitFault(`the pack took more than ${limits.seconds} s to arrive`) : error;
-  });
+  const received = await access.workers
+    .run('intake', { packs: located.packs, request }, { input, signal })
+    .catch((error: unknown) => {
+      throw timeUp.aborted ? new GitFault(`the pack took more than ${limits.seconds} s to arrive`) : error;
+    });
   if (received === undefined) return undefined;
   const { catalog, files } = access;
+  await files.preparePack(repositoryId, received.packId, quarantine);
   return {
     ...received,
     admit: async (db) => {

@@ -24,7 +24,8 @@ export async function serveFetchV0(access: RepositoryAccess, repository: GitRepo
   const asked = await readWants(reader);
   if (asked === undefined) return;
   const { request, options } = asked;
-  const packs = await locatePacks(access, repository.repositoryId);
+  using located = await locatePacks(access, repository.repositoryId);
+  const { packs } = located;
   const { missing } = await access.workers.run('negotiate', {
     packs,
     wants: request.wants,

@@ -98,7 +98,8 @@ async function fetch(
   const request = emptyFetchRequest();
   for (const line of lines) addFetchLine(request, line);
   if (request.wants.length === 0) throw new GitFault('the fetch wants nothing');
-  const packs = await locatePacks(access, repository.repositoryId);
+  using located = await locatePacks(access, repository.repositoryId);
+  const { packs } = located;
   const { wants, shallow } = request;
   const { missing, common, ready } = await access.workers.run('negotiate', {
     packs,

@@ -18,7 +18,8 @@ export async function readPeeledRefs(access: RepositoryAccess, { repositoryId }:
     ...new Set(refs.filter(({ name, oid }) => !name.startsWith('refs/heads/') && !peeledTags.has(oid)).map(({ oid }) => oid)),
   ];
   if (unknown.length > 0) {
-    const inspections = await access.workers.run('inspect', { packs: await locatePacks(access, repositoryId), oids: unknown });
+    using located = await locatePacks(access, repositoryId);
+    const inspections = await access.workers.run('inspect', { packs: located.packs, oids: unknown });
     if (peeledTags.size + unknown.length > rememberedTags) peeledTags.clear();
     unknown.forEach((oid, i) => peeledTags.set(oid, (inspections[i]?.peeled ?? oid) as ObjectId));
   }

@@ -1,4 +1,5 @@
 import { GitFault } from '#shared/git/git-fault.ts';
+import { PackStorageError } from '#shared/git/packs/pack-files.ts';
 import { encodePacket } from '#shared/git/protocol/pkt-line.ts';
 import type { GitRepository, GitStream } from '#shared/git/repository.ts';
 import type { RepositoryAccess } from '#shared/git/repository-access.ts';
@@ -16,7 +17,7 @@ export async function uploadPack(access: RepositoryAccess, repository: GitReposi
     return 0;
   } catch (error) {
     if (stream.clientGone.aborted) return fatal;
-    if (!(error instanceof GitFault)) throw error;
+    if (!(error instanceof GitFault || error instanceof PackStorageError)) throw error;
     await stream.write(encodePacket(`ERR ${error.message}\n`)).catch(() => undefined);
     return fatal;
   }
