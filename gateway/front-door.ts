@@ -19,7 +19,7 @@ import {
 import { planRequest, type RequestFault, type RequestPlan } from './request-plan.ts';
 import type { RouteTable } from './route-table.ts';
 import { forwardUpgrade } from './tunnel.ts';
-import type { ChooseUpstream, Upstream } from './upstream.ts';
+import { type ChooseUpstream, noTraffic, type Upstream } from './upstream.ts';
 
 export interface FrontDoorParts {
   readonly table: RouteTable;
@@ -74,7 +74,7 @@ export function createFrontDoor({ table, apiHosts, appsDomain, apiSocket, timeou
   const api: Upstream = {
     address: { socketPath: apiSocket },
     inFlight: { count: 0 },
-    traffic: { releaseVersion: 0, requests: 0, errors: 0, totalMilliseconds: 0 },
+    traffic: noTraffic(0),
   };
   const toApi: Destination = { choose: (tried) => (tried.length === 0 ? api : undefined), failed: () => apiDown };
   const isApiHost = (host: string): boolean => apiHosts.has(host) || host === 'localhost' || isAddress(host);

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Log } from '#shared/log.ts';
-import type { AppRoute, ReleaseTraffic } from '#shared/platform/routing.ts';
+import type { AppRoute } from '#shared/platform/routing.ts';
 import { listenOnSocket, reachableSocketPath } from '#shared/platform/socket-path.ts';
 import type { Certificates } from './certificates.ts';
 import { createControlServer } from './control-server.ts';
@@ -12,7 +12,7 @@ import { createFrontDoor, type FrontDoor, serverOptions } from './front-door.ts'
 import { type GatewayOptions, gatewayFiles } from './gateway-options.ts';
 import { createLocalAuthority } from './local-authority.ts';
 import { createRouteFile, type RouteFile } from './route-file.ts';
-import { createRouteTable } from './route-table.ts';
+import { createRouteTable, type EarlierTraffic } from './route-table.ts';
 
 export interface Gateway {
   readonly httpPort: number;
@@ -37,7 +37,7 @@ export interface GatewayParts {
 }
 
 /** What an earlier gateway has counted. */
-export type Handover = readonly { readonly appId: AppRoute['appId']; readonly releases: readonly ReleaseTraffic[] }[];
+export type Handover = readonly { readonly appId: AppRoute['appId']; readonly releases: readonly EarlierTraffic[] }[];
 
 /** A port that another process holds. */
 export class PortTakenError extends Error {

@@ -2,13 +2,16 @@ import type { AppId } from '#shared/ids.ts';
 import { checkRoute, refuseTakenHosts } from '#shared/platform/check-route.ts';
 import type { AppRoute, ReleaseTraffic } from '#shared/platform/routing.ts';
 import { createWeightedRotation } from '#shared/platform/weighted-rotation.ts';
-import type { ChooseUpstream, Upstream } from './upstream.ts';
+import { type ChooseUpstream, noTraffic, type Upstream } from './upstream.ts';
 
 /** An app as the gateway serves it. */
 export interface ServedApp {
   readonly route: AppRoute;
   readonly choose: ChooseUpstream;
 }
+
+/** A gateway of an earlier version did not count latencies. */
+export type EarlierTraffic = Omit<ReleaseTraffic, 'latencies'> & Partial<Pick<ReleaseTraffic, 'latencies'>>;
 
 /** All routes, ready to be asked once a request. */
 export interface RouteTable {
@@ -25,7 +28,7 @@ export interface RouteTable {
   pastTraffic(appId: AppId): readonly ReleaseTraffic[];
   inFlight(instanceKey: string): number;
   /** Goes on from what an earlier gateway had counted. */
-  restoreTraffic(appId: AppId, traffic: readonly ReleaseTraffic[]): void;
+  restoreTraffic(appId: AppId, traffic: readonly EarlierTraffic[]): void;
 }
 
 interface Entry extends ServedApp {
@@ -112,6 +115,8 @@ export function createRouteTable(): RouteTable {
         counts.requests += earlier.requests;
         counts.errors += earlier.errors;
         counts.totalMilliseconds += earlier.totalMilliseconds;
+        for (const [bucket, count] of (earlier.latencies ?? []).entries())
+          counts.latencies[bucket] = (counts.latencies[bucket] ?? 0) + count;
       }
     },
   };
@@ -119,10 +124,6 @@ export function createRouteTable(): RouteTable {
 
 function instancesOf(route: AppRoute) {
   return route.backends.flatMap((backend) => backend.instances);
-}
-
-function noTraffic(releaseVersion: number): Upstream['traffic'] {
-  return { releaseVersion, requests: 0, errors: 0, totalMilliseconds: 0 };
 }
 
 /** First the release whose turn it is and its instances in turn; then whatever else the app has, its own release first. */

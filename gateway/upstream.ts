@@ -1,3 +1,4 @@
+import { latencyBounds, latencyBucket } from '#shared/platform/latencies.ts';
 import type { ReleaseTraffic } from '#shared/platform/routing.ts';
 
 /** Somewhere a request can be sent to: an app's instance, or the API. */
@@ -6,7 +7,7 @@ export interface Upstream {
   /** Shared by all that lead to one instance, so that it outlives a change of route. */
   readonly inFlight: { count: number };
   /** Shared by all instances of a release. */
-  readonly traffic: { -readonly [Count in keyof ReleaseTraffic]: ReleaseTraffic[Count] };
+  readonly traffic: { -readonly [Count in keyof ReleaseTraffic]: ReleaseTraffic[Count] } & { readonly latencies: number[] };
 }
 
 /** The next place to try; `tried` are those that could not be reached. Undefined when none is left. */
@@ -35,5 +36,13 @@ export function beginAttempt(upstream: Upstream): (outcome: AttemptOutcome) => v
 export function countRequest({ traffic }: Upstream, failed: boolean, startedAt: number): void {
   traffic.requests += 1;
   if (failed) traffic.errors += 1;
-  traffic.totalMilliseconds += performance.now() - startedAt;
+  const milliseconds = performance.now() - startedAt;
+  traffic.totalMilliseconds += milliseconds;
+  const bucket = latencyBucket(milliseconds);
+  traffic.latencies[bucket] = (traffic.latencies[bucket] ?? 0) + 1;
+}
+
+/** Of a release that was not asked yet. */
+export function noTraffic(releaseVersion: number): Upstream['traffic'] {
+  return { releaseVersion, requests: 0, errors: 0, totalMilliseconds: 0, latencies: [...latencyBounds.map(() => 0), 0] };
 }

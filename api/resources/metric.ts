@@ -7,10 +7,13 @@ export const MetricSeriesSchema = z
   .object({
     name: z.enum(metricKinds),
     unit: z.string().openapi({
-      description: '`cores`; `bytes` (the most of the step); `requests` (in the step); `milliseconds` (the mean).',
+      description: '`cores`; `bytes` (the most of the step); `requests` (in the step); `milliseconds`.',
       example: 'requests',
     }),
-    labels: z.record(z.string(), z.string()).openapi({ example: { process: 'web' } }),
+    labels: z.record(z.string(), z.string()).openapi({
+      description: 'The process type as `process`; of latency `statistic` too: `p50`, `p95`, `p99` or `mean`.',
+      example: { process: 'web' },
+    }),
     step_seconds: z.int().openapi({ description: 'Time between two points. Steps without a value are left out.', example: 10 }),
     points: z
       .array(z.tuple([timestamp, z.number()]))

@@ -29,12 +29,16 @@ describe('GET /v1/apps/:id/metrics', () => {
     await sampleApps(test.context);
     const all = await test.ask('GET', `/v1/apps/${app.name}/metrics`, { as: user });
     expect(all.status).toBe(200);
-    expect(all.body.data.map(({ name, unit }) => `${name} in ${unit}`)).toEqual([
+    const titles = all.body.data.map(({ name, unit, labels }) => `${[name, labels['statistic']].join(' ').trim()} in ${unit}`);
+    expect(titles).toEqual([
       'cpu in cores',
       'memory in bytes',
       'requests in requests',
       'errors in requests',
-      'latency in milliseconds',
+      'latency p50 in milliseconds',
+      'latency p95 in milliseconds',
+      'latency p99 in milliseconds',
+      'latency mean in milliseconds',
     ]);
     const one = await test.ask('GET', `/v1/apps/${app.id}/metrics?kind=memory&range=30d`, { as: user });
     expect(one.body.data).toMatchObject([{ name: 'memory', labels: { process: 'web' }, step_seconds: 7200 }]);

@@ -12,7 +12,8 @@ const readMetrics = createRoute({
   operationId: 'readMetrics',
   summary: 'What an app uses, and how it answers',
   description:
-    'Measured every 10 s and kept for 30 days. The longer the range, the further apart the points: 10 s up to an hour, 2 h for 30 days.',
+    'Measured every 10 s and kept for 30 days. The longer the range, the further apart the points: 10 s up to an hour, 2 h for 30 days. ' +
+    'Latency is what visitors waited for the last byte: half of the requests no longer than `p50`, 95 of 100 no longer than `p95`; within a fifth or so.',
   tags: ['metrics'],
   security: bearer,
   request: {
@@ -28,7 +29,10 @@ const readMetrics = createRoute({
     }),
   },
   responses: {
-    200: answer(dataOf(z.array(MetricSeriesSchema)), 'A series a process type; of requests, errors and latency for `web` alone.'),
+    200: answer(
+      dataOf(z.array(MetricSeriesSchema)),
+      'A series a process type; of requests, errors and latency for `web` alone, of latency one a statistic.',
+    ),
     ...guarded,
     ...refusalsOf(404, 422),
   },

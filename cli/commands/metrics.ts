@@ -47,7 +47,8 @@ export const metrics = defineCommand({
         stepSeconds: step_seconds,
         points: points.map(([ts, value]) => [new Date(ts ?? 0).getTime(), Number(value)]),
       };
-      return [oneLine(labels['process'] ?? ''), name, context.paint('cyan', drawSeries(series)), describeSeries(series)];
+      const title = oneLine([name, labels['statistic']].filter((part) => part !== undefined).join(' '));
+      return [oneLine(labels['process'] ?? ''), title, context.paint('cyan', drawSeries(series)), describeSeries(series)];
     });
     context.print(table(rows), data);
   },

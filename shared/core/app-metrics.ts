@@ -4,6 +4,7 @@ import { resolutionOf } from '#shared/core/metric-range.ts';
 import type { AppMetrics, MetricKind, MetricPoint, MetricSeries } from '#shared/core/services.ts';
 import { servingType } from '#shared/core/usage-sample.ts';
 import { readSamples } from '#shared/database/app-samples.ts';
+import { latencyPercentile } from '#shared/platform/latencies.ts';
 
 export const metricKinds = ['cpu', 'memory', 'requests', 'errors', 'latency'] as const satisfies readonly MetricKind[];
 
@@ -13,19 +14,44 @@ interface Presentation {
   unit: string;
   /** Of requests: only the type that they go to has such a series. */
   ofTraffic: boolean;
+  lines: readonly Line[];
+}
+
+interface Line {
+  /** Beside the process type. */
+  labels?: Readonly<Record<string, string>>;
   /** Undefined: there is nothing to say of that step. */
   value(row: Row): number | undefined;
 }
 
+const mean: Line = {
+  labels: { statistic: 'mean' },
+  value: (row) => (row.requests > 0 ? round(row.milliseconds / row.requests) : undefined),
+};
+
+function percentile(name: string, share: number): Line {
+  return {
+    labels: { statistic: name },
+    value: (row) => {
+      const milliseconds = latencyPercentile(row.latencies, share);
+      return milliseconds === undefined ? undefined : round(milliseconds);
+    },
+  };
+}
+
 const presentations: Record<MetricKind, Presentation> = {
-  cpu: { unit: 'cores', ofTraffic: false, value: (row) => (row.seconds > 0 ? round(row.cpu_seconds / row.seconds) : undefined) },
-  memory: { unit: 'bytes', ofTraffic: false, value: (row) => row.memory_bytes },
-  requests: { unit: 'requests', ofTraffic: true, value: (row) => row.requests },
-  errors: { unit: 'requests', ofTraffic: true, value: (row) => row.errors },
+  cpu: {
+    unit: 'cores',
+    ofTraffic: false,
+    lines: [{ value: (row) => (row.seconds > 0 ? round(row.cpu_seconds / row.seconds) : undefined) }],
+  },
+  memory: { unit: 'bytes', ofTraffic: false, lines: [{ value: (row) => row.memory_bytes }] },
+  requests: { unit: 'requests', ofTraffic: true, lines: [{ value: (row) => row.requests }] },
+  errors: { unit: 'requests', ofTraffic: true, lines: [{ value: (row) => row.errors }] },
   latency: {
     unit: 'milliseconds',
     ofTraffic: true,
-    value: (row) => (row.requests > 0 ? round(row.milliseconds / row.requests) : undefined),
+    lines: [percentile('p50', 0.5), percentile('p95', 0.95), percentile('p99', 0.99), mean],
   },
 };
 
@@ -43,16 +69,18 @@ export function createAppMetrics({ db, clock }: Pick<Context, 'db' | 'clock'>): 
 }
 
 function toSeries(kind: MetricKind, rows: readonly Row[], stepSeconds: number): MetricSeries[] {
-  const { unit, ofTraffic, value } = presentations[kind];
-  const byType = new Map<string, MetricPoint[]>();
-  for (const row of rows) {
-    if (ofTraffic && row.process_type !== servingType) continue;
-    const points = byType.get(row.process_type) ?? [];
-    byType.set(row.process_type, points);
-    const measured = value(row);
-    if (measured !== undefined) points.push([row.ts, measured]);
-  }
-  return [...byType].map(([type, points]) => ({ name: kind, unit, labels: { process: type }, stepSeconds, points }));
+  const { unit, ofTraffic, lines } = presentations[kind];
+  const byType = Map.groupBy(rows, (row) => row.process_type);
+  return [...byType].flatMap(([type, steps]) => {
+    if (ofTraffic && type !== servingType) return [];
+    return lines.map(({ labels, value }) => {
+      const points = steps.flatMap((row): MetricPoint[] => {
+        const measured = value(row);
+        return measured === undefined ? [] : [[row.ts, measured]];
+      });
+      return { name: kind, unit, labels: { process: type, ...labels }, stepSeconds, points };
+    });
+  });
 }
 
 /** To 4 decimals: what is beyond is noise. */

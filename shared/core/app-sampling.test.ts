@@ -81,10 +81,10 @@ describe('sampling of apps', () => {
     clock.advance(seconds * 1000);
     await sampleApps(ground);
   }
-  async function read(kind: MetricKind, rangeSeconds: number, type = 'web') {
+  async function read(kind: MetricKind, rangeSeconds: number, type = 'web', statistic?: string) {
     const principal = { tenantId, userId: 'ada' as UserId, role: 'viewer' } as Principal;
     const series = await createAppMetrics(ground).readMetrics(principal, appId, { kind, rangeSeconds });
-    const found = series.find(({ labels }) => labels['process'] === type);
+    const found = series.find(({ labels }) => labels['process'] === type && labels['statistic'] === statistic);
     return { ...found, values: (found?.points ?? []).map(([, value]) => value) };
   }
 
@@ -103,10 +103,34 @@ describe('sampling of apps', () => {
       [new Date('2026-03-01T00:00:20Z'), 0],
     ]);
     expect((await read('errors', 60)).values).toEqual([0, 1, 0]);
-    expect((await read('latency', 60)).points).toEqual([
+    expect((await read('latency', 60, 'web', 'mean')).points).toEqual([
       [new Date('2026-03-01T00:00:00Z'), 10],
       [new Date('2026-03-01T00:00:10Z'), 40],
     ]);
+  });
+
+  it('gives percentiles of latency that are those of all requests of a step, however they were sampled', async () => {
+    for (let round = 0; round < 18; round += 1) {
+      visit(95, { milliseconds: 4 });
+      visit(4, { milliseconds: 100 });
+      visit(1, { milliseconds: 4000 });
+      await tick();
+    }
+    for (const range of [60, 3600, 6 * 3600, day, 30 * day]) {
+      for (const [statistic, low, high] of [
+        ['p50', 2.8, 4],
+        ['p95', 2.8, 4],
+        ['p99', 90, 128],
+      ] as const) {
+        const { values } = await read('latency', range, 'web', statistic);
+        expect(values.length).toBeGreaterThan(0);
+        for (const value of values) {
+          expect(value).toBeGreaterThanOrEqual(low);
+          expect(value).toBeLessThanOrEqual(high);
+        }
+      }
+    }
+    expect((await read('latency', 60, 'worker', 'p50')).values).toEqual([]);
   });
 
   it('gives processor time in cores and memory in bytes for each process type', async () => {

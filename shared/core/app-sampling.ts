@@ -86,6 +86,7 @@ function toRows(appId: AppId, sample: UsageSample, at: Date): AppSampleRow[] {
     requests: sample.requests,
     errors: sample.errors,
     milliseconds: sample.milliseconds,
+    latencies: [...sample.latencies],
   }));
 }
 

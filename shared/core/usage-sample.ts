@@ -25,6 +25,8 @@ export interface UsageSample {
   errors: number;
   /** Sum of the times that the requests took. */
   milliseconds: number;
+  /** Requests by bucket of shared/platform/latencies.ts, without the empty ones at the end. */
+  latencies: readonly number[];
 }
 
 /**
@@ -40,7 +42,7 @@ export function sampleUsage(
   const seconds = before === undefined ? usualSeconds : Math.max((now.getTime() - before.at.getTime()) / 1000, 0);
   const byType = new Map<string, UsageSample>();
   const sampleOf = (type: string): UsageSample => {
-    const sample = byType.get(type) ?? { type, seconds, cpuSeconds: 0, memoryBytes: 0, requests: 0, errors: 0, milliseconds: 0 };
+    const sample = byType.get(type) ?? { ...nothing, type, seconds };
     byType.set(type, sample);
     return sample;
   };
@@ -51,8 +53,8 @@ export function sampleUsage(
     sample.memoryBytes += memoryBytes;
   }
   const traffic: Record<string, TrafficReading> = {};
-  for (const { releaseVersion, requests, errors, totalMilliseconds } of usage.traffic) {
-    const counts = { requests, errors, milliseconds: totalMilliseconds };
+  for (const { releaseVersion, requests, errors, totalMilliseconds, latencies } of usage.traffic) {
+    const counts = { requests, errors, milliseconds: totalMilliseconds, latencies };
     traffic[releaseVersion] = counts;
     const difference = subtract(counts, before?.traffic[releaseVersion]);
     if (difference.requests === 0) continue;
@@ -60,17 +62,32 @@ export function sampleUsage(
     sample.requests += difference.requests;
     sample.errors += difference.errors;
     sample.milliseconds += difference.milliseconds;
+    sample.latencies = withoutEmptyEnd(addCounts(sample.latencies, difference.latencies));
   }
   const cpu = Object.fromEntries(usage.instances.map(({ run, cpuSeconds }) => [run, cpuSeconds]));
   return { samples: [...byType.values()], reading: { at: now, cpu, traffic } };
 }
 
+const nothing = { cpuSeconds: 0, memoryBytes: 0, requests: 0, errors: 0, milliseconds: 0, latencies: [] as readonly number[] };
+
 /** A count that fell began anew at zero. */
-function subtract(now: TrafficReading, before: TrafficReading | undefined): TrafficReading {
+function subtract(now: Required<TrafficReading>, before: TrafficReading | undefined): Required<TrafficReading> {
   if (before === undefined || now.requests < before.requests) return now;
   return {
     requests: now.requests - before.requests,
     errors: now.errors - before.errors,
     milliseconds: now.milliseconds - before.milliseconds,
+    // Of a reading without them it is not known how much is new.
+    latencies: before.latencies === undefined ? [] : addCounts(now.latencies, before.latencies, -1),
   };
+}
+
+/** Bucket by bucket; `times` is -1 to take the others away. */
+function addCounts(counts: readonly number[], others: readonly number[], times = 1): number[] {
+  const length = Math.max(counts.length, others.length);
+  return Array.from({ length }, (_, bucket) => (counts[bucket] ?? 0) + times * (others[bucket] ?? 0));
+}
+
+function withoutEmptyEnd(counts: readonly number[]): readonly number[] {
+  return counts.slice(0, counts.findLastIndex((count) => count !== 0) + 1);
 }

@@ -8,7 +8,7 @@ export type AppReadingRow = Pick<Database['app_readings'], 'app_id' | 'read_at'>
   traffic: Database['app_readings']['traffic']['__select__'];
 };
 
-/** Rows in one statement: PostgreSQL takes 65,535 parameters, a row has 10. */
+/** Rows in one statement: PostgreSQL takes 65,535 parameters, a row has 11. */
 const rowsAtOnce = 1000;
 
 /** Adds to what is there for the same app, time and type: sums add up, of memory the most counts. */
@@ -25,6 +25,8 @@ export async function addSamples(trx: Db, samples: readonly AppSampleRow[]): Pro
           requests: sql`app_samples.requests + excluded.requests`,
           errors: sql`app_samples.errors + excluded.errors`,
           milliseconds: sql`app_samples.milliseconds + excluded.milliseconds`,
+          latencies: sql`array(select coalesce(kept, 0) + coalesce(added, 0)
+            from unnest(app_samples.latencies, excluded.latencies) with ordinality as both_counts (kept, added, bucket) order by bucket)`,
         }),
       )
       .execute();
@@ -62,12 +64,22 @@ export async function readSamples(
   { appId, sampleSeconds, stepSeconds, from }: SampleQuery,
 ): Promise<Omit<AppSampleRow, 'app_id' | 'step_seconds'>[]> {
   const { rows } = await sql<Omit<AppSampleRow, 'app_id' | 'step_seconds'>>`
-    select process_type, date_bin(make_interval(secs => ${stepSeconds}), ts, timestamptz 'epoch') as ts,
-      sum(seconds) as seconds, sum(cpu_seconds) as cpu_seconds, max(memory_bytes) as memory_bytes,
-      sum(requests)::bigint as requests, sum(errors)::bigint as errors, sum(milliseconds) as milliseconds
-    from app_samples
-    where app_id = ${appId} and step_seconds = ${sampleSeconds} and ts >= ${from}
-    group by 1, 2 order by 1, 2`.execute(db);
+    with samples as (
+      select *, date_bin(make_interval(secs => ${stepSeconds}), ts, timestamptz 'epoch') as step
+      from app_samples where app_id = ${appId} and step_seconds = ${sampleSeconds} and ts >= ${from}
+    ), buckets as (
+      select process_type, step, bucket, sum(count)::float8 as count
+      from samples, unnest(latencies) with ordinality as counted (count, bucket) group by 1, 2, 3
+    ), latencies as (
+      select process_type, step, array_agg(count order by bucket) as counts from buckets group by 1, 2
+    ), sums as (
+      select process_type, step, sum(seconds) as seconds, sum(cpu_seconds) as cpu_seconds, max(memory_bytes) as memory_bytes,
+        sum(requests)::bigint as requests, sum(errors)::bigint as errors, sum(milliseconds) as milliseconds
+      from samples group by 1, 2
+    )
+    select process_type, step as ts, seconds, cpu_seconds, memory_bytes, requests, errors, milliseconds,
+      coalesce(counts, '{}') as latencies
+    from sums left join latencies using (process_type, step) order by 1, 2`.execute(db);
   return rows;
 }
 

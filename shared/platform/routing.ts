@@ -34,6 +34,8 @@ export interface ReleaseTraffic {
   errors: number;
   /** Sum of times to the last byte, milliseconds. */
   totalMilliseconds: number;
+  /** Requests by that time: how many in each bucket of latencies.ts. */
+  latencies: readonly number[];
 }
 
 export interface Router {

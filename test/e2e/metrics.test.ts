@@ -68,6 +68,9 @@ describe('metrics and domains', () => {
     expect(total(await readValues('errors'))).toBe(10);
     expect((await person.paas(['metrics', 'requests'])).stdout).toMatch(/^web {2}requests {2}[▁-█ ]+ {2}201 in all\n$/);
     expect(Math.max(...(await readValues('latency')))).toBeGreaterThan(0);
+    const latency = (await person.paas(['metrics', 'latency'])).stdout;
+    for (const statistic of ['p50', 'p95', 'p99', 'mean'])
+      expect(latency).toMatch(new RegExp(`^web {2}latency ${statistic} .* ms`, 'm'));
     expect(Math.max(...(await readValues('memory')))).toBeGreaterThan(10 * 1024 * 1024);
     // Cores over steps of 10 s. On a machine with much else to do it takes longer, and is no less.
     const processorSeconds = async (): Promise<number> => 10 * total(await readValues('cpu'));

@@ -7,6 +7,7 @@ import * as metricsAndDomains from '#shared/database/migrations/0005-metrics-and
 import * as tokensAndTeams from '#shared/database/migrations/0006-tokens-and-teams.ts';
 import * as announcedKeys from '#shared/database/migrations/0007-announced-keys.ts';
 import * as loginLimits from '#shared/database/migrations/0008-login-limits.ts';
+import * as latencies from '#shared/database/migrations/0009-latencies.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -18,4 +19,5 @@ export const migrations: Record<string, Migration> = {
   '0006-tokens-and-teams': tokensAndTeams,
   '0007-announced-keys': announcedKeys,
   '0008-login-limits': loginLimits,
+  '0009-latencies': latencies,
 };

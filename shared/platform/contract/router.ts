@@ -117,6 +117,7 @@ export function describeRouter(name: string, startHarness: () => Promise<RouterH
       ]);
       await router.applyRoute({ ...route, backends: [fresh] });
       expect(await router.readTraffic(route.appId)).toMatchObject([{ releaseVersion: 2, requests: 1, errors: 1 }]);
+      for (const { requests, latencies } of traffic) expect(latencies.reduce((sum, count) => sum + count, 0)).toBe(requests);
     });
 
     it('remembers what releases without a route have answered, and goes on from there when one gets a route again', async () => {

@@ -1,5 +1,6 @@
 import type { AppId } from '#shared/ids.ts';
 import { checkRoute, refuseTakenHosts } from '#shared/platform/check-route.ts';
+import { latencyBucket } from '#shared/platform/latencies.ts';
 import type { AppRoute, Backend, BackendInstance, ReleaseTraffic, Router } from '#shared/platform/routing.ts';
 import { createWeightedRotation, type WeightedRotation } from '#shared/platform/weighted-rotation.ts';
 
@@ -24,7 +25,7 @@ interface Entry {
   readonly past: ReadonlyMap<number, Mutable<ReleaseTraffic>>;
 }
 
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] } & { readonly latencies: number[] };
 
 /** Of every certificate that this router pretends to have. */
 const certificateExpiry = new Date('2027-01-01T00:00:00.000Z');
@@ -49,7 +50,7 @@ export function createMemoryRouter(): MemoryRouter {
       const traffic = new Map(
         route.backends.map(({ releaseVersion }) => [
           releaseVersion,
-          known.get(releaseVersion) ?? { releaseVersion, requests: 0, errors: 0, totalMilliseconds: 0 },
+          known.get(releaseVersion) ?? { releaseVersion, requests: 0, errors: 0, totalMilliseconds: 0, latencies: [] },
         ]),
       );
       const past = new Map([...known].filter(([releaseVersion]) => !traffic.has(releaseVersion)));
@@ -70,10 +71,10 @@ export function createMemoryRouter(): MemoryRouter {
       return [...entries.values()].map((entry) => structuredClone(entry.route));
     },
     async readTraffic(appId) {
-      return [...(entries.get(appId)?.traffic.values() ?? [])].map((counts) => ({ ...counts }));
+      return [...(entries.get(appId)?.traffic.values() ?? [])].map((counts) => structuredClone(counts));
     },
     async readPastTraffic(appId) {
-      return [...(entries.get(appId)?.past.values() ?? [])].map((counts) => ({ ...counts }));
+      return [...(entries.get(appId)?.past.values() ?? [])].map((counts) => structuredClone(counts));
     },
     async readCertificate(host) {
       return ownerOf(host) === undefined ? undefined : { expiresAt: certificateExpiry };
@@ -102,6 +103,9 @@ export function createMemoryRouter(): MemoryRouter {
           counts.requests += 1;
           counts.errors += status >= 500 ? 1 : 0;
           counts.totalMilliseconds += milliseconds;
+          const bucket = latencyBucket(milliseconds);
+          for (let each = counts.latencies.length; each <= bucket; each += 1) counts.latencies.push(0);
+          counts.latencies[bucket] = (counts.latencies[bucket] ?? 0) + 1;
         },
       };
     },
