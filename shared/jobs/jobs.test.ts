@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Db } from '#shared/database/schema.ts';
 import { describeJobs } from '#shared/jobs/contract.ts';
@@ -78,6 +79,38 @@ describe('graphile-worker', () => {
     );
     expect(await seen.promise).toBe('orphan');
     await worker.stop();
+  });
+
+  it('takes over what a dead worker gets after its death, its last statement being still under way, when it is the only one', async () => {
+    const seen = Promise.withResolvers<string>();
+    const worker = await startWorker(
+      database,
+      { ...untouched, restart: ({ appId }) => Promise.resolve(seen.resolve(appId)) },
+      true,
+    );
+    await database.pool.query(`insert into worker_leases values ('dead', now() + interval '1 hour')`);
+    await database.db.transaction().execute(async (trx) => {
+      await graphileJobs.enqueue(trx, 'restart', { appId: 'orphan' });
+      await sql`update graphile_worker._private_jobs set locked_by = 'dead', locked_at = now(), attempts = 1`.execute(trx);
+    });
+    expect(await seen.promise).toBe('orphan');
+    await worker.stop();
+  });
+
+  it('leaves nothing of a job that was replaced while the worker that ran it died', async () => {
+    await graphileJobs.enqueue(database.db, 'restart', { appId: 'old' }, { key: 'a' });
+    await database.pool.query(`update graphile_worker._private_jobs set locked_by = 'dead', locked_at = now(), attempts = 1`);
+    await graphileJobs.enqueue(database.db, 'restart', { appId: 'new' }, { key: 'a' });
+    const seen: string[] = [];
+    const worker = await startWorker(
+      database,
+      { ...untouched, restart: ({ appId }) => Promise.resolve(void seen.push(appId)) },
+      true,
+    );
+    const left = async () => (await database.pool.query('select 1 from graphile_worker._private_jobs')).rowCount;
+    await expect.poll(left, { timeout: 20_000 }).toBe(0);
+    await worker.stop();
+    expect(seen).toEqual(['new']);
   });
 
   it('takes over what a dead worker held once its lease is over, and leaves the living alone', async () => {

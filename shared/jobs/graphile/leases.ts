@@ -1,5 +1,5 @@
 import type { EventEmitter } from 'node:events';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Database } from '#shared/database/schema.ts';
 import type { Log } from '#shared/log.ts';
 
@@ -26,6 +26,17 @@ export async function keepLeases(options: LeaseOptions): Promise<{ release(): Pr
     void beat();
   });
 
+  function freeJobsOfTheDead(): Promise<void> {
+    // Also later than at the start: what a dead worker had asked for, the database may still have done after its death.
+    if (soleWorker) return freeJobs(db, sql`locked_by <> all(${[...workerIds]}::text[])`);
+    const lease = sql`now() - make_interval(secs => ${leaseSeconds})`;
+    return freeJobs(
+      db,
+      sql`locked_at <= ${lease}
+        and not exists (select 1 from worker_leases where worker_id = locked_by and heartbeat_at > ${lease})`,
+    );
+  }
+
   async function beat(): Promise<void> {
     try {
       if (workerIds.size > 0) {
@@ -35,7 +46,7 @@ export async function keepLeases(options: LeaseOptions): Promise<{ release(): Pr
           .onConflict((conflict) => conflict.column('worker_id').doUpdateSet({ heartbeat_at: sql<Date>`now()` }))
           .execute();
       }
-      await freeJobsOfTheDead(db, leaseSeconds);
+      await freeJobsOfTheDead();
     } catch (error) {
       log.warn('Could not renew the worker leases; trying again.', { error });
     }
@@ -43,7 +54,7 @@ export async function keepLeases(options: LeaseOptions): Promise<{ release(): Pr
 
   if (soleWorker) {
     await db.deleteFrom('worker_leases').execute();
-    await freeJobsOfTheDead(db, 0);
+    await freeJobsOfTheDead();
   }
   const timer = setInterval(() => void beat(), heartbeatSeconds * 1000);
   return {
@@ -58,18 +69,18 @@ export async function keepLeases(options: LeaseOptions): Promise<{ release(): Pr
   };
 }
 
-async function freeJobsOfTheDead(db: Kysely<Database>, seconds: number): Promise<void> {
+async function freeJobs(db: Kysely<Database>, isDead: RawBuilder<boolean>): Promise<void> {
   const dead = await sql<{ locked_by: string }>`
     select distinct locked_by from (
       select locked_by, locked_at from graphile_worker._private_jobs where locked_by is not null
       union all
       select locked_by, locked_at from graphile_worker._private_job_queues where locked_by is not null) held
-    where locked_at <= now() - make_interval(secs => ${seconds})
-      and not exists (
-        select 1 from worker_leases where worker_id = locked_by and heartbeat_at > now() - make_interval(secs => ${leaseSeconds}))`.execute(
-    db,
-  );
+    where ${isDead}`.execute(db);
   if (dead.rows.length === 0) return;
   const ids = dead.rows.map((row) => row.locked_by);
   await sql`select graphile_worker.force_unlock_workers(${ids}::text[])`.execute(db);
+  // Replaced by a job of the same key while they ran: nobody is to run them again, and they would stay for ever.
+  await sql`select graphile_worker.complete_jobs(array(
+    select id from graphile_worker._private_jobs
+    where locked_by is null and attempts >= max_attempts and last_error is null))`.execute(db);
 }
