@@ -2,28 +2,23 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '#shared/clock.ts';
-import { createAddresses } from '#shared/core/addresses.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createJobHandlers, createServices } from '#shared/core/control-plane.ts';
 import type { Principal } from '#shared/core/principals.ts';
 import type { OpenedRepository, Services } from '#shared/core/services.ts';
-import { createWakeups } from '#shared/core/wakeups.ts';
 import type { BuildRow } from '#shared/database/builds.ts';
-import { createMemoryResolver } from '#shared/dns/memory-resolver.ts';
 import { createGitStorage } from '#shared/git/storage.ts';
 import { commitFiles, type GitOutcome, git, tryGit } from '#shared/git/testing/git-client.ts';
 import { type GitTestServer, serveGit } from '#shared/git/testing/git-server.ts';
-import { createMemoryIdentity } from '#shared/identity/memory.ts';
 import type { AppId, RepositoryId } from '#shared/ids.ts';
-import { graphileJobs, migrateJobs, startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { migrateJobs, startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
 import type { JobWorker } from '#shared/jobs/jobs.ts';
 import { createLog } from '#shared/log.ts';
 import type { MemoryBuildStep } from '#shared/platform/memory/builds.ts';
 import { createMemoryPlatform, type MemoryPlatform } from '#shared/platform/memory/memory-platform.ts';
 import type { ProgramScript } from '#shared/platform/memory/workloads.ts';
-import { createSecretBox } from '#shared/secret-box.ts';
-import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { createHouseContext } from '#test/support/house-context.ts';
 
 export interface House {
   readonly context: Context;
@@ -75,27 +70,7 @@ export async function createHouse(): Promise<House> {
   });
   const storage = createGitStorage({ db: database.db, directory: join(directory, 'git'), log });
   await migrateJobs(database.pool, log);
-  const context: Context = {
-    db: database.db,
-    clock,
-    log,
-    platform,
-    git: storage,
-    sources: createOutsideSourceHosts({ allowPrivate: true, seconds: 30 }),
-    jobs: graphileJobs,
-    identity: createMemoryIdentity({ clock, issuer: 'http://localhost:8080/v1/auth' }),
-    secrets: await createSecretBox(crypto.getRandomValues(new Uint8Array(32))),
-    addresses: createAddresses({
-      baseUrl: 'http://localhost:8080',
-      appsDomain: 'apps.localhost',
-      httpPort: 8080,
-      httpsPort: 8443,
-      sshPort: 2222,
-    }),
-    wakeups: createWakeups(),
-    resolver: createMemoryResolver(),
-    settings: { signup: 'open', canaryStepSeconds: 0, webhookSecret: 'of the git host', baseUrl: 'http://localhost:8080' },
-  };
+  const context = await createHouseContext({ db: database.db, log, clock, platform, git: storage });
   const services = createServices(context);
   const opened = new Map<RepositoryId, OpenedRepository>();
   const server: GitTestServer = await serveGit(

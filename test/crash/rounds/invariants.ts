@@ -1,0 +1,120 @@
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import type { RepositoryId } from '#shared/ids.ts';
+import type { HostFacts } from '#test/support/crash/host-calls.ts';
+import { run } from '#test/support/run.ts';
+import type { World } from './world.ts';
+
+const resumeMilliseconds = 30_000;
+
+/** Waits until nothing is under way any more. @returns what is still open when it should long have resumed */
+export async function settle(world: World): Promise<readonly string[]> {
+  const deadline = performance.now() + resumeMilliseconds;
+  for (;;) {
+    const { rows } = await sql<{ what: string }>`
+      select 'build ' || status as what from builds where status in ('queued', 'running')
+      union all select 'deploy ' || status from deploys where status in ('pending', 'rolling')
+      union all select 'job ' || t.identifier || coalesce(': ' || j.last_error, '') || ' ' || json_build_object('runAt', j.run_at,
+          'attempts', j.attempts, 'lockedAt', j.locked_at, 'queueLockedAt', q.locked_at, 'now', now())
+        from graphile_worker._private_jobs j
+        join graphile_worker._private_tasks t on t.id = j.task_id
+        left join graphile_worker._private_job_queues q on q.id = j.job_queue_id`.execute(world.db);
+    if (rows.length === 0) return [];
+    if (performance.now() > deadline) return rows.map(({ what }) => `not resumed within 30 s: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** What must hold of every app once all has settled, whatever happened before. */
+export async function findViolations(world: World, facts: HostFacts): Promise<readonly string[]> {
+  const { rows } = await sql<{ what: string }>`
+    select 'starts counted ' || (select coalesce(sum(count), 0) from build_starts) || ', builds ' || count(*) as what from builds
+      having count(*) <> (select coalesce(sum(count), 0) from build_starts)
+    union all
+    select 'a build that ' || b.status || ' has ' || count(r.id) || ' releases' from builds b
+      left join releases r on r.build_id = b.id and r.kind = 'build' group by b.id, b.status
+      having count(r.id) <> (case when b.status = 'succeeded' then 1 else 0 end)
+    union all
+    select 'a release has ' || count(d.id) || ' deploys' from releases r
+      left join deploys d on d.release_id = r.id group by r.id having count(d.id) <> 1
+    union all
+    select 'a deploy ' || status || ': ' || coalesce(error, '') from deploys where status in ('failed', 'aborted')
+    union all
+    select 'the current release is v' || coalesce(c.version, 0) || ', the newest live one v' || coalesce(l.version, 0) from apps a
+      left join releases c on c.id = a.current_release_id
+      left join lateral (select r.version from releases r join deploys d on d.release_id = r.id and d.status = 'live'
+        where r.app_id = a.id order by r.version desc limit 1) l on true
+      where c.version is distinct from l.version
+    union all
+    select 'a build without a log' from builds b where not exists (select 1 from build_logs l where l.build_id = b.id)`.execute(
+    world.db,
+  );
+  const running: string[] = [];
+  const current = await world.db
+    .selectFrom('apps')
+    .leftJoin('releases', 'releases.id', 'apps.current_release_id')
+    .select(['apps.id', 'releases.version'])
+    .execute();
+  for (const { id, version } of current) {
+    const versions = facts.versions[id] ?? [];
+    const expected = version === null ? [] : [version];
+    if (versions.join() !== expected.join()) running.push(`v${versions.join()} runs, v${version} is current`);
+  }
+  return [...rows.map(({ what }) => what), ...running];
+}
+
+/** Right after a start: nothing is left of pushes that were cut short, and every pack that is known is there. */
+export async function findLeftovers(world: World): Promise<readonly string[]> {
+  const problems: string[] = [];
+  for (const { id } of await world.db.selectFrom('apps').select('id').execute()) {
+    const place = join(world.directory, 'git', id);
+    const quarantined: string[] = await readdir(join(place, 'quarantine')).catch(() => []);
+    if (quarantined.length > 0) problems.push(`${quarantined.length} quarantines are left`);
+    const files: string[] = await readdir(join(place, 'packs')).catch(() => []);
+    const known = await world.db
+      .selectFrom('git_packs')
+      .select('pack_id')
+      .where('repository_id', '=', id as string as RepositoryId)
+      .execute();
+    const expected = known.flatMap(({ pack_id }) => ['idx', 'links', 'pack'].map((kind) => `${pack_id}.${kind}`)).sort();
+    const surplus = files.filter((file: string) => !expected.includes(file));
+    const missing = expected.filter((file) => !files.includes(file));
+    if (surplus.length > 0) problems.push(`files of packs that nobody knows: ${surplus.join(', ')}`);
+    if (missing.length > 0) problems.push(`files of packs are missing: ${missing.join(', ')}`);
+  }
+  return problems;
+}
+
+/** What stock git finds wrong with a repository as it is stored. */
+export async function fsck(world: World, repositoryId: RepositoryId): Promise<readonly string[]> {
+  const bare = await mkdtemp(join(tmpdir(), 'paas-crash-fsck-'));
+  try {
+    await mkdir(join(bare, 'objects', 'pack'), { recursive: true });
+    await mkdir(join(bare, 'refs'));
+    await writeFile(join(bare, 'HEAD'), 'ref: refs/heads/main\n');
+    await writeFile(join(bare, 'config'), '[core]\nrepositoryformatversion = 0\nbare = true\n');
+    const refs = await world.db
+      .selectFrom('git_refs')
+      .selectAll()
+      .where('repository_id', '=', repositoryId)
+      .orderBy('name')
+      .execute();
+    const lines = refs.map(({ oid, name }) => `${oid} ${name}\n`);
+    await writeFile(join(bare, 'packed-refs'), `# pack-refs with: sorted\n${lines.join('')}`);
+    const packs = join(world.directory, 'git', repositoryId, 'packs');
+    for (const { pack_id } of await world.db
+      .selectFrom('git_packs')
+      .select('pack_id')
+      .where('repository_id', '=', repositoryId)
+      .execute()) {
+      for (const kind of ['pack', 'idx'])
+        await symlink(join(packs, `${pack_id}.${kind}`), join(bare, 'objects', 'pack', `pack-${pack_id}.${kind}`));
+    }
+    const { code, output } = await run('git', ['-C', bare, 'fsck', '--full', '--strict', '--no-dangling', '--no-progress']);
+    return code === 0 ? [] : [`git fsck of ${repositoryId}: ${output.trim()}`];
+  } finally {
+    await rm(bare, { recursive: true, force: true });
+  }
+}

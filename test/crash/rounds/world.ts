@@ -1,0 +1,130 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { Principal } from '#shared/core/principals.ts';
+import { migrate } from '#shared/database/migrate.ts';
+import { connectPostgres } from '#shared/database/postgres.ts';
+import type { Db } from '#shared/database/schema.ts';
+import type { AppId } from '#shared/ids.ts';
+import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { createLog } from '#shared/log.ts';
+import { type CrashHost, spawnCrashHost } from '#test/support/crash/crash-host-process.ts';
+import { packCommit, packCommits, pushPack } from '#test/support/crash/push-client.ts';
+
+/** A database and a directory that outlive every control plane that is started on them, and what is known of them. */
+export interface World {
+  readonly db: Db;
+  readonly directory: string;
+  readonly apps: Readonly<Record<Area, readonly WorldApp[]>>;
+  /** The next control plane, started and taking work. */
+  startHost(): Promise<CrashHost>;
+  close(): Promise<void>;
+}
+
+export const areas = ['push', 'build', 'rollout', 'add-on', 'webhook'] as const;
+export type Area = (typeof areas)[number];
+
+export interface WorldApp {
+  readonly id: AppId;
+  readonly name: string;
+  /** Where main is as far as is known. */
+  tip: string | undefined;
+  /** Commits that a git host is going to tell of, oldest first; they are in the repository under a tag already. */
+  readonly upcoming: string[];
+  /** Of the delivery that is not acknowledged yet. */
+  deliveryId: string | undefined;
+}
+
+const appsOfArea: Record<Area, number> = { push: 8, build: 2, rollout: 2, 'add-on': 2, webhook: 2 };
+const ownerless = { owner: undefined };
+
+/**
+ * @param serverUrl of a PostgreSQL whose superuser it is
+ * @param databaseUrl what a control plane is given instead of the database's own address, as that of a proxy
+ * @param deliveries how many the git host is going to make
+ */
+export async function createWorld(
+  serverUrl: string,
+  { deliveries = 100, reachBy = (url: URL) => url }: { deliveries?: number; reachBy?: (url: URL) => URL } = {},
+): Promise<World> {
+  const name = `paas_crash_${crypto.randomUUID().replaceAll('-', '')}`;
+  await onServer(serverUrl, `create database ${name}`);
+  const url = new URL(serverUrl);
+  url.pathname = name;
+  const { db, pool, close } = connectPostgres(url.href, () => undefined, 3);
+  await migrate(db);
+  await migrateJobs(
+    pool,
+    createLog('silent', () => undefined),
+  );
+  const directory = await mkdtemp(join(tmpdir(), 'paas-crash-'));
+  const secretKey = crypto.getRandomValues(new Uint8Array(32)).toBase64();
+  const hostStart = { databaseUrl: reachBy(url).href, directory, secretKey };
+
+  const first = await spawnCrashHost(directory);
+  await first.start({ ...hostStart, ...ownerless });
+  const owner = await first.call<Principal>({ kind: 'sign up' });
+  await first.kill();
+
+  let standby = spawnCrashHost(directory);
+  const startHost = async (): Promise<CrashHost> => {
+    const host = await standby;
+    standby = spawnCrashHost(directory);
+    await host.start({ ...hostStart, owner });
+    return host;
+  };
+  const host = await startHost();
+  const apps: Record<Area, WorldApp[]> = { push: [], build: [], rollout: [], 'add-on': [], webhook: [] };
+  for (const area of areas) {
+    for (let count = 0; count < appsOfArea[area]; count++) apps[area].push(await createWorldApp(host, area, deliveries));
+  }
+  await host.kill();
+
+  return {
+    db,
+    directory,
+    apps,
+    startHost,
+    async close() {
+      await (await standby).kill();
+      await close();
+      await onServer(serverUrl, `drop database ${name} with (force)`);
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** With a first release, but for those that are pushed to: theirs may come as it likes. */
+async function createWorldApp(host: CrashHost, area: Area, deliveries: number): Promise<WorldApp> {
+  const gitUrl = area === 'webhook' ? `https://git.example.com/${crypto.randomUUID()}` : undefined;
+  const { id, name } = await host.call<WorldApp>({ kind: 'create app', ...(gitUrl === undefined ? {} : { gitUrl }) });
+  const app: WorldApp = { id, name, tip: undefined, upcoming: [], deliveryId: undefined };
+  if (area === 'push') return app;
+  const push = async (ref: string, to: string | undefined, pack: Buffer): Promise<void> => {
+    const verdict = await pushPack(host.socketPath, id, { name: ref, from: undefined, to }, pack);
+    if (verdict?.accepted !== true) throw new Error(`The world cannot be made: ${verdict?.reason ?? 'the host is gone'}`);
+  };
+  const { oid, pack } = packCommit('first', undefined);
+  await push('refs/heads/main', oid, pack);
+  app.tip = oid;
+  if (area === 'webhook') {
+    const { oids, pack: all } = packCommits(
+      Array.from({ length: deliveries }, (_, count) => `delivery ${count}`),
+      oid,
+    );
+    app.upcoming.push(...oids);
+    await push('refs/tags/upcoming', oids.at(-1), all);
+  }
+  return app;
+}
+
+async function onServer(url: string, statement: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * A control plane to be killed: real PostgreSQL, git storage and jobs, and a ground in memory, in a process of its own.
+ * It waits for the order to start, so that one can stand by while another is killed. Then it answers calls over IPC and
+ * serves git on a socket in its directory.
+ */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemClock } from '#shared/clock.ts';
+import { openAddonPassword } from '#shared/core/addon-secrets.ts';
+import { createJobHandlers, createServices, resumeApps } from '#shared/core/control-plane.ts';
+import type { Principal } from '#shared/core/principals.ts';
+import { readAddonRow } from '#shared/database/addons.ts';
+import { connectPostgres } from '#shared/database/postgres.ts';
+import { createGitStorage } from '#shared/git/storage.ts';
+import { serveGit } from '#shared/git/testing/git-server.ts';
+import { startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { createLog } from '#shared/log.ts';
+import { createMemoryPlatform } from '#shared/platform/memory/memory-platform.ts';
+import { createHouseContext } from '#test/support/house-context.ts';
+import type { HostCall, HostFacts, HostStart } from './host-calls.ts';
+
+async function start({ databaseUrl, directory, secretKey, owner }: HostStart): Promise<(call: HostCall) => Promise<unknown>> {
+  const log = createLog('error', (line) => process.stderr.write(`${line}\n`));
+  const { db, pool } = connectPostgres(databaseUrl, () => undefined, 10);
+  const storage = createGitStorage({ db, directory: join(directory, 'git'), log, threads: 2 });
+  // As a real start does it.
+  const swept = await storage.sweep(0);
+  const platform = createMemoryPlatform({ clock: systemClock });
+  const context = await createHouseContext({ db, log, clock: systemClock, platform, git: storage, secretKey });
+  const services = createServices(context);
+  await resumeApps(context);
+  await startGraphileWorker({ pool, db, handlers: createJobHandlers(context), log, concurrency: 8, soleWorker: true });
+  const open = async (appId: string) => {
+    if (owner === undefined) throw new Error('Nobody has signed up.');
+    return services.pushes.openRepository(owner, appId, 'write');
+  };
+  const applyPushTo =
+    (repositoryId: string) =>
+    async (...push: Parameters<Awaited<ReturnType<typeof open>>['applyPush']>) =>
+      (await open(repositoryId)).applyPush(...push);
+  // Of the one before.
+  await rm(join(directory, 'git.sock'), { force: true });
+  await serveGit(storage, applyPushTo, directory);
+
+  async function readFacts(): Promise<HostFacts> {
+    const apps = await db.selectFrom('apps').select('id').execute();
+    const versions: Record<string, number[]> = {};
+    const addons: Record<string, boolean> = {};
+    for (const { id } of apps) {
+      versions[id] = (await platform.workloads.readInstances(id)).map(({ releaseVersion }) => releaseVersion);
+      const row = await readAddonRow(db, id, 'kvstore');
+      const spec = platform.addons.readSpec(id, 'kvstore');
+      if (row !== undefined && owner !== undefined) {
+        addons[id] = spec?.password === (await openAddonPassword(context, owner.tenantId, row));
+      } else if (spec !== undefined) addons[id] = false;
+    }
+    return { swept, versions, addons };
+  }
+
+  return async (call) => {
+    if (call.kind === 'sign up') {
+      const { user, tenant } = await services.accounts.signUp({ email: 'ada@example.com', password: 'correct horse' });
+      return services.accounts.resolvePrincipal(user, tenant.id) satisfies Promise<Principal>;
+    }
+    if (call.kind === 'facts') return readFacts();
+    if (owner === undefined) throw new Error('Nobody has signed up.');
+    switch (call.kind) {
+      case 'create app':
+        return services.apps.createApp(owner, call.gitUrl === undefined ? {} : { gitUrl: call.gitUrl });
+      case 'start build':
+        return services.builds.startBuild(owner, call.app, {});
+      case 'change config':
+        return services.config.changeConfig(owner, call.app, { WORD: call.word });
+      case 'create addon':
+        return services.addons.createAddon(owner, call.app, { type: 'kvstore', plan: 'standard' });
+      case 'rotate password':
+        return services.addons.rotatePassword(owner, call.app, 'kvstore');
+      case 'delete addon':
+        return services.addons.deleteAddon(owner, call.app, 'kvstore');
+      case 'deliver': {
+        const body = new TextEncoder().encode(call.body);
+        return services.webhooks.receive({ header: (name) => call.headers[name], body, appId: undefined });
+      }
+    }
+  };
+}
+
+let answer: ((call: HostCall) => Promise<unknown>) | undefined;
+
+async function take(message: { id: number; start?: HostStart; call?: HostCall }): Promise<void> {
+  try {
+    if (message.start !== undefined) answer = await start(message.start);
+    const value = message.call === undefined ? null : await answer?.(message.call);
+    process.send?.({ id: message.id, value: value ?? null });
+  } catch (error) {
+    process.send?.({ id: message.id, error: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+process.on('message', (message: { id?: number }) => {
+  if (message.id !== undefined) void take({ ...message, id: message.id });
+});
+// Whoever started it is gone.
+process.on('disconnect', () => process.exit(1));
+process.channel?.ref();
+process.send?.({ standing: true });

@@ -1,0 +1,92 @@
+import { connect } from 'node:net';
+import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
+import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
+import { commitOf, PackBuilder, treeEntry } from '#shared/git/testing/pack-builder.ts';
+
+const none = '0'.repeat(40);
+
+export interface RefUpdate {
+  name: string;
+  from: string | undefined;
+  to: string | undefined;
+}
+
+/** Undefined when the server went away before it said what became of the push. */
+export type PushVerdict = { accepted: true } | { accepted: false; reason: string } | undefined;
+
+/** A push without git: a hundred a second cost next to nothing. The socket is that of `serveGit`. */
+export async function pushPack(
+  socketPath: string,
+  repository: string,
+  { name, from, to }: RefUpdate,
+  pack: Buffer | undefined,
+): Promise<PushVerdict> {
+  const socket = connect(socketPath);
+  const failed = new Promise<undefined>((resolve) => socket.on('error', () => resolve(undefined)));
+  socket.write(`${JSON.stringify({ service: 'receive-pack', repository, protocol: '' })}\n`);
+  const talk = async (): Promise<PushVerdict> => {
+    const reader = new ByteReader(socket);
+    await untilFlush(reader);
+    const command = encodePacket(`${from ?? none} ${to ?? none} ${name}\0report-status`);
+    socket.write(Buffer.concat([command, flushPacket, ...(pack === undefined ? [] : [pack])]));
+    const report = await untilFlush(reader);
+    const ref = report.find((line) => line.startsWith('ok ') || line.startsWith('ng '));
+    if (ref === undefined) return { accepted: false, reason: report.join('; ') };
+    return ref.startsWith('ok ') ? { accepted: true } : { accepted: false, reason: ref.slice(`ng ${name} `.length) };
+  };
+  try {
+    return await Promise.race([talk().catch(() => undefined), failed]);
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** Refs as the server advertises them, by name. */
+export async function listRemoteRefs(socketPath: string, repository: string): Promise<Map<string, string>> {
+  const socket = connect(socketPath);
+  try {
+    socket.write(`${JSON.stringify({ service: 'receive-pack', repository, protocol: '' })}\n`);
+    const lines = await untilFlush(new ByteReader(socket));
+    return new Map(
+      lines.flatMap((line) => {
+        const [oid = '', name = ''] = (line.split('\0')[0] ?? '').trim().split(' ');
+        return name === 'capabilities^{}' ? [] : [[name, oid] as const];
+      }),
+    );
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** @throws Error when the connection ends before */
+async function untilFlush(reader: ByteReader): Promise<string[]> {
+  const lines: string[] = [];
+  for (;;) {
+    const packet = await readPacket(reader);
+    if (packet === 'flush') return lines;
+    if (typeof packet === 'string') throw new Error('The server went away.');
+    lines.push(packetText(packet).trim());
+  }
+}
+
+const procfile = 'web: serve\n';
+
+/** Commits on top of each other, as one pack: each has a Procfile and a file of its own. @returns their ids, oldest first */
+export function packCommits(contents: readonly string[], parent: string | undefined): { oids: readonly string[]; pack: Buffer } {
+  const pack = new PackBuilder();
+  const procfileOid = pack.add('blob', procfile);
+  const oids: string[] = [];
+  for (const content of contents) {
+    const entries = [treeEntry('100644', 'Procfile', procfileOid), treeEntry('100644', 'word', pack.add('blob', content))];
+    const tree = pack.add('tree', Buffer.concat(entries));
+    const below = oids.at(-1) ?? parent;
+    oids.push(pack.add('commit', commitOf(tree, ...(below === undefined ? [] : [`parent ${below}`]))));
+  }
+  return { oids, pack: pack.build() };
+}
+
+/** One commit on top of another. */
+export function packCommit(content: string, parent: string | undefined): { oid: string; pack: Buffer } {
+  const { oids, pack } = packCommits([content], parent);
+  return { oid: oids[0] ?? '', pack };
+}

@@ -1,0 +1,48 @@
+import type { Clock } from '#shared/clock.ts';
+import { createAddresses } from '#shared/core/addresses.ts';
+import type { Context } from '#shared/core/context.ts';
+import { createWakeups } from '#shared/core/wakeups.ts';
+import type { Db } from '#shared/database/schema.ts';
+import { createMemoryResolver } from '#shared/dns/memory-resolver.ts';
+import type { GitStorage } from '#shared/git/repository.ts';
+import { createMemoryIdentity } from '#shared/identity/memory.ts';
+import { graphileJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
+import type { Log } from '#shared/log.ts';
+import type { Platform } from '#shared/platform/platform.ts';
+import { createSecretBox } from '#shared/secret-box.ts';
+import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
+
+/** What deliveries are signed with. */
+export const houseWebhookSecret = 'of the git host';
+
+export interface HouseGround {
+  /** Of a PostgreSQL that has the jobs' schema too. */
+  db: Db;
+  log: Log;
+  clock: Clock;
+  platform: Platform;
+  git: GitStorage;
+  /** 32 bytes in base64; another one each time when not given. */
+  secretKey?: string;
+}
+
+/** The core as in production but for its ground: users and names are in memory, sources may be on this machine. */
+export async function createHouseContext({ db, log, clock, platform, git, secretKey }: HouseGround): Promise<Context> {
+  const baseUrl = 'http://localhost:8080';
+  const key = secretKey === undefined ? crypto.getRandomValues(new Uint8Array(32)) : Uint8Array.fromBase64(secretKey);
+  return {
+    db,
+    clock,
+    log,
+    platform,
+    git,
+    sources: createOutsideSourceHosts({ allowPrivate: true, seconds: 30 }),
+    jobs: graphileJobs,
+    identity: createMemoryIdentity({ clock, issuer: `${baseUrl}/v1/auth` }),
+    secrets: await createSecretBox(key),
+    addresses: createAddresses({ baseUrl, appsDomain: 'apps.localhost', httpPort: 8080, httpsPort: 8443, sshPort: 2222 }),
+    wakeups: createWakeups(),
+    resolver: createMemoryResolver(),
+    settings: { signup: 'open', canaryStepSeconds: 0, webhookSecret: houseWebhookSecret, baseUrl },
+  };
+}
