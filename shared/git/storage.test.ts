@@ -17,7 +17,7 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
   /** Stock git finds nothing wrong, and our indexes are its own. Only files can be laid out. */
   async function verify(repositoryId: Parameters<GitGround['layOut']>[0]): Promise<void> {
     expect(await ground.quarantined(repositoryId)).toEqual([]);
-    if (kind !== 'postgres') return;
+    if (kind === 'memory') return;
     const bare = await ground.layOut(repositoryId);
     const { code, stderr } = await tryGit(bare, ['fsck', '--full', '--strict']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringMatching(/error|missing|broken/) });
@@ -220,7 +220,8 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
     for (const name of ['full', 'shallow', 'partial', 'treeless']) await git(at(name), 'fsck', '--full', '--strict');
   });
 
-  it('serves a repository of 2,000 refs', async () => {
+  // Refs are where they are, wherever packs are kept.
+  it.runIf(kind !== 'object store')('serves a repository of 2,000 refs', async () => {
     const id = ground.newRepository();
     const work = await ground.workingCopy(id);
     const head = await commitFiles(work, { a: '1' });

@@ -1,9 +1,12 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Db } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
 import { createMemoryPackFiles } from '#shared/git/packs/memory-pack-files.ts';
 import { createMemoryPackCatalog, createPostgresPackCatalog } from '#shared/git/packs/pack-catalog.ts';
+import type { PackFiles } from '#shared/git/packs/pack-files.ts';
 import { openQuarantine, sweepQuarantines } from '#shared/git/packs/quarantine.ts';
 import { createReader } from '#shared/git/reader.ts';
 import { type PushLimits, receivePack } from '#shared/git/receive-pack/receive-pack.ts';
@@ -18,7 +21,7 @@ import { limits as platformLimits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 
 export interface GitStorageOptions {
-  /** Holds `<repository_id>/packs` and `<repository_id>/quarantine`; absolute. */
+  /** Holds `<repository_id>/quarantine`, and `<repository_id>/packs` unless they are kept elsewhere; absolute. */
   directory: string;
   log: Log;
   limits?: PushLimits;
@@ -26,12 +29,16 @@ export interface GitStorageOptions {
   threads?: number;
 }
 
-/** Refs in PostgreSQL, packs in a directory that every process serving the same repositories must share. */
-export function createGitStorage(options: GitStorageOptions & { db: Db }): GitStorage {
+/**
+ * Refs in PostgreSQL, packs where every process that serves the same repositories has them.
+ *
+ * @param options.files default: in `directory`, which those processes then must share
+ */
+export function createGitStorage(options: GitStorageOptions & { db: Db; files?: PackFiles }): GitStorage {
   return createStorage(options, {
     refs: createPostgresRefs(options.db),
     catalog: createPostgresPackCatalog(options.db),
-    files: createDirectoryPackFiles(options.directory),
+    files: options.files ?? createDirectoryPackFiles(options.directory),
   });
 }
 
@@ -70,10 +77,13 @@ function createStorage(options: GitStorageOptions, kept: Pick<RepositoryAccess, 
       const refs = await access.refs.deleteRefs(repositoryId);
       const rows = await access.catalog.deletePacks(repositoryId);
       const packs = await access.files.deletePacks(repositoryId);
+      await rm(join(directory, repositoryId), { recursive: true, force: true });
       return refs || rows || packs;
     },
     sweep: async (olderThanSeconds) =>
-      (await sweepQuarantines(directory, olderThanSeconds)) + (await sweepPacks(access, olderThanSeconds)),
+      (await sweepQuarantines(directory, olderThanSeconds)) +
+      (await access.files.sweep(olderThanSeconds)) +
+      (await sweepPacks(access, olderThanSeconds)),
     close: () => access.workers.close(),
   };
 }

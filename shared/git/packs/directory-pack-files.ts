@@ -1,4 +1,4 @@
-import { access, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { access, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
 import { isUuid, type RepositoryId } from '#shared/ids.ts';
@@ -53,6 +53,8 @@ export function createDirectoryPackFiles(directory: string): PackFiles {
     async deletePacks(repositoryId) {
       const existed = await access(packsOf(repositoryId)).then(() => true, ifMissing(false));
       await rm(packsOf(repositoryId), { recursive: true, force: true });
+      // Unless something else is in it.
+      await rmdir(join(directory, repositoryId)).catch(() => undefined);
       return existed;
     },
     sweep: async () => 0,

@@ -2,12 +2,15 @@ import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Db } from '#shared/database/schema.ts';
+import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
+import type { PackFiles } from '#shared/git/packs/pack-files.ts';
 import type { ApplyPush, GitStorage, PushRequest, RefResult } from '#shared/git/repository.ts';
 import { createGitStorage, createMemoryGitStorage } from '#shared/git/storage.ts';
 import { git } from '#shared/git/testing/git-client.ts';
 import { type GitTestServer, serveGit } from '#shared/git/testing/git-server.ts';
+import { openObjectStorePackFiles } from '#shared/git/testing/object-store-files.ts';
 import { newUuid, type RepositoryId } from '#shared/ids.ts';
-import { createLog } from '#shared/log.ts';
+import { createLog, type Log } from '#shared/log.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 
 /** A storage with a server in front of it, and a directory for clients. */
@@ -32,7 +35,19 @@ export interface GitGround {
   close(): Promise<void>;
 }
 
-export const groundKinds = ['postgres', 'memory'] as const;
+export const groundKinds = ['postgres', 'object store', 'memory'] as const;
+
+/** Where a ground keeps its packs, and how that ends. */
+interface GroundFiles {
+  files: PackFiles;
+  close(): Promise<void>;
+}
+
+async function openGroundFiles(kind: (typeof groundKinds)[number], directory: string, log: Log): Promise<GroundFiles> {
+  if (kind !== 'object store') return { files: createDirectoryPackFiles(join(directory, 'data')), close: async () => undefined };
+  const { files, close } = await openObjectStorePackFiles(join(directory, 'cache'), log);
+  return { files, close };
+}
 
 export async function createGitGround(kind: (typeof groundKinds)[number] = 'postgres'): Promise<GitGround> {
   const directory = await mkdtemp(join(tmpdir(), 'paas-git-'));
@@ -40,10 +55,11 @@ export async function createGitGround(kind: (typeof groundKinds)[number] = 'post
   const log = createLog('warn', (line) => logged.push(line));
   const data = join(directory, 'data');
   const database = await createTestDatabase();
+  const { files, close: closeFiles } = await openGroundFiles(kind, directory, log);
   const storage =
-    kind === 'postgres'
-      ? createGitStorage({ db: database.db, directory: data, log })
-      : createMemoryGitStorage({ directory: data, log });
+    kind === 'memory'
+      ? createMemoryGitStorage({ directory: data, log })
+      : createGitStorage({ db: database.db, directory: data, files, log });
   let clients = 0;
   const ground: GitGround = {
     directory,
@@ -74,9 +90,12 @@ export async function createGitGround(kind: (typeof groundKinds)[number] = 'post
     async layOut(repositoryId) {
       const path = join(directory, `bare-${++clients}`);
       await git(directory, 'init', '-q', '--bare', path);
-      const packs = join(data, repositoryId, 'packs');
-      const files = (await readdir(packs).catch(() => [])).filter((name) => !name.endsWith('.links'));
-      for (const name of files) await copyFile(join(packs, name), join(path, 'objects', 'pack', `pack-${name}`));
+      for (const packId of await files.listPacks(repositoryId, 0)) {
+        const { pack, index, release } = await files.locatePack(repositoryId, packId);
+        await copyFile(pack as string, join(path, 'objects', 'pack', `pack-${packId}.pack`));
+        await copyFile(index as string, join(path, 'objects', 'pack', `pack-${packId}.idx`));
+        release?.();
+      }
       for (const { name, oid } of await storage.refs.listRefs(repositoryId)) {
         await mkdir(join(path, name, '..'), { recursive: true });
         await writeFile(join(path, name), `${oid}\n`);
@@ -87,6 +106,7 @@ export async function createGitGround(kind: (typeof groundKinds)[number] = 'post
     async close() {
       await ground.server.close();
       await storage.close();
+      await closeFiles();
       await database.close();
       await rm(directory, { recursive: true, force: true });
     },

@@ -1,0 +1,36 @@
+import { createObjectStorePackFiles } from '#shared/git/packs/object-store-pack-files.ts';
+import { PackCache } from '#shared/git/packs/pack-cache.ts';
+import type { PackFiles } from '#shared/git/packs/pack-files.ts';
+import type { Log } from '#shared/log.ts';
+import { createS3Bucket } from '#shared/object-store/s3-bucket.ts';
+import { type BucketPlace, openBucketPlace } from '#shared/object-store/testing/bucket-place.ts';
+
+export interface ObjectStoreFiles {
+  files: PackFiles;
+  place: BucketPlace;
+  close(): Promise<void>;
+}
+
+/** Packs in a place of their own in the store that this run is about. */
+export async function openObjectStorePackFiles(
+  cacheDirectory: string,
+  log: Log,
+  cacheBytes = 64 * 1024 * 1024,
+): Promise<ObjectStoreFiles> {
+  const place = await openBucketPlace();
+  const bucket = createS3Bucket({ ...place.account, prefix: place.prefix });
+  const files = createObjectStorePackFiles({
+    bucket,
+    cache: new PackCache({ directory: cacheDirectory, bytes: cacheBytes, log }),
+    log,
+  });
+  return {
+    files,
+    place,
+    async close() {
+      for await (const { key } of bucket.listObjects('')) await bucket.deleteObject(key);
+      await bucket.close();
+      await place.close();
+    },
+  };
+}
