@@ -46,7 +46,7 @@ export async function readPush(reader: ByteReader, limit: number): Promise<PushA
       throw new GitFault(`a push may change ${limit} refs at most; push them in parts`);
     const [line = '', announced] = packetText(packet).split('\0', 2);
     if (announced !== undefined) offered = new Set(announced.trim().split(' '));
-    if (line.startsWith('shallow ')) shallow.push(line.slice('shallow '.length).trim() as ObjectId);
+    if (line.startsWith('shallow ')) shallow.push(parseShallow(line));
     else changes.push(parseCommand(line));
   }
   if (changes.length === 0) return undefined;
@@ -61,6 +61,12 @@ export async function readPush(reader: ByteReader, limit: number): Promise<PushA
     reportStatus: offered.has('report-status') || offered.has('report-status-v2'),
     sideBand: offered.has('side-band-64k'),
   };
+}
+
+function parseShallow(line: string): ObjectId {
+  const [, oid] = /^shallow ([0-9a-f]{40})$/.exec(line) ?? [];
+  if (oid === undefined) throw new GitFault('a shallow line of the push names no object');
+  return oid as ObjectId;
 }
 
 function parseCommand(line: string): RefChange {

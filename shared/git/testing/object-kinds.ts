@@ -107,7 +107,7 @@ export const objectKinds: readonly ObjectKind[] = [
     name: '.gitmodules files',
     type: 'blob',
     file: '.gitmodules',
-    // Byte 255 ends the file for git, but only where it checks it: in a checkout, what is behind it counts.
+    // Byte 255 ends the file for git and a byte order mark makes it unreadable, but only in its check: a checkout reads on.
     make: (random) => Buffer.from(mutate(pick(random, modules), random, moduleWords).filter((byte) => byte !== 255)),
     check: checkGitmodules,
   },
