@@ -1,5 +1,10 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApi } from '#api/create-api.ts';
+import { abandonedSeconds, type IdempotencyKeys } from '#shared/idempotency/idempotency.ts';
+import { createPostgresIdempotencyKeys } from '#shared/idempotency/postgres-idempotency.ts';
 import { type Answer, createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
+import { seedRelease } from '#test/support/api-seeds.ts';
 
 let test: TestApi;
 let ada: TestUser;
@@ -11,6 +16,14 @@ afterAll(() => test?.close());
 
 const create = (key: string, json: unknown = {}, as: TestUser = ada): Promise<Answer> =>
   test.ask('POST', '/v1/apps', { as, json, headers: { 'idempotency-key': key } });
+
+/** In OpenSSH's form. */
+function newPublicKey(): string {
+  const { x = '' } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
+  const parts = [Buffer.from('ssh-ed25519'), Buffer.from(x, 'base64url')];
+  const blob = Buffer.concat(parts.flatMap((part) => [Buffer.from([0, 0, 0, part.length]), part]));
+  return `ssh-ed25519 ${blob.toString('base64')} laptop`;
+}
 
 async function countApps(as: TestUser): Promise<number> {
   return (await test.ask('GET', '/v1/apps?limit=200', { as })).body.data.length;
@@ -68,6 +81,102 @@ describe('a POST with an Idempotency-Key', () => {
 
   it.each(['', 'two words', 'x'.repeat(256)])('refuses %j as a key', async (key) => {
     expect((await create(key)).status).toBe(422);
+  });
+
+  describe('whose process dies between what it makes and its answer', () => {
+    /** A process whose end comes when it would keep the answer. */
+    const startDying = (): { died: Promise<void>; api: TestApi['api'] } => {
+      const death = Promise.withResolvers<void>();
+      const idempotencyKeys: IdempotencyKeys = {
+        ...createKeys(),
+        complete: () => {
+          death.resolve();
+          return new Promise(() => undefined);
+        },
+      };
+      return { died: death.promise, api: createApi({ ...test.apiOptions, idempotencyKeys }) };
+    };
+    const createKeys = () => createPostgresIdempotencyKeys(test.context);
+    const ask = (api: TestApi['api'], path: string, json: unknown, key: string) =>
+      api.request(path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${ada.token}`, 'content-type': 'application/json', 'idempotency-key': key },
+        body: JSON.stringify(json),
+      });
+    const makeTwice = async (path: string, json: unknown): Promise<Answer['body']['data']> => {
+      const key = crypto.randomUUID();
+      const dying = startDying();
+      void ask(dying.api, path, json, key);
+      await dying.died;
+      const next = createApi({ ...test.apiOptions, idempotencyKeys: createKeys() });
+      expect((await ask(next, path, json, key)).status).toBe(409);
+      test.clock.advance(abandonedSeconds);
+      const found = await ask(next, path, json, key);
+      const body = (await found.json()) as Answer['body'];
+      expect([found.status, body.error]).toEqual([201, undefined]);
+      const again = await ask(next, path, json, key);
+      expect([again.headers.get('idempotency-replayed'), await again.json()]).toEqual(['true', body]);
+      return body.data;
+    };
+
+    it('makes one app', async () => {
+      const before = await countApps(ada);
+      const { id } = await makeTwice('/v1/apps', {});
+      expect(await countApps(ada)).toBe(before + 1);
+      expect((await test.ask('GET', `/v1/apps/${id}`, { as: ada })).status).toBe(200);
+    });
+
+    it('makes one app of a name, and does not say that the name is taken', async () => {
+      const name = `once-${crypto.randomUUID().slice(0, 8)}`;
+      expect((await makeTwice('/v1/apps', { name })).name).toBe(name);
+    });
+
+    it('starts one build', async () => {
+      const app = await test.createApp(ada);
+      const json = { url: 'https://git.example.com/ada/hello.git' };
+      await test.ask('PUT', `/v1/apps/${app.id}/git`, { as: ada, json });
+      const { id } = await makeTwice(`/v1/apps/${app.id}/builds`, {});
+      const builds = await test.ask('GET', `/v1/apps/${app.id}/builds`, { as: ada });
+      expect(builds.body.data.map((build) => build.id)).toEqual([id]);
+    });
+
+    it('rolls back once', async () => {
+      const app = await test.createApp(ada);
+      await seedRelease(test, ada, app.id);
+      await makeTwice(`/v1/apps/${app.id}/deploys/v1/rollback`, {});
+      const { body } = await test.ask('GET', `/v1/apps/${app.id}/releases`, { as: ada });
+      expect(body.data.map(({ version }) => version)).toEqual([2, 1]);
+    });
+
+    it('registers one key, and does not say that it is registered', async () => {
+      const public_key = newPublicKey();
+      const { fingerprint } = await makeTwice('/v1/auth/ssh-keys', { name: 'laptop', public_key });
+      expect(fingerprint).toMatch(/^SHA256:/);
+    });
+  });
+
+  it('whose end is not known can be sent again at once, and finds what was made', async () => {
+    const { createApp } = test.services.apps;
+    let failures = 1;
+    const apps = {
+      ...test.services.apps,
+      createApp: async (...request: Parameters<typeof createApp>) => {
+        const app = await createApp(...request);
+        if (failures-- > 0) throw new Error('the connection to the database was lost');
+        return app;
+      },
+    };
+    const api = createApi({ ...test.apiOptions, services: { ...test.services, apps } });
+    const user = await test.signUp();
+    const headers = {
+      authorization: `Bearer ${user.token}`,
+      'content-type': 'application/json',
+      'idempotency-key': 'unknown-end',
+    };
+    const send = () => api.request('/v1/apps', { method: 'POST', headers, body: '{}' });
+    expect((await send()).status).toBe(500);
+    expect((await send()).status).toBe(201);
+    expect(await countApps(user)).toBe(1);
   });
 
   it('keeps nothing of public routes, which have nobody to keep it for', async () => {

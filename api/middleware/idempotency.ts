@@ -9,7 +9,8 @@ const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
 /**
  * A POST with an Idempotency-Key is done once: the same key and request gets the first answer again, the same key with
- * another request is a conflict. Refusals are not kept, so that the mended request can use the key.
+ * another request is a conflict. Refusals are not kept, so that the mended request can use the key. What is made gets an id
+ * that belongs to the key: where the answer was lost with a process, the request finds what it made before.
  */
 export function idempotency(keys: IdempotencyKeys): MiddlewareHandler<ApiEnv> {
   return async function answerOnce(c, next) {
@@ -35,9 +36,11 @@ export function idempotency(keys: IdempotencyKeys): MiddlewareHandler<ApiEnv> {
       return new Response(claim.answer.body, { status: claim.answer.status, headers });
     }
 
+    c.set('resourceId', claim.resourceId);
     await next();
     // Hono has turned whatever was thrown into a response by now.
     if (c.res.ok) await keys.complete(request, { status: c.res.status, body: await c.res.clone().text() });
+    else if (c.res.status >= 500) await keys.abandon(request);
     else await keys.release(request);
   };
 }

@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api } from '#api/api-env.ts';
+import { type Api, idToMake } from '#api/api-env.ts';
 import { AppSchema, presentApp } from '#api/resources/app.ts';
 import {
   answer,
@@ -18,6 +18,7 @@ import {
   withBody,
 } from '#api/schemas.ts';
 import type { Apps } from '#shared/core/services.ts';
+import type { AppId } from '#shared/ids.ts';
 
 const tags = ['apps'];
 const gitUrl = lineOf(2000).nullable();
@@ -122,6 +123,7 @@ export function addAppRoutes(api: Api, apps: Apps): void {
   api.openapi(createApp, async (c) => {
     const { name, git_url, branch: deployed } = c.req.valid('json');
     const app = await apps.createApp(c.get('principal'), {
+      ...idToMake<AppId>(c),
       ...(name === undefined ? {} : { name }),
       ...(git_url === undefined ? {} : { gitUrl: git_url }),
       ...(deployed === undefined ? {} : { branch: deployed }),

@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api } from '#api/api-env.ts';
+import { type Api, idToMake } from '#api/api-env.ts';
 import { type StreamEvent, streamEvents, wantsEvents } from '#api/event-stream.ts';
 import { BuildLogLineSchema, BuildSchema, presentBuild, presentBuildLogLine } from '#api/resources/build.ts';
 import {
@@ -20,6 +20,7 @@ import {
   withBody,
 } from '#api/schemas.ts';
 import type { BuildLogLine, Builds } from '#shared/core/services.ts';
+import type { BuildId } from '#shared/ids.ts';
 
 const tags = ['builds'];
 
@@ -130,6 +131,7 @@ export function addBuildRoutes(api: Api, builds: Builds): void {
   api.openapi(startBuild, async (c) => {
     const { branch, commit, source_url, source_sha256 } = c.req.valid('json');
     const request = {
+      ...idToMake<BuildId>(c),
       ...(branch === undefined ? {} : { branch }),
       ...(commit === undefined ? {} : { commit }),
       ...(source_url === undefined ? {} : { sourceUrl: source_url }),

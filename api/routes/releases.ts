@@ -1,5 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
-import type { Api } from '#api/api-env.ts';
+import { type Api, idToMake } from '#api/api-env.ts';
 import { DeploySchema, presentDeploy, presentRelease, ReleaseSchema } from '#api/resources/release.ts';
 import {
   answer,
@@ -16,6 +16,7 @@ import {
   toPageQuery,
 } from '#api/schemas.ts';
 import type { Releases } from '#shared/core/services.ts';
+import type { ReleaseId } from '#shared/ids.ts';
 
 const tags = ['releases'];
 
@@ -66,7 +67,7 @@ export function addReleaseRoutes(api: Api, releases: Releases): void {
 
   api.openapi(rollBack, async (c) => {
     const { id, rid } = c.req.valid('param');
-    const { deploy } = await releases.rollBack(c.get('principal'), id, rid);
+    const { deploy } = await releases.rollBack(c.get('principal'), id, rid, idToMake<ReleaseId>(c).id);
     return c.json({ data: presentDeploy(deploy) }, 201);
   });
 }

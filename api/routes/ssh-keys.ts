@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api } from '#api/api-env.ts';
+import { type Api, idToMake } from '#api/api-env.ts';
 import { presentSshKey, SshKeySchema } from '#api/resources/ssh-key.ts';
 import {
   answer,
@@ -18,6 +18,7 @@ import {
   withBody,
 } from '#api/schemas.ts';
 import type { SshKeys } from '#shared/core/services.ts';
+import type { SshKeyId } from '#shared/ids.ts';
 
 const tags = ['ssh-keys'];
 
@@ -66,7 +67,8 @@ const deleteKey = createRoute({
 export function addSshKeyRoutes(api: Api, sshKeys: Pick<SshKeys, 'addKey' | 'listKeys' | 'deleteKey'>): void {
   api.openapi(addKey, async (c) => {
     const { name, public_key } = c.req.valid('json');
-    return c.json({ data: presentSshKey(await sshKeys.addKey(c.get('principal'), { name, publicKey: public_key })) }, 201);
+    const key = await sshKeys.addKey(c.get('principal'), { ...idToMake<SshKeyId>(c), name, publicKey: public_key });
+    return c.json({ data: presentSshKey(key) }, 201);
   });
 
   api.openapi(listKeys, async (c) => {

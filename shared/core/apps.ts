@@ -30,13 +30,14 @@ export function createApps(context: Context, generateName: () => string = genera
   };
 
   return {
-    async createApp(principal, { name: wanted, gitUrl, branch = 'main' }) {
+    async createApp(principal, { id = newUuid(), name: wanted, gitUrl, branch = 'main' }) {
       requireRole(principal, 'developer');
+      const before = await readAppById(db, id);
+      if (before?.tenant_id === principal.tenantId) return present(before);
       if (wanted !== undefined) checkAppName(wanted);
       checkBranchName(branch);
       if (typeof gitUrl === 'string') checkGitUrl(gitUrl, 'git_url');
       const names = wanted === undefined ? Array.from({ length: generatedNames }, generateName) : [wanted];
-      const id = newUuid<AppId>();
       const now = clock.now();
       for (const name of names) {
         const made = await db

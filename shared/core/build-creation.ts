@@ -8,6 +8,8 @@ import { AppError } from '#shared/errors.ts';
 import { type BuildId, newUuid, type ObjectId, type UserId } from '#shared/ids.ts';
 
 export interface NewBuild {
+  /** Left out: a new one. */
+  id?: BuildId;
   /** Null: what the source's ref names once the build runs. */
   commit: ObjectId | null;
   branch: string | null;
@@ -43,7 +45,7 @@ export async function createBuild(context: Context, trx: Db, app: AppRow, build:
   const row = await trx
     .insertInto('builds')
     .values({
-      id: newUuid<BuildId>(),
+      id: build.id ?? newUuid(),
       app_id: app.id,
       status: 'queued',
       cache_state: isWarm ? 'Warm' : 'Cold',

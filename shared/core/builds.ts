@@ -13,7 +13,7 @@ import { type AppRow, lockApp } from '#shared/database/apps.ts';
 import { type BuildRow, listBuilds, readBuildById } from '#shared/database/builds.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { AppError, notFound } from '#shared/errors.ts';
-import { type AppId, type BuildId, isUuid, type ObjectId } from '#shared/ids.ts';
+import { type AppId, type BuildId, isUuid, newUuid, type ObjectId } from '#shared/ids.ts';
 
 const logPageLines = 1000;
 const commitPattern = /^[0-9a-f]{40}$/;
@@ -21,12 +21,14 @@ const commitPattern = /^[0-9a-f]{40}$/;
 export function createBuilds(context: Context): Builds {
   const { db, git } = context;
   return {
-    async startBuild(principal, app, { branch, commit, sourceUrl, sourceSha256 }) {
+    async startBuild(principal, app, { id = newUuid(), branch, commit, sourceUrl, sourceSha256 }) {
       const row = await requireAppToChange(db, principal, app);
+      const before = await readBuildById(db, id);
+      if (before?.app_id === row.id) return toBuild(before);
       if (sourceUrl !== undefined) {
         refuseTogether('source_url', { branch, commit });
         const source = await toArchiveSource(context, row.id, { url: sourceUrl, sha256: sourceSha256 });
-        return toBuild(await startFromOutside(context, principal, row, { commit: null, branch: null, source }));
+        return toBuild(await startFromOutside(context, principal, row, { id, commit: null, branch: null, source }));
       }
       if (sourceSha256 !== undefined)
         throw new AppError('validation_failed', 'There is a source_sha256 and no source_url that it could belong to.', {
@@ -45,7 +47,7 @@ export function createBuilds(context: Context): Builds {
       ) {
         const from = { branch: branch ?? row.branch, commit: (commit as ObjectId) ?? null };
         const source = { url: row.git_url, ref: `refs/heads/${from.branch}`, commit: from.commit };
-        return toBuild(await startFromOutside(context, principal, row, { ...from, source }));
+        return toBuild(await startFromOutside(context, principal, row, { id, ...from, source }));
       }
       const revision = commit ?? `refs/heads/${branch ?? row.branch}`;
       const resolved = await git.reader.resolveCommit(row.repository_id, revision);
@@ -60,6 +62,7 @@ export function createBuilds(context: Context): Builds {
         const locked = await lockApp(trx, row.id);
         if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
         return createBuild(context, trx, locked, {
+          id,
           commit: resolved,
           branch: commit === undefined ? (branch ?? row.branch) : null,
           refChanges: null,
@@ -114,7 +117,7 @@ async function startFromOutside(
   context: Context,
   principal: Principal,
   app: AppRow,
-  from: Pick<Required<NewBuild>, 'commit' | 'branch' | 'source'>,
+  from: Pick<Required<NewBuild>, 'id' | 'commit' | 'branch' | 'source'>,
 ): Promise<BuildRow> {
   return context.db.transaction().execute(async (trx) => {
     const locked = await lockApp(trx, app.id);

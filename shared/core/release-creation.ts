@@ -6,6 +6,8 @@ import type { Db, ReleaseKind } from '#shared/database/schema.ts';
 import { type AppId, type BuildId, type DeployId, newUuid, type ReleaseId, type UserId } from '#shared/ids.ts';
 
 export interface NewRelease {
+  /** Left out: a new one. */
+  id?: ReleaseId;
   kind: ReleaseKind;
   /** What runs: a build's result, or the release whose image it is. */
   image: Pick<ReleaseRow, 'image_url' | 'processes' | 'release_command' | 'commit'>;
@@ -24,7 +26,7 @@ export async function createRelease(
   app: AppRow,
   release: NewRelease,
 ): Promise<{ releaseId: ReleaseId; deployId: DeployId; version: number }> {
-  const releaseId = newUuid<ReleaseId>();
+  const releaseId = release.id ?? newUuid();
   const deployId = newUuid<DeployId>();
   const version = await nextReleaseVersion(trx, app.id);
   const variables = await readVariables(context, trx, app.id);

@@ -6,7 +6,9 @@ import type { Deploy, Release, Releases } from '#shared/core/services.ts';
 import { writeVariables } from '#shared/core/variables.ts';
 import { lockApp } from '#shared/database/apps.ts';
 import { findRelease, listDeploys, listReleases } from '#shared/database/releases.ts';
+import type { Db } from '#shared/database/schema.ts';
 import { AppError, notFound } from '#shared/errors.ts';
+import { type AppId, newUuid, type ReleaseId } from '#shared/ids.ts';
 
 export function createReleases(context: Context): Releases {
   const { db } = context;
@@ -25,8 +27,10 @@ export function createReleases(context: Context): Releases {
       return toPage(rows, limit, (deploy) => ({ createdAt: deploy.created_at, id: deploy.id }), toDeploy);
     },
 
-    async rollBack(principal, app, release) {
+    async rollBack(principal, app, release, id = newUuid()) {
       const row = await requireAppToChange(db, principal, app);
+      const before = await findRollback(db, row.id, id);
+      if (before !== undefined) return before;
       const target = await findRelease(db, row.id, release);
       if (target === undefined) throw notFound('release');
       if (target.status === 'failed')
@@ -38,11 +42,12 @@ export function createReleases(context: Context): Releases {
         const what = `The variables of v${target.version} cannot be read any more. Push that commit again instead.`;
         throw new AppError('conflict', what, { cause: error });
       });
-      const made = await db.transaction().execute(async (trx) => {
+      await db.transaction().execute(async (trx) => {
         const locked = await lockApp(trx, row.id);
         if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
         await writeVariables(context, trx, row.id, variables);
-        return createRelease(context, trx, locked, {
+        await createRelease(context, trx, locked, {
+          id,
           kind: 'rollback',
           image: target,
           description: `Rollback to v${target.version}`,
@@ -50,13 +55,18 @@ export function createReleases(context: Context): Releases {
           buildId: target.build_id,
         });
       });
-      const page = { appId: row.id, before: undefined, limit: 1, releaseId: made.releaseId };
-      const [released] = await listReleases(db, page);
-      const [deployed] = await listDeploys(db, page);
-      if (released === undefined || deployed === undefined) throw notFound('release');
-      return { release: toRelease(released), deploy: toDeploy(deployed) };
+      const rolledBack = await findRollback(db, row.id, id);
+      if (rolledBack === undefined) throw notFound('release');
+      return rolledBack;
     },
   };
+}
+
+async function findRollback(db: Db, appId: AppId, releaseId: ReleaseId) {
+  const page = { appId, before: undefined, limit: 1, releaseId };
+  const [release] = await listReleases(db, page);
+  const [deploy] = await listDeploys(db, page);
+  return release && deploy && { release: toRelease(release), deploy: toDeploy(deploy) };
 }
 
 function toRelease(row: Awaited<ReturnType<typeof listReleases>>[number]): Release {

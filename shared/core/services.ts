@@ -1,7 +1,7 @@
 /**
  * What the doors may ask of the house: one interface a noun. A door's handler takes the one or two it needs.
  * Every method that takes a principal answers `not_found` for what that principal's tenant does not own, `forbidden`
- * for what the role may not do. `app` is an id or a name, ids first.
+ * for what the role may not do. `app` is an id or a name, ids first. An `id` for what is made finds what was made by it.
  */
 
 import type { AppAddons } from '#shared/core/app-addons.ts';
@@ -85,7 +85,7 @@ export interface SshKey {
 
 export interface SshKeys {
   /** `validation_failed` says what is wrong with the key; `conflict` when anybody has registered it. */
-  addKey(principal: Principal, request: { name: string; publicKey: string }): Promise<SshKey>;
+  addKey(principal: Principal, request: { id?: SshKeyId; name: string; publicKey: string }): Promise<SshKey>;
   listKeys(principal: Principal, page: PageQuery): Promise<Page<SshKey>>;
   /** `key` is an id or a fingerprint. */
   deleteKey(principal: Principal, key: string): Promise<void>;
@@ -183,7 +183,7 @@ export interface App {
 
 export interface Apps {
   /** A generated name when none is given. `conflict` when the name is taken. */
-  createApp(principal: Principal, request: { name?: string; gitUrl?: string | null; branch?: string }): Promise<App>;
+  createApp(principal: Principal, request: { id?: AppId; name?: string; gitUrl?: string | null; branch?: string }): Promise<App>;
   /** Active ones, newest first; with `deleted` the restorable ones instead. */
   listApps(principal: Principal, page: PageQuery & { deleted?: boolean }): Promise<Page<App>>;
   /** Deleted ones too, until they are purged. */
@@ -231,7 +231,7 @@ export interface Builds {
   startBuild(
     principal: Principal,
     app: string,
-    request: { branch?: string; commit?: string; sourceUrl?: string; sourceSha256?: string },
+    request: { id?: BuildId; branch?: string; commit?: string; sourceUrl?: string; sourceSha256?: string },
   ): Promise<Build>;
   listBuilds(principal: Principal, app: string, page: PageQuery): Promise<Page<Build>>;
   /** `build` is an id, or 'latest'. */
@@ -292,7 +292,7 @@ export interface Releases {
   listReleases(principal: Principal, app: string, page: PageQuery): Promise<Page<Release>>;
   listDeploys(principal: Principal, app: string, page: PageQuery): Promise<Page<Deploy>>;
   /** `release` is an id, `7` or `v7`. Makes a new release of that one's image, processes and variables, and deploys it. */
-  rollBack(principal: Principal, app: string, release: string): Promise<{ release: Release; deploy: Deploy }>;
+  rollBack(principal: Principal, app: string, release: string, id?: ReleaseId): Promise<{ release: Release; deploy: Deploy }>;
 }
 
 // -------------------------------------------------------- config and processes
@@ -345,7 +345,6 @@ export interface Domains {
 
 export interface Logs {
   readLogs(principal: Principal, app: string, query: AppLogQuery): Promise<readonly AppLogEntry[]>;
-  /** @param after position of the last entry seen, to go on behind it */
   followLogs(
     principal: Principal,
     app: string,

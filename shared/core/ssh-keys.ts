@@ -13,11 +13,13 @@ import { sshFingerprint, sshKeyHash } from '#shared/ssh-public-key.ts';
 
 export function createSshKeys({ db, clock }: Context): SshKeys {
   return {
-    async addKey(principal, { name, publicKey }) {
+    async addKey(principal, { id = newUuid(), name, publicKey }) {
       requireLogin(principal);
+      const before = await db.selectFrom('ssh_keys').selectAll().where('id', '=', id).executeTakeFirst();
+      if (before?.user_id === principal.userId) return toSshKey(before);
       const key = parsePublicKey(publicKey);
       const row = {
-        id: newUuid<SshKeyId>(),
+        id,
         user_id: principal.userId,
         name: name.trim() === '' ? key.comment || key.type : name.trim(),
         public_key: `${key.type} ${key.blob.toBase64()}`,

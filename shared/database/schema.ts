@@ -245,6 +245,8 @@ export interface Database {
     subject: string;
     key: string;
     request_hash: string;
+    /** Of what the request makes. */
+    resource_id: Generated<string>;
     status: number | null;
     response: string | null;
     created_at: ColumnType<Date, Date | undefined, Date>;

@@ -7,8 +7,11 @@ export interface KeptAnswer {
 }
 
 export type IdempotencyClaim =
-  /** Nobody used the key: go on, then `complete` or `release`. */
-  | { state: 'claimed' }
+  /**
+   * Go on, then `complete`, `release` or `abandon`. What the request makes is to get this id (a UUID): it is the same when
+   * an earlier claim of the same request did not come that far, so that what it made is found instead of made twice.
+   */
+  | { state: 'claimed'; resourceId: string }
   /** Same key, same request, done before. */
   | { state: 'answered'; answer: KeptAnswer }
   /** The first request with this key is not over. */
@@ -29,6 +32,8 @@ export interface IdempotencyKeys {
   complete(request: KeyedRequest, answer: KeptAnswer): Promise<void>;
   /** Gives the key back after a refusal, so that the mended request can use it. */
   release(request: KeyedRequest): Promise<void>;
+  /** What became of the request is not known: it can be sent again at once, as after the death of a process. */
+  abandon(request: KeyedRequest): Promise<void>;
   /** Forgets keys older than a day. Returns how many. */
   sweep(): Promise<number>;
 }

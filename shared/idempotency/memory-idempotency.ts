@@ -3,6 +3,7 @@ import { abandonedSeconds, type IdempotencyKeys, type KeptAnswer, keptSeconds } 
 interface Entry {
   requestHash: string;
   claimedAt: number;
+  resourceId: string;
   answer?: KeptAnswer;
 }
 
@@ -17,8 +18,10 @@ export function createMemoryIdempotencyKeys(now: () => number = Date.now): Idemp
       const name = nameOf(subject, key);
       const entry = entries.get(name);
       if (entry === undefined || over(entry)) {
-        entries.set(name, { requestHash, claimedAt: now() });
-        return { state: 'claimed' };
+        const again = entry?.requestHash === requestHash && entry.answer === undefined;
+        const resourceId = again ? entry.resourceId : crypto.randomUUID();
+        entries.set(name, { requestHash, claimedAt: now(), resourceId });
+        return { state: 'claimed', resourceId };
       }
       if (entry.requestHash !== requestHash) return { state: 'mismatch' };
       return entry.answer === undefined ? { state: 'running' } : { state: 'answered', answer: entry.answer };
@@ -30,6 +33,10 @@ export function createMemoryIdempotencyKeys(now: () => number = Date.now): Idemp
     async release({ subject, key, requestHash }) {
       const entry = entries.get(nameOf(subject, key));
       if (entry?.requestHash === requestHash && entry.answer === undefined) entries.delete(nameOf(subject, key));
+    },
+    async abandon({ subject, key, requestHash }) {
+      const entry = entries.get(nameOf(subject, key));
+      if (entry?.requestHash === requestHash && entry.answer === undefined) entry.claimedAt = now() - abandonedSeconds * 1000;
     },
     async sweep() {
       const old = [...entries].filter(([, entry]) => over(entry));

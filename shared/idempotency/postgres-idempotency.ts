@@ -22,13 +22,19 @@ export function createPostgresIdempotencyKeys({ db, secrets, clock }: PostgresId
         .onConflict((conflict) =>
           conflict
             .columns(['subject', 'key'])
-            .doUpdateSet({ request_hash: requestHash, created_at: fresh.created_at, status: null, response: null })
+            .doUpdateSet({
+              ...fresh,
+              resource_id: sql<string>`case when idempotency_keys.request_hash = ${requestHash} and idempotency_keys.status is null
+                then idempotency_keys.resource_id else excluded.resource_id end`,
+              status: null,
+              response: null,
+            })
             .where(sql<boolean>`idempotency_keys.created_at <= case when idempotency_keys.status is null
               then ${secondsAgo(abandonedSeconds)}::timestamptz else ${secondsAgo(keptSeconds)}::timestamptz end`),
         )
-        .returning('key')
+        .returning('resource_id')
         .executeTakeFirst();
-      if (claimed !== undefined) return { state: 'claimed' };
+      if (claimed !== undefined) return { state: 'claimed', resourceId: claimed.resource_id };
 
       const entry = await db
         .selectFrom('idempotency_keys')
@@ -60,6 +66,17 @@ export function createPostgresIdempotencyKeys({ db, secrets, clock }: PostgresId
     async release({ subject, key, requestHash }) {
       await db
         .deleteFrom('idempotency_keys')
+        .where('subject', '=', subject)
+        .where('key', '=', key)
+        .where('request_hash', '=', requestHash)
+        .where('status', 'is', null)
+        .execute();
+    },
+
+    async abandon({ subject, key, requestHash }) {
+      await db
+        .updateTable('idempotency_keys')
+        .set({ created_at: secondsAgo(abandonedSeconds) })
         .where('subject', '=', subject)
         .where('key', '=', key)
         .where('request_hash', '=', requestHash)

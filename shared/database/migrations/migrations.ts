@@ -8,6 +8,7 @@ import * as tokensAndTeams from '#shared/database/migrations/0006-tokens-and-tea
 import * as announcedKeys from '#shared/database/migrations/0007-announced-keys.ts';
 import * as loginLimits from '#shared/database/migrations/0008-login-limits.ts';
 import * as latencies from '#shared/database/migrations/0009-latencies.ts';
+import * as once from '#shared/database/migrations/0010-once.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -20,4 +21,5 @@ export const migrations: Record<string, Migration> = {
   '0007-announced-keys': announcedKeys,
   '0008-login-limits': loginLimits,
   '0009-latencies': latencies,
+  '0010-once': once,
 };

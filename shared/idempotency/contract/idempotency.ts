@@ -30,7 +30,7 @@ export function describeIdempotencyKeys(name: string, create: () => IdempotencyK
       advance(keptSeconds - 1);
       expect(await keys.claim(request)).toEqual({ state: 'answered', answer });
       advance(1);
-      expect(await keys.claim(request)).toEqual({ state: 'claimed' });
+      expect(await keys.claim(request)).toMatchObject({ state: 'claimed' });
     });
 
     it('refuses the key to another request, before and after the answer', async () => {
@@ -43,13 +43,15 @@ export function describeIdempotencyKeys(name: string, create: () => IdempotencyK
     it('keeps subjects apart', async () => {
       await keys.claim(request);
       await keys.complete(request, answer);
-      expect(await keys.claim({ ...request, subject: crypto.randomUUID(), requestHash: 'b' })).toEqual({ state: 'claimed' });
+      expect(await keys.claim({ ...request, subject: crypto.randomUUID(), requestHash: 'b' })).toMatchObject({
+        state: 'claimed',
+      });
     });
 
     it('takes a key back after a refusal, and then lets another request have it', async () => {
       await keys.claim(request);
       await keys.release(request);
-      expect(await keys.claim({ ...request, requestHash: 'b' })).toEqual({ state: 'claimed' });
+      expect(await keys.claim({ ...request, requestHash: 'b' })).toMatchObject({ state: 'claimed' });
     });
 
     it('hands on what a dead process left, and ignores it should it come back', async () => {
@@ -58,16 +60,51 @@ export function describeIdempotencyKeys(name: string, create: () => IdempotencyK
       expect(await keys.claim(request)).toEqual({ state: 'running' });
       advance(1);
       const other = { ...request, requestHash: 'b' };
-      expect(await keys.claim(other)).toEqual({ state: 'claimed' });
+      expect(await keys.claim(other)).toMatchObject({ state: 'claimed' });
       await keys.complete(request, answer);
       await keys.release(request);
       expect(await keys.claim(other)).toEqual({ state: 'running' });
+    });
+
+    const resourceOf = async (claimed = request): Promise<string | undefined> => {
+      const claim = await keys.claim(claimed);
+      return claim.state === 'claimed' ? claim.resourceId : undefined;
+    };
+
+    it('gives a request that was left by a dead process the id again that it had, so that what it made is found', async () => {
+      const first = await resourceOf();
+      expect(first).toMatch(/^[0-9a-f-]{36}$/);
+      advance(abandonedSeconds);
+      expect(await resourceOf()).toBe(first);
+    });
+
+    it('hands a request whose end is not known on at once, with the id that it had', async () => {
+      const first = await resourceOf();
+      await keys.abandon({ ...request, requestHash: 'b' });
+      expect(await resourceOf()).toBeUndefined();
+      await keys.abandon(request);
+      expect(await resourceOf()).toBe(first);
+      expect(await resourceOf()).toBeUndefined();
+    });
+
+    it('gives another id after a refusal, to another request, and once the answer is forgotten', async () => {
+      const ids = [await resourceOf()];
+      await keys.release(request);
+      ids.push(await resourceOf());
+      advance(abandonedSeconds);
+      ids.push(await resourceOf({ ...request, requestHash: 'b' }));
+      await keys.complete({ ...request, requestHash: 'b' }, answer);
+      advance(keptSeconds);
+      ids.push(await resourceOf({ ...request, requestHash: 'b' }));
+      expect(new Set(ids).size).toBe(4);
+      expect(ids).not.toContain(undefined);
     });
 
     it('never takes an answer back', async () => {
       await keys.claim(request);
       await keys.complete(request, answer);
       await keys.release(request);
+      await keys.abandon(request);
       expect(await keys.claim(request)).toEqual({ state: 'answered', answer });
     });
 
