@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import type { Context } from '#shared/core/context.ts';
-import { readMembership } from '#shared/core/memberships.ts';
+import { readMembership, readMembershipAndApp } from '#shared/core/memberships.ts';
 import type { Principal, Tenant } from '#shared/core/principals.ts';
 import type { Accounts } from '#shared/core/services.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import type { IdentityUser } from '#shared/identity/identity.ts';
-import { newTenantId, type TenantId, type UserId } from '#shared/ids.ts';
+import { newTenantId, type TenantId } from '#shared/ids.ts';
 
 export function createAccounts(context: Context): Accounts {
   const { db, identity } = context;
@@ -18,10 +18,12 @@ export function createAccounts(context: Context): Accounts {
       return { user, tenant, tokens: await identity.issueTokens(user) };
     },
 
-    async resolvePrincipal({ id, email }, tenantId) {
-      if (tenantId !== undefined) return requireMembership(db, id, tenantId);
-      const member = await readMembership(db, id);
+    async resolvePrincipal({ id, email }, tenantId, app) {
+      const asked = tenantId as TenantId | undefined;
+      const member = await (app === undefined ? readMembership(db, id, asked) : readMembershipAndApp(db, id, asked, app));
       if (member !== undefined) return member;
+      // "No such team" and "not yours" are one answer.
+      if (asked !== undefined) throw notAMember();
       // A first visit from an outside issuer, or a sign-up that was cut off between the user and the tenant.
       await createTenant(db, { id, email }, defaultTenantName(email));
       const made = await readMembership(db, id);
@@ -33,13 +35,6 @@ export function createAccounts(context: Context): Accounts {
       return readTenantById(db, principal.tenantId);
     },
   };
-}
-
-/** For a tenant that was asked for by name: "no such" and "not yours" are one answer. */
-async function requireMembership(db: Db, userId: UserId, tenantId: string): Promise<Principal> {
-  const member = await readMembership(db, userId, tenantId as TenantId);
-  if (member === undefined) throw notAMember();
-  return member;
 }
 
 export function notAMember(): AppError {

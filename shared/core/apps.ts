@@ -1,5 +1,5 @@
 import { enqueueAddonJobs } from '#shared/core/addon-job.ts';
-import { requireApp, requireAppToChange, requireRole } from '#shared/core/authorization.ts';
+import { findNamedApp, requireApp, requireAppToChange, requireRole } from '#shared/core/authorization.ts';
 import { checkBranchName } from '#shared/core/branch-name.ts';
 import type { Context } from '#shared/core/context.ts';
 import { deletionKey } from '#shared/core/deploy-job.ts';
@@ -9,7 +9,7 @@ import { decodeCursor, toPage } from '#shared/core/page.ts';
 import type { Principal } from '#shared/core/principals.ts';
 import type { App, Apps } from '#shared/core/services.ts';
 import { forgetHostKeys } from '#shared/core/source-keys.ts';
-import { type AppRow, findApp, listApps, readAppById } from '#shared/database/apps.ts';
+import { type AppRow, listApps, readAppById } from '#shared/database/apps.ts';
 import { cancelOpenBuilds } from '#shared/database/builds.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import { type AppId, newUuid, type RepositoryId } from '#shared/ids.ts';
@@ -145,7 +145,7 @@ export function createApps(context: Context, generateName: () => string = genera
 }
 
 async function requireAppEvenDeleted({ db, clock }: Context, principal: Principal, app: string): Promise<AppRow> {
-  const row = await findApp(db, app);
+  const row = await findNamedApp(db, principal, app);
   const purged = row?.deleted_at !== null && row?.deleted_at !== undefined && row.deleted_at <= restorableSince(clock.now());
   if (row === undefined || row.tenant_id !== principal.tenantId || purged) throw notFound('app');
   return row;

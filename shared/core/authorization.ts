@@ -29,9 +29,14 @@ export function narrowRole(role: Role, scope: TokenScope): Role {
   return outranks(role, ceilings[scope]) ? ceilings[scope] : role;
 }
 
+/** Whosever it is: the caller checks the tenant. What was read with the principal is not read again. */
+export async function findNamedApp(db: Db, { namedApp }: Principal, app: string): Promise<AppRow | undefined> {
+  return namedApp?.idOrName === app ? namedApp.row : findApp(db, app);
+}
+
 /** An active app of the principal's tenant. What belongs to others, is deleted or never was is the same `not_found`. */
 export async function requireApp(db: Db, principal: Principal, app: string): Promise<AppRow> {
-  const row = await findApp(db, app);
+  const row = await findNamedApp(db, principal, app);
   if (row === undefined || row.tenant_id !== principal.tenantId || row.deleted_at !== null) throw notFound('app');
   return row;
 }

@@ -1,3 +1,4 @@
+import type { AppRow } from '#shared/database/apps.ts';
 import type { Role, TokenScope } from '#shared/database/schema.ts';
 import type { TenantId, UserId } from '#shared/ids.ts';
 
@@ -10,6 +11,14 @@ export interface Principal {
   role: Role;
   /** Set when an API token speaks for them; unset for logins and SSH keys. */
   tokenScope?: TokenScope;
+  /** Set when a request that only reads was resolved together with the app it names. */
+  namedApp?: NamedApp;
+}
+
+/** What there was under an id or a name when the membership was read: one statement saw both. */
+export interface NamedApp {
+  idOrName: string;
+  row: AppRow | undefined;
 }
 
 export interface Tenant {

@@ -64,9 +64,10 @@ export interface Accounts {
   }>;
   /**
    * The principal behind a verified subject; a first visit from an outside issuer makes the tenant. Without `tenantId` in
-   * the tenant they have been in longest, else in that one: `forbidden` when they are no member, or there is none.
+   * the tenant they have been in longest, else in that one: `forbidden` when they are no member, or there is none. With
+   * `app` what is there under that id or name is read along, see `Principal.namedApp`.
    */
-  resolvePrincipal(subject: { id: UserId; email: string }, tenantId?: string): Promise<Principal>;
+  resolvePrincipal(subject: { id: UserId; email: string }, tenantId?: string, app?: string): Promise<Principal>;
   readTenant(principal: Principal): Promise<Tenant>;
 }
 

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely';
+import { prepare } from '#shared/database/prepared.ts';
 import type { Database, Db } from '#shared/database/schema.ts';
 import type { AppId, ReleaseId, TenantId } from '#shared/ids.ts';
 import { isUuid } from '#shared/ids.ts';
@@ -6,23 +7,47 @@ import { isUuid } from '#shared/ids.ts';
 /** An app with the version of the release that is current. */
 export type AppRow = Selectable<Database['apps']> & { current_version: number | null };
 
+/** All of them, by name: see `prepare`. */
+export const appColumns = [
+  'apps.id',
+  'apps.tenant_id',
+  'apps.name',
+  'apps.git_url',
+  'apps.branch',
+  'apps.repository_id',
+  'apps.parent_app_id',
+  'apps.preview_branch',
+  'apps.current_release_id',
+  'apps.created_by',
+  'apps.created_at',
+  'apps.updated_at',
+  'apps.deleted_at',
+] as const satisfies readonly `apps.${keyof Database['apps']}`[];
+
 function selectApps(db: Db) {
   return db
     .selectFrom('apps')
     .leftJoin('releases as current', 'current.id', 'apps.current_release_id')
-    .selectAll('apps')
-    .select('current.version as current_version');
+    .select([...appColumns, 'current.version as current_version']);
 }
+
+const findById = prepare<{ app: AppId }, AppRow>('find-app-by-id', (db, value) =>
+  selectApps(db).where('apps.id', '=', value('app')).compile(),
+);
+const findByName = prepare<{ app: string }, AppRow>('find-app-by-name', (db, value) =>
+  selectApps(db).where('apps.name', '=', value('app')).compile(),
+);
 
 /** By id, else by name; deleted ones too. */
 export async function findApp(db: Db, idOrName: string): Promise<AppRow | undefined> {
-  return selectApps(db)
-    .where(isUuid(idOrName) ? 'apps.id' : 'apps.name', '=', idOrName as AppId)
-    .executeTakeFirst();
+  if (isUuid(idOrName)) return readAppById(db, idOrName as AppId);
+  const [row] = await findByName.execute(db, { app: idOrName });
+  return row;
 }
 
 export async function readAppById(db: Db, appId: AppId): Promise<AppRow | undefined> {
-  return selectApps(db).where('apps.id', '=', appId).executeTakeFirst();
+  const [row] = await findById.execute(db, { app: appId });
+  return row;
 }
 
 export interface AppListQuery {
@@ -32,8 +57,19 @@ export interface AppListQuery {
   limit: number;
 }
 
+const firstPage = prepare<{ tenantId: TenantId; limit: number }, AppRow>('first-page-of-apps', (db, value) =>
+  selectApps(db)
+    .where('apps.tenant_id', '=', value('tenantId'))
+    .where('apps.deleted_at', 'is', null)
+    .orderBy('apps.created_at', 'desc')
+    .orderBy('apps.id', 'desc')
+    .limit(value('limit'))
+    .compile(),
+);
+
 /** Newest first. With `deletedSince` those deleted after it, else the active ones. */
 export async function listApps(db: Db, query: AppListQuery): Promise<AppRow[]> {
+  if (query.deletedSince === undefined && query.before === undefined) return firstPage.execute(db, query);
   let select = selectApps(db).where('apps.tenant_id', '=', query.tenantId);
   select =
     query.deletedSince === undefined

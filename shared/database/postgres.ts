@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
+import { nameOfStatement } from '#shared/database/prepared.ts';
 import type { Database } from '#shared/database/schema.ts';
 
 /** bigint: byte counts and milliseconds stay below 2^53. */
@@ -28,6 +29,7 @@ export function connectPostgres(url: string, onIdleError: (error: Error) => void
   pool.on('error', onIdleError);
   // A client that is checked out reports its end here, and to its query: without a listener it would end the process.
   pool.on('connect', (client) => client.on('error', onIdleError));
+  pool.on('connect', namePreparedStatements);
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
   return {
     db,
@@ -40,4 +42,14 @@ export function connectPostgres(url: string, onIdleError: (error: Error) => void
       if (!pool.ending) await pool.end();
     },
   };
+}
+
+/** Kysely hands on text and values alone; under a name a connection parses and plans a statement once. */
+function namePreparedStatements(client: pg.PoolClient): void {
+  const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+  const queryByName = (statement: unknown, values?: unknown, ...rest: unknown[]): unknown => {
+    const name = typeof statement === 'string' ? nameOfStatement(statement) : undefined;
+    return name === undefined ? query(statement, values, ...rest) : query({ name, text: statement, values }, ...rest);
+  };
+  client.query = queryByName as typeof client.query;
 }

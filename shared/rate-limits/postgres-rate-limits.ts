@@ -1,7 +1,9 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
+import { prepare } from '#shared/database/prepared.ts';
 import type { Db } from '#shared/database/schema.ts';
+import { gatherHits, type Hit, type WaitingHits } from '#shared/rate-limits/gathered-hits.ts';
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
-import { createSlidingLogLimits, type SlidingLog } from '#shared/rate-limits/sliding-log-limits.ts';
+import { createSlidingLogLimits, type SlidingLog, type SlidingLogFacts } from '#shared/rate-limits/sliding-log-limits.ts';
 
 /**
  * Limits that hold over all processes of a database, exact to the call.
@@ -11,32 +13,51 @@ export function createPostgresRateLimits(db: Db, now?: () => number): RateLimits
   return createSlidingLogLimits(createPostgresLog(db, now), now ?? Date.now);
 }
 
-/** Read after the row's lock was got, so that times in a row never run backwards by waiting. */
 const databaseTime = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+
+/** Null stands for the clock of the database, read once a statement. */
+interface Window {
+  at: number | null;
+  limit: number;
+  milliseconds: number;
+}
 
 /**
  * A row a key, with the times of its calls in order: what is older than the window is cut off by binary search
- * (`width_bucket` counts the calls up to a time), and a refused call finds no row to change and writes nothing.
+ * (`width_bucket` counts the calls up to a time). A key's calls are added all or none; a key they do not fit under finds no
+ * row to change, writes nothing and is not returned. Rows are taken in the order of their keys, so that no two processes
+ * wait for each other; who had to wait for a row writes no time before its last.
  */
-function createPostgresLog(db: Db, now: (() => number) | undefined): SlidingLog {
-  const time = (): RawBuilder<number> => (now === undefined ? databaseTime : sql<number>`${now()}::bigint`);
-  return {
-    async hit(key, limit, window) {
-      const at = time();
-      const expired = sql<number>`width_bucket(${at} - ${window}::bigint, kept.hits)`;
-      const granted = await sql<{ count: number; reset: number }>`
-        insert into rate_limits as kept (key, hits) values (${key}, array[${at}])
-        on conflict (key) do update
-          set hits = kept.hits[${expired} + 1:] || greatest(${at}, kept.hits[cardinality(kept.hits)]), updated_at = now()
-          where cardinality(kept.hits) - ${expired} < ${limit}
-        returning cardinality(hits) as count, hits[1] + ${window}::bigint - ${at} as reset`.execute(db);
-      const [row] = granted.rows;
-      if (row !== undefined) return { granted: true, count: row.count, resetMilliseconds: Math.max(0, row.reset) };
+const addHits = prepare<Window & { keys: string[]; counts: number[] }, { key: string; count: number; reset: number }>(
+  'add-hits',
+  (db, value) => {
+    const kept = sql`width_bucket(excluded.hits[1] - ${value('milliseconds')}::bigint, kept.hits)`;
+    return sql<{ key: string; count: number; reset: number }>`
+      with clock as materialized (select coalesce(${value('at')}::bigint, ${databaseTime}) as at)
+      insert into rate_limits as kept (key, hits)
+      select key, array_fill(at, array[count]) from unnest(${value('keys')}::text[], ${value('counts')}::int[]) as added (key, count), clock
+        where count <= ${value('limit')}::int order by key
+      on conflict (key) do update set
+        hits = kept.hits[${kept} + 1:]
+          || array_fill(greatest(excluded.hits[1], kept.hits[cardinality(kept.hits)]), array[cardinality(excluded.hits)]),
+        updated_at = now()
+        where cardinality(kept.hits) - ${kept} + cardinality(excluded.hits) <= ${value('limit')}::int
+      returning key, cardinality(hits) as count, hits[1] + ${value('milliseconds')}::bigint - hits[cardinality(hits)] as reset`.compile(
+      db,
+    );
+  },
+);
 
-      const refused = await sql<{ reset: number | null }>`
-        select hits[cardinality(hits) - ${limit}::int + 1] + ${window}::bigint - ${at} as reset
-        from rate_limits where key = ${key}`.execute(db);
-      return { granted: false, count: limit, resetMilliseconds: Math.max(0, refused.rows[0]?.reset ?? 0) };
+function createPostgresLog(db: Db, now: (() => number) | undefined): SlidingLog {
+  const gathered = new Map<string, (key: string) => Promise<SlidingLogFacts>>();
+  return {
+    hit(key, limit, milliseconds) {
+      const name = `${limit} in ${milliseconds}`;
+      const hit =
+        gathered.get(name) ??
+        gatherHits((hits) => writeHits(db, { at: now === undefined ? null : now(), limit, milliseconds }, hits));
+      gathered.set(name, hit);
+      return hit(key);
     },
 
     async sweep() {
@@ -47,4 +68,46 @@ function createPostgresLog(db: Db, now: (() => number) | undefined): SlidingLog 
       return Number(result.numDeletedRows);
     },
   };
+}
+
+async function writeHits(db: Db, window: Window, hits: WaitingHits): Promise<void> {
+  try {
+    const rows = await addHits.execute(db, {
+      ...window,
+      keys: [...hits.keys()],
+      counts: [...hits.values()].map((calls) => calls.length),
+    });
+    const added = new Map(rows.map((row) => [row.key, row]));
+    for (const [key, calls] of hits) {
+      const row = added.get(key);
+      if (row === undefined) await writeLastHits(db, window, key, calls);
+      else grant(calls, row);
+    }
+  } catch (error) {
+    // Those that were settled before stay so.
+    for (const calls of hits.values()) for (const call of calls) call.fail(error);
+  }
+}
+
+/** Of calls that do not all fit the first are granted, and from the first that is refused on none is. */
+async function writeLastHits(db: Db, window: Window, key: string, calls: readonly Hit[]): Promise<void> {
+  const refused = [...calls];
+  while (calls.length > 1 && refused[0] !== undefined) {
+    const [row] = await addHits.execute(db, { ...window, keys: [key], counts: [1] });
+    if (row === undefined) break;
+    grant([refused[0]], row);
+    refused.shift();
+  }
+  if (refused.length === 0) return;
+  const at = window.at === null ? databaseTime : sql<number>`${window.at}::bigint`;
+  const oldest = await sql<{ reset: number | null }>`
+    select hits[cardinality(hits) - ${window.limit}::int + 1] + ${window.milliseconds}::bigint - ${at} as reset
+    from rate_limits where key = ${key}`.execute(db);
+  const resetMilliseconds = Math.max(0, oldest.rows[0]?.reset ?? 0);
+  for (const call of refused) call.settle({ granted: false, count: window.limit, resetMilliseconds });
+}
+
+function grant(calls: readonly Hit[], { count, reset }: { count: number; reset: number }): void {
+  for (const [index, call] of calls.entries())
+    call.settle({ granted: true, count: count - (calls.length - 1 - index), resetMilliseconds: Math.max(0, reset) });
 }
