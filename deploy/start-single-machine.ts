@@ -10,6 +10,7 @@ import { loadMasterKey, lockDataDirectory, prepareDataDirectory } from '#deploy/
 import { ensureGateway, gatewayOptions } from '#deploy/gateway-process.ts';
 import { startHousekeeping } from '#deploy/housekeeping.ts';
 import { serveMetrics } from '#deploy/metrics-server.ts';
+import { openPackStorage } from '#deploy/pack-storage.ts';
 import { findPortOwner } from '#deploy/port-owner.ts';
 import { StartError } from '#deploy/start-error.ts';
 import { gatewayFiles } from '#gateway/gateway-options.ts';
@@ -135,10 +136,12 @@ async function bringUp(
   started.defer(await serveMetrics(settings.metricsPort, metrics, log));
 
   const identity = createEmbeddedIdentity({ db, secrets, clock: systemClock, issuer: issuerOf(settings.baseUrl) });
-  const git = createGitStorage({ db, directory: join(dataDir, 'git'), log });
+  const packs = await openPackStorage(settings.objectStore, dataDir, log, tell);
+  started.defer(() => packs.close());
+  const git = createGitStorage({ db, directory: join(dataDir, 'git'), files: packs.files, log });
   started.defer(() => git.close());
-  // Nobody else receives here: what is in quarantine was left by a crash.
-  await git.sweep(0);
+  // Nobody else receives in this directory: what is in quarantine was left by a crash. An object store may have others.
+  await git.sweep(settings.objectStore === undefined ? 0 : abandonedPushSeconds);
   const context: Context = {
     db,
     clock: systemClock,

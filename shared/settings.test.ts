@@ -30,8 +30,32 @@ describe('parseSettings', () => {
     [{ PAAS_DATABASE_URL: 'mysql://x' }, 'PAAS_DATABASE_URL'],
     [{ PAAS_SECRET_KEY: 'short' }, 'PAAS_SECRET_KEY'],
     [{ PAAS_LOG_LEVEL: 'loud' }, 'PAAS_LOG_LEVEL'],
+    [{ PAAS_OBJECT_STORE_URL: 's3://bucket' }, 'PAAS_OBJECT_STORE_URL'],
+    [{ PAAS_OBJECT_STORE_URL: 'https://s3.example.com' }, 'PAAS_OBJECT_STORE_URL'],
+    [{ PAAS_OBJECT_STORE_URL: 'https://s3.example.com/bucket/a/../b' }, 'PAAS_OBJECT_STORE_URL'],
+    [{ PAAS_OBJECT_STORE_URL: 'https://id:secret@s3.example.com/bucket' }, 'PAAS_OBJECT_STORE_URL'],
+    [{ PAAS_OBJECT_STORE_URL: 'https://s3.example.com/bucket' }, 'PAAS_OBJECT_STORE_ACCESS_KEY_ID'],
+    [{ PAAS_OBJECT_STORE_ACCESS_KEY_ID: 'id', PAAS_OBJECT_STORE_SECRET_ACCESS_KEY: 'secret' }, 'PAAS_OBJECT_STORE_URL'],
+    [{ PAAS_OBJECT_STORE_CACHE_MIB: 'much' }, 'PAAS_OBJECT_STORE_CACHE_MIB'],
   ])('names a bad one in one line: %j', (env, name) => {
     expect(() => parseSettings(env)).toThrow(new RegExp(`^${name}: [^\\n]+$`));
+  });
+
+  it.each([
+    ['https://s3.example.com/bucket', 'https://s3.example.com/bucket', ''],
+    ['http://127.0.0.1:9000/bucket/', 'http://127.0.0.1:9000/bucket', ''],
+    ['https://s3.example.com/bucket/paas/one', 'https://s3.example.com/bucket', 'paas/one/'],
+    ['https://s3.example.com/bucket/paas/', 'https://s3.example.com/bucket', 'paas/'],
+  ])('takes the address of a bucket apart: %s', (address, bucketUrl, prefix) => {
+    const credentials = { PAAS_OBJECT_STORE_ACCESS_KEY_ID: 'id', PAAS_OBJECT_STORE_SECRET_ACCESS_KEY: 'secret' };
+    expect(parseSettings({ ...credentials, PAAS_OBJECT_STORE_URL: address }).objectStore).toEqual({
+      bucketUrl,
+      prefix,
+      region: 'us-east-1',
+      accessKeyId: 'id',
+      secretAccessKey: 'secret',
+      cacheBytes: 2048 * 1024 * 1024,
+    });
   });
 
   it('names a setting that does not exist, since it is likely a typing error', () => {

@@ -7,6 +7,12 @@ const port = z.coerce.number({ error: portMessage }).int(portMessage).min(1, por
 const seconds = z.coerce.number({ error: secondsMessage }).min(0, secondsMessage).max(86_400, secondsMessage);
 const httpUrl = z.url({ protocol: /^https?$/ });
 
+const cacheMessage = 'must be a number of mebibytes from 1 on';
+const bucketMessage = 'must be the address of a bucket without credentials, as https://s3.example.com/bucket or …/bucket/prefix';
+/** Endpoint, bucket, and what every key begins with. */
+const bucketPattern =
+  /^(https?:\/\/[^/?#@]+\/[a-z0-9][a-z0-9.-]*)(?!.*(?:\/\.|[^:]\/\/))(?:\/([A-Za-z0-9][A-Za-z0-9._/-]*?))?\/?$/;
+
 const schema = z.object({
   PAAS_DATA_DIR: z.string().min(1).default('./.paas'),
   PAAS_HOST: z.string().min(1).default('0.0.0.0'),
@@ -27,6 +33,11 @@ const schema = z.object({
     .optional(),
   PAAS_WEBHOOK_SECRET: z.string().min(16, 'must be at least 16 characters').optional(),
   PAAS_ALLOW_PRIVATE_SOURCES: z.enum(['true', 'false'], { error: 'must be true or false' }).default('false'),
+  PAAS_OBJECT_STORE_URL: z.string().regex(bucketPattern, bucketMessage).optional(),
+  PAAS_OBJECT_STORE_REGION: z.string().min(1).default('us-east-1'),
+  PAAS_OBJECT_STORE_ACCESS_KEY_ID: z.string().optional(),
+  PAAS_OBJECT_STORE_SECRET_ACCESS_KEY: z.string().optional(),
+  PAAS_OBJECT_STORE_CACHE_MIB: z.coerce.number({ error: cacheMessage }).int(cacheMessage).min(1, cacheMessage).default(2048),
   PAAS_SIGNUP: z.enum(['open', 'closed']).default('open'),
   PAAS_CANARY_STEP_SECONDS: seconds.default(10),
   PAAS_LOG_LEVEL: z.enum(logLevels).default('info'),
@@ -56,9 +67,23 @@ export interface Settings {
   webhookSecret: string | undefined;
   /** Whether sources may be fetched from hosts in private networks, and by plain HTTP: a git host on the operator's LAN. */
   allowPrivateSources: boolean;
+  /** Where packs are kept; undefined: in the data directory. */
+  objectStore: ObjectStoreSettings | undefined;
   signup: 'open' | 'closed';
   canaryStepSeconds: number;
   logLevel: (typeof logLevels)[number];
+}
+
+export interface ObjectStoreSettings {
+  /** Path style, without a slash at the end: `https://s3.example.com/bucket`. */
+  bucketUrl: string;
+  /** What every key begins with: '' or as `paas/`. */
+  prefix: string;
+  region: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  /** Of packs that may be kept on local disk, too. */
+  cacheBytes: number;
 }
 
 /** A setting that cannot be used; the message is one line that names it and says what it must be. */
@@ -94,8 +119,27 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     secretKey: values.PAAS_SECRET_KEY,
     webhookSecret: values.PAAS_WEBHOOK_SECRET,
     allowPrivateSources: values.PAAS_ALLOW_PRIVATE_SOURCES === 'true',
+    objectStore: objectStoreOf(values),
     signup: values.PAAS_SIGNUP,
     canaryStepSeconds: values.PAAS_CANARY_STEP_SECONDS,
     logLevel: values.PAAS_LOG_LEVEL,
+  };
+}
+
+function objectStoreOf(values: z.infer<typeof schema>): ObjectStoreSettings | undefined {
+  const { PAAS_OBJECT_STORE_URL, PAAS_OBJECT_STORE_ACCESS_KEY_ID, PAAS_OBJECT_STORE_SECRET_ACCESS_KEY } = values;
+  const together = { PAAS_OBJECT_STORE_URL, PAAS_OBJECT_STORE_ACCESS_KEY_ID, PAAS_OBJECT_STORE_SECRET_ACCESS_KEY };
+  if (Object.values(together).every((value) => value === undefined)) return undefined;
+  for (const [name, value] of Object.entries(together)) {
+    if (value === undefined) throw new SettingsError(`${name}: must be set, as the other settings of the object store are.`);
+  }
+  const [, bucketUrl = '', prefix] = bucketPattern.exec(PAAS_OBJECT_STORE_URL ?? '') ?? [];
+  return {
+    bucketUrl,
+    prefix: prefix === undefined ? '' : `${prefix}/`,
+    region: values.PAAS_OBJECT_STORE_REGION,
+    accessKeyId: PAAS_OBJECT_STORE_ACCESS_KEY_ID ?? '',
+    secretAccessKey: PAAS_OBJECT_STORE_SECRET_ACCESS_KEY ?? '',
+    cacheBytes: values.PAAS_OBJECT_STORE_CACHE_MIB * 1024 * 1024,
   };
 }

@@ -1,0 +1,103 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { StartError } from '#deploy/start-error.ts';
+import { createDirectoryPackFiles, ifMissing } from '#shared/git/packs/directory-pack-files.ts';
+import { createObjectStorePackFiles } from '#shared/git/packs/object-store-pack-files.ts';
+import { PackCache } from '#shared/git/packs/pack-cache.ts';
+import type { PackFiles } from '#shared/git/packs/pack-files.ts';
+import type { Log } from '#shared/log.ts';
+import { checkBucket } from '#shared/object-store/check-bucket.ts';
+import { ObjectStoreError } from '#shared/object-store/object-store-error.ts';
+import { createS3Bucket } from '#shared/object-store/s3-bucket.ts';
+import type { S3Patience } from '#shared/object-store/s3-requests.ts';
+import type { ObjectStoreSettings } from '#shared/settings.ts';
+
+export interface PackStorage {
+  files: PackFiles;
+  close(): Promise<void>;
+}
+
+/** A start waits less patiently than a push. */
+const startPatience: S3Patience = { connectMilliseconds: 5000, idleMilliseconds: 10_000, attempts: 2, backoffMilliseconds: 500 };
+
+/**
+ * Where packs are kept: in the data directory, or in the object store that the settings name. What is in the directory moves to
+ * the store at its first start. The way back is not taken by accident: a start without the store, or with another, is refused.
+ *
+ * @throws StartError when the store cannot be used
+ */
+export async function openPackStorage(
+  objectStore: ObjectStoreSettings | undefined,
+  dataDir: string,
+  log: Log,
+  tell: (line: string) => void,
+): Promise<PackStorage> {
+  const inDirectory = createDirectoryPackFiles(join(dataDir, 'git'));
+  const note = join(dataDir, 'object-store');
+  const used = (await readFile(note, 'utf8').catch(ifMissing(''))).trim();
+  const address = objectStore === undefined ? '' : `${objectStore.bucketUrl}/${objectStore.prefix}`;
+  if (used !== '' && used !== address) {
+    throw new StartError(
+      `PAAS_OBJECT_STORE_URL: the packs of this platform are in ${used}. Set that; or copy all objects to the new place, and write its address (with a slash at the end) to ${note}.`,
+    );
+  }
+  if (objectStore === undefined) return { files: inDirectory, close: async () => undefined };
+
+  await checkObjectStore(objectStore, dataDir);
+  const bucket = createS3Bucket(objectStore);
+  try {
+    const cache = new PackCache({ directory: join(dataDir, 'pack-cache'), bytes: objectStore.cacheBytes, log });
+    const files = createObjectStorePackFiles({ bucket, cache, log });
+    await writeFile(note, `${address}\n`);
+    await movePacks(inDirectory, files, tell);
+    return { files, close: () => bucket.close() };
+  } catch (error) {
+    await bucket.close();
+    throw error;
+  }
+}
+
+/** Each is deleted once it is stored, so a move that was cut short goes on at the next start. */
+async function movePacks(from: PackFiles, to: PackFiles, tell: (line: string) => void): Promise<void> {
+  for (const repositoryId of await from.listRepositories()) {
+    const packIds = await from.listPacks(repositoryId, 0);
+    if (packIds.length > 0) tell(`-----> Moving ${packIds.length} packs of repository ${repositoryId} to the object store`);
+    for (const packId of packIds) {
+      const { pack, index, links } = await from.locatePack(repositoryId, packId);
+      // In a directory a location is a path.
+      const finished = { packPath: pack as string, indexPath: index as string, linksPath: links as string };
+      await to.preparePack(repositoryId, packId, finished);
+      await from.deletePack(repositoryId, packId);
+    }
+  }
+}
+
+async function checkObjectStore(place: ObjectStoreSettings, dataDir: string): Promise<void> {
+  const bucket = createS3Bucket({ ...place, patience: startPatience });
+  try {
+    await checkBucket(bucket, dataDir);
+  } catch (error) {
+    if (!(error instanceof ObjectStoreError)) throw error;
+    throw new StartError(explain(error, place.bucketUrl), { cause: error });
+  } finally {
+    await bucket.close();
+  }
+}
+
+function explain({ code, status, message }: ObjectStoreError, bucketUrl: string): string {
+  if (status === undefined) return `PAAS_OBJECT_STORE_URL: no answer from ${bucketUrl} (${code}). Is the object store running?`;
+  switch (code) {
+    case 'NoSuchBucket':
+      return `PAAS_OBJECT_STORE_URL: there is no bucket ${bucketUrl}. Create it, or name another.`;
+    case 'InvalidAccessKeyId':
+      return `PAAS_OBJECT_STORE_ACCESS_KEY_ID: ${bucketUrl} does not know this key.`;
+    case 'SignatureDoesNotMatch':
+      return `PAAS_OBJECT_STORE_SECRET_ACCESS_KEY: ${bucketUrl} does not accept it for this PAAS_OBJECT_STORE_ACCESS_KEY_ID.`;
+    case 'AuthorizationHeaderMalformed':
+      return `PAAS_OBJECT_STORE_REGION: ${bucketUrl} is in another region.`;
+    case 'RequestTimeTooSkewed':
+      return `The clock of this machine is not that of ${bucketUrl}: set it.`;
+    default:
+      return `PAAS_OBJECT_STORE_URL: ${bucketUrl} cannot be written, listed, read and deleted in: ${message}.`;
+  }
+}
