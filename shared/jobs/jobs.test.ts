@@ -113,6 +113,29 @@ describe('graphile-worker', () => {
     expect(seen).toEqual(['new']);
   });
 
+  it.each([true, false])('runs a job once that takes longer than any lease (the only worker: %s)', async (soleWorker) => {
+    let runs = 0;
+    const ended = Promise.withResolvers<void>();
+    const { pool, db } = database;
+    const readBeat = async () =>
+      (await pool.query<{ beat: string }>('select heartbeat_at::text as beat from worker_leases')).rows[0]?.beat;
+    const build = async (): Promise<void> => {
+      runs += 1;
+      const beats = new Set<string | undefined>();
+      while (beats.size < 12) {
+        beats.add(await readBeat());
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      ended.resolve();
+    };
+    await graphileJobs.enqueue(db, 'build', { buildId: 'long' });
+    const handlers = { ...untouched, build };
+    const worker = await startGraphileWorker({ pool, db, handlers, log, concurrency: 4, soleWorker, leaseSeconds: 0.5 });
+    await ended.promise;
+    await worker.stop();
+    expect(runs).toBe(1);
+  });
+
   it('takes over what a dead worker held once its lease is over, and leaves the living alone', async () => {
     await graphileJobs.enqueue(database.db, 'restart', { appId: 'of the dead' });
     await graphileJobs.enqueue(database.db, 'build', { buildId: 'of the living' });

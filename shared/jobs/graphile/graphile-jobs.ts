@@ -33,13 +33,17 @@ export interface GraphileWorkerOptions {
   concurrency: number;
   /** True when no other worker process can be alive: jobs of dead ones are taken over at once, not when leases end. */
   soleWorker: boolean;
+  /** Of a worker that does not renew it any more jobs are taken over after so long. */
+  leaseSeconds?: number;
 }
+
+const defaultLeaseSeconds = 15;
 
 /** Starts taking jobs. What a dead worker held is taken over within the lease time, or at once with `soleWorker`. */
 export async function startGraphileWorker(options: GraphileWorkerOptions): Promise<JobWorker> {
   const stopping = new AbortController();
   const events = new EventEmitter();
-  const leases = await keepLeases({ ...options, events });
+  const leases = await keepLeases({ leaseSeconds: defaultLeaseSeconds, ...options, events });
   const runner = await run({
     pgPool: options.pool,
     concurrency: options.concurrency,

@@ -3,32 +3,33 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Database } from '#shared/database/schema.ts';
 import type { Log } from '#shared/log.ts';
 
-const heartbeatSeconds = 3;
-/** A worker silent for longer is dead. Several heartbeats, so that a stall of the event loop is not a death. */
-const leaseSeconds = 15;
+/** So many in a lease that a stall of the event loop is not a death. */
+const heartbeats = 5;
 
 export interface LeaseOptions {
   db: Kysely<Database>;
   events: EventEmitter;
   log: Log;
   soleWorker: boolean;
+  /** A worker silent for longer is dead. */
+  leaseSeconds: number;
 }
 
 /**
- * graphile-worker itself frees the jobs of a crashed worker only after hours. Each worker here renews a row; whoever is
- * alive frees what is locked by a worker without a fresh row.
+ * graphile-worker itself frees the jobs of a crashed worker only after hours. Each process here renews a row in the name
+ * under which it locks jobs, that of its pool of workers; whoever is alive frees what is locked without a fresh row.
  */
 export async function keepLeases(options: LeaseOptions): Promise<{ release(): Promise<void> }> {
-  const { db, events, log, soleWorker } = options;
-  const workerIds = new Set<string>();
-  events.on('worker:create', ({ worker }: { worker: { workerId: string } }) => {
-    workerIds.add(worker.workerId);
+  const { db, events, log, soleWorker, leaseSeconds } = options;
+  let poolId: string | undefined;
+  events.on('pool:create', ({ workerPool }: { workerPool: { id: string } }) => {
+    poolId = workerPool.id;
     void beat();
   });
 
   function freeJobsOfTheDead(): Promise<void> {
     // Also later than at the start: what a dead worker had asked for, the database may still have done after its death.
-    if (soleWorker) return freeJobs(db, sql`locked_by <> all(${[...workerIds]}::text[])`);
+    if (soleWorker) return freeJobs(db, sql`locked_by is distinct from ${poolId ?? null}::text`);
     const lease = sql`now() - make_interval(secs => ${leaseSeconds})`;
     return freeJobs(
       db,
@@ -39,10 +40,10 @@ export async function keepLeases(options: LeaseOptions): Promise<{ release(): Pr
 
   async function beat(): Promise<void> {
     try {
-      if (workerIds.size > 0) {
+      if (poolId !== undefined) {
         await db
           .insertInto('worker_leases')
-          .values([...workerIds].map((id) => ({ worker_id: id })))
+          .values({ worker_id: poolId })
           .onConflict((conflict) => conflict.column('worker_id').doUpdateSet({ heartbeat_at: sql<Date>`now()` }))
           .execute();
       }
@@ -56,15 +57,11 @@ export async function keepLeases(options: LeaseOptions): Promise<{ release(): Pr
     await db.deleteFrom('worker_leases').execute();
     await freeJobsOfTheDead();
   }
-  const timer = setInterval(() => void beat(), heartbeatSeconds * 1000);
+  const timer = setInterval(() => void beat(), (leaseSeconds * 1000) / heartbeats);
   return {
     async release() {
       clearInterval(timer);
-      if (workerIds.size > 0)
-        await db
-          .deleteFrom('worker_leases')
-          .where('worker_id', 'in', [...workerIds])
-          .execute();
+      if (poolId !== undefined) await db.deleteFrom('worker_leases').where('worker_id', '=', poolId).execute();
     },
   };
 }
