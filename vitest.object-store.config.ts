@@ -8,6 +8,7 @@ export default defineConfig({
     environment: 'node',
     pool: 'forks',
     maxWorkers: 2,
+    provide: { racingPushes: 200 },
     include: [
       'shared/object-store/**/*.test.ts',
       'shared/git/storage.test.ts',

@@ -1,0 +1,59 @@
+/**
+ * An SSH door of the real core as a process of its own: told over IPC where the database, the host keys and the packs are, it
+ * answers with its port. Nothing runs jobs here. Its like in production differs by its settings and its ground alone.
+ */
+import { join } from 'node:path';
+import { systemClock } from '#shared/clock.ts';
+import { createServices } from '#shared/core/control-plane.ts';
+import { connectPostgres } from '#shared/database/postgres.ts';
+import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
+import { createObjectStorePackFiles } from '#shared/git/packs/object-store-pack-files.ts';
+import { PackCache } from '#shared/git/packs/pack-cache.ts';
+import { createGitStorage } from '#shared/git/storage.ts';
+import { limits } from '#shared/limits.ts';
+import { createLog } from '#shared/log.ts';
+import { createS3Bucket, type S3BucketOptions } from '#shared/object-store/s3-bucket.ts';
+import { createMemoryPlatform } from '#shared/platform/memory/memory-platform.ts';
+import { loadHostKeys } from '#sshd/host-keys.ts';
+import { createSshServer } from '#sshd/server.ts';
+import { createHouseContext } from '#test/support/house-context.ts';
+
+export interface SshDaemonStart {
+  databaseUrl: string;
+  /** Of host keys; all daemons share it. */
+  sshDirectory: string;
+  /** Of quarantines, of packs unless they are in a store, else of the cache. */
+  gitDirectory: string;
+  store: S3BucketOptions | undefined;
+}
+
+async function start({ databaseUrl, sshDirectory, gitDirectory, store }: SshDaemonStart): Promise<number> {
+  const log = createLog('warn', (line) => process.stderr.write(`${line}\n`));
+  const { db } = connectPostgres(databaseUrl, () => undefined, 10);
+  const cache = new PackCache({ directory: join(gitDirectory, 'cache'), bytes: 1024 * 1024, log });
+  const files =
+    store === undefined
+      ? createDirectoryPackFiles(gitDirectory)
+      : createObjectStorePackFiles({ bucket: createS3Bucket(store), cache, log });
+  const storage = createGitStorage({ db, directory: gitDirectory, files, log, threads: 2 });
+  const platform = createMemoryPlatform({ clock: systemClock });
+  const context = await createHouseContext({ db, log, clock: systemClock, platform, git: storage });
+  const { sshKeys, pushes } = createServices(context);
+  const hostKeys = await loadHostKeys(sshDirectory);
+  // All clients of a test come from one address.
+  const sshLimits = { ...limits.ssh, slowFromPoints: 1e9, refuseFromPoints: 1e9 };
+  const server = createSshServer({ sshKeys, pushes, git: storage.server, hostKeys, limits: sshLimits, clock: systemClock, log });
+  return await server.listen(0, '127.0.0.1');
+}
+
+process.once('message', (message) => {
+  start(message as SshDaemonStart).then(
+    (port) => process.send?.({ port }),
+    (error: unknown) => {
+      process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+      process.exit(1);
+    },
+  );
+});
+// It does not outlive whoever started it.
+process.once('disconnect', () => process.exit(0));
