@@ -74,7 +74,7 @@ export function createApi(options: ApiOptions): Api {
   addLogRoutes(api, services.logs);
   addDomainRoutes(api, services.domains);
   addGitSourceRoutes(api, services.gitSources);
-  addWebhookRoutes(api, services.webhooks);
+  addWebhookRoutes(api, services.webhooks, options);
   addMetricRoutes(api, services.metrics);
   return api;
 }

@@ -1,9 +1,14 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Api } from '#api/api-env.ts';
+import { createFailedDeliveries } from '#api/failed-deliveries.ts';
 import { readBody } from '#api/middleware/body-limit.ts';
 import { answer, dataOf, refusalsOf } from '#api/schemas.ts';
+import type { Clock } from '#shared/clock.ts';
 import type { Webhooks } from '#shared/core/git-host-services.ts';
+import { AppError } from '#shared/errors.ts';
 import { limits } from '#shared/limits.ts';
+import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
+import { sourceKey } from '#shared/rate-limits/source-key.ts';
 
 /** Any JSON object: read by hand, since the signature covers the bytes as they came. */
 const payload = { schema: { type: 'object' as const, additionalProperties: true } };
@@ -23,7 +28,8 @@ const receiveDelivery = createRoute({
   description:
     'For GitHub, Gitea, Forgejo, GitLab, and whatever signs like them. The body, up to 25 MiB, is signed with HMAC-SHA256 ' +
     '(`X-Hub-Signature-256`, `X-Gitea-Signature`, `X-Forgejo-Signature`, `Webhook-Signature`) or carries the secret ' +
-    '(`X-Gitlab-Token`). A delivery that comes again is answered with 200 and starts nothing.',
+    '(`X-Gitlab-Token`). A delivery that comes again is answered with 200 and starts nothing. ' +
+    'After 30 wrong signatures in a minute an address is refused.',
   tags: ['webhooks'],
   security: [],
   request: {
@@ -43,16 +49,32 @@ const receiveDelivery = createRoute({
   },
   responses: {
     200: answer(dataOf(DeliveryResultSchema), 'Dealt with.'),
-    ...refusalsOf(401, 403, 404, 413, 422, 500),
+    ...refusalsOf(401, 403, 404, 413, 422, 429, 500, 503),
   },
 });
 
-export function addWebhookRoutes(api: Api, webhooks: Webhooks): void {
+export interface WebhookOptions {
+  rateLimits: Pick<RateLimits, 'take'>;
+  clock: Pick<Clock, 'now'>;
+  clientAddress(request: Request): string;
+}
+
+export function addWebhookRoutes(api: Api, webhooks: Webhooks, { rateLimits, clock, clientAddress }: WebhookOptions): void {
+  const failed = createFailedDeliveries(rateLimits, () => clock.now().getTime());
   api.openapi(receiveDelivery, async (c) => {
     const header = (name: string): string | undefined => c.req.header(name);
-    webhooks.checkSigned(header);
-    const body = await readBody(c.req.raw, limits.http.webhookBytes);
-    const result = await webhooks.receive({ header, body, appId: c.req.valid('query').app });
-    return c.json({ data: result }, 200);
+    const { app: appId } = c.req.valid('query');
+    const sender = { source: sourceKey(clientAddress(c.req.raw)), secretOf: appId ?? '' };
+    // The cheap refusals first: a stranger's body is read only when its signature may be right.
+    failed.check(sender);
+    try {
+      await webhooks.checkHeaders(header, appId);
+      const result = await webhooks.receive({ header, body: await readBody(c.req.raw, limits.http.webhookBytes), appId });
+      failed.countSuccess(sender);
+      return c.json({ data: result }, 200);
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'unauthorized') await failed.countFailure(sender);
+      throw error;
+    }
   });
 }

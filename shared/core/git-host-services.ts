@@ -30,8 +30,8 @@ export interface DeliveryResult {
 }
 
 export interface Webhooks {
-  /** `forbidden` when webhooks are off, `unauthorized` when there is no signature: to be asked before a body is read. */
-  checkSigned(header: Delivery['header']): void;
+  /** To be asked before a body is read: `forbidden` when webhooks are off, `unauthorized` for what no body could be signed by. */
+  checkHeaders(header: Delivery['header'], appId: string | undefined): Promise<void>;
   /** In the order of SPEC.md §4.4. `unauthorized` for a wrong signature, `not_found` when no app has the repository. */
   receive(delivery: Delivery): Promise<DeliveryResult>;
 }

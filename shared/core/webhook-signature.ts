@@ -66,9 +66,19 @@ export function providerOf(header: ReadHeader): WebhookProvider {
   return (found?.[0] ?? 'generic') as WebhookProvider;
 }
 
-/** Cheap, to be asked before a body is read. */
-export function isSigned(header: ReadHeader): boolean {
-  return dialects[providerOf(header)].proofs.some((proof) => header(proof.header) !== undefined);
+/**
+ * What the headers alone tell, to be asked before a body is read: that there is no signature, that it is none of the
+ * secret's whatever the body is, or that it may be right.
+ */
+export async function judgeHeaders(header: ReadHeader, secret: string): Promise<'unsigned' | 'wrong' | 'possible'> {
+  const proof = proofOf(header);
+  if (proof === undefined) return 'unsigned';
+  if (proof.kind === 'token') return (await sameText(header(proof.header) ?? '', secret)) ? 'possible' : 'wrong';
+  return readSignatures(proof, header).length > 0 ? 'possible' : 'wrong';
+}
+
+function proofOf(header: ReadHeader): Proof | undefined {
+  return dialects[providerOf(header)].proofs.find((proof) => header(proof.header) !== undefined);
 }
 
 /** Undefined when the delivery is not signed with the secret. */
@@ -78,8 +88,8 @@ export async function verifyDelivery(
   secret: string,
 ): Promise<SignedDelivery | undefined> {
   const provider = providerOf(header);
-  const { proofs, event, delivery } = dialects[provider];
-  const proof = proofs.find(({ header: name }) => header(name) !== undefined);
+  const { event, delivery } = dialects[provider];
+  const proof = proofOf(header);
   if (proof === undefined || !(await holds(proof, header, body, secret))) return undefined;
   const named = first(header, delivery);
   return {
@@ -90,38 +100,40 @@ export async function verifyDelivery(
 }
 
 async function holds(proof: Proof, header: ReadHeader, body: Uint8Array<ArrayBuffer>, secret: string): Promise<boolean> {
-  const given = header(proof.header) ?? '';
   const encoder = new TextEncoder();
-  switch (proof.kind) {
-    case 'hex':
-      return hmacHolds(encoder.encode(secret), fromHex(given), body);
-    case 'prefixed-hex':
-      return hmacHolds(encoder.encode(secret), fromHex(/^sha256=(.*)$/.exec(given)?.[1] ?? ''), body);
-    case 'token':
-      return sameText(given, secret);
-    case 'standard': {
-      const head = encoder.encode(`${header('webhook-id') ?? ''}.${header('webhook-timestamp') ?? ''}.`);
-      const signed = new Uint8Array(head.length + body.length);
-      signed.set(head);
-      signed.set(body, head.length);
-      const key = fromBase64(/^whsec_(.*)$/.exec(secret)?.[1] ?? '') ?? encoder.encode(secret);
-      for (const each of given.split(' ')) {
-        if (await hmacHolds(key, fromBase64(/^v1,(.*)$/.exec(each)?.[1] ?? ''), signed)) return true;
-      }
-      return false;
-    }
-  }
+  if (proof.kind === 'token') return sameText(header(proof.header) ?? '', secret);
+  const signatures = readSignatures(proof, header);
+  if (proof.kind !== 'standard') return hmacHolds(encoder.encode(secret), signatures, body);
+  const head = encoder.encode(`${header('webhook-id') ?? ''}.${header('webhook-timestamp') ?? ''}.`);
+  const signed = new Uint8Array(head.length + body.length);
+  signed.set(head);
+  signed.set(body, head.length);
+  return hmacHolds(fromBase64(/^whsec_(.*)$/.exec(secret)?.[1] ?? '') ?? encoder.encode(secret), signatures, signed);
 }
 
-/** WebCrypto compares in constant time. */
+/** More than a secret that is being rotated needs: each costs a pass over the body. */
+const mostSignatures = 3;
+
+/** Those in the header that could be an HMAC-SHA256 at all. */
+function readSignatures(proof: Proof, header: ReadHeader): Uint8Array<ArrayBuffer>[] {
+  const given = header(proof.header) ?? '';
+  const read = (): (Uint8Array<ArrayBuffer> | undefined)[] => {
+    if (proof.kind === 'hex') return [fromHex(given)];
+    if (proof.kind === 'prefixed-hex') return [fromHex(/^sha256=(.*)$/.exec(given)?.[1] ?? '')];
+    return given.split(' ', mostSignatures).map((each) => fromBase64(/^v1,(.*)$/.exec(each)?.[1] ?? ''));
+  };
+  return read().filter((signature) => signature?.length === 32) as Uint8Array<ArrayBuffer>[];
+}
+
+/** One of the signatures is right. WebCrypto compares in constant time. */
 async function hmacHolds(
   key: Uint8Array<ArrayBuffer>,
-  signature: Uint8Array<ArrayBuffer> | undefined,
+  signatures: readonly Uint8Array<ArrayBuffer>[],
   message: Uint8Array<ArrayBuffer>,
 ): Promise<boolean> {
-  if (signature?.length !== 32) return false;
   const imported = await crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
-  return crypto.subtle.verify('HMAC', imported, signature, message);
+  for (const signature of signatures) if (await crypto.subtle.verify('HMAC', imported, signature, message)) return true;
+  return false;
 }
 
 /** In a time that tells nothing of either. */

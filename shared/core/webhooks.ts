@@ -5,7 +5,7 @@ import type { Delivery, DeliveryResult, Webhooks } from '#shared/core/git-host-s
 import { ensurePreview, removePreview } from '#shared/core/previews.ts';
 import { type PushEvent, readEvent } from '#shared/core/webhook-event.ts';
 import { appWebhookSecret } from '#shared/core/webhook-secret.ts';
-import { isSigned, type SignedDelivery, verifyDelivery } from '#shared/core/webhook-signature.ts';
+import { judgeHeaders, type SignedDelivery, verifyDelivery } from '#shared/core/webhook-signature.ts';
 import { type AppRow, lockApp } from '#shared/database/apps.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
@@ -28,9 +28,10 @@ export function createWebhooks(context: Context): Webhooks {
   };
 
   return {
-    checkSigned(header) {
-      platformSecret();
-      if (!isSigned(header)) {
+    async checkHeaders(header, appId) {
+      const judged = await judgeHeaders(header, await secretOf(platformSecret(), appId));
+      if (judged === 'wrong') throw signatureMismatch(appId);
+      if (judged === 'unsigned') {
         const message =
           'The delivery is not signed. Enter the secret at the git host; X-Hub-Signature-256, X-Gitea-Signature, X-Forgejo-Signature, X-Gitlab-Token and Webhook-Signature are understood.';
         throw new AppError('unauthorized', message);
@@ -68,13 +69,20 @@ function ignored(message: string): DeliveryResult {
   return { outcome: 'ignored', message };
 }
 
+function secretOf(platformSecret: string, appId: string | undefined): string | Promise<string> {
+  return appId === undefined ? platformSecret : appWebhookSecret(platformSecret, appId as AppId);
+}
+
 async function verify({ header, body, appId }: Delivery, platformSecret: string): Promise<SignedDelivery> {
-  const secret = appId === undefined ? platformSecret : await appWebhookSecret(platformSecret, appId as AppId);
-  const signed = await verifyDelivery(header, body, secret);
-  if (signed !== undefined) return signed;
+  const signed = await verifyDelivery(header, body, await secretOf(platformSecret, appId));
+  if (signed === undefined) throw signatureMismatch(appId);
+  return signed;
+}
+
+function signatureMismatch(appId: string | undefined): AppError {
   const where = appId === undefined ? 'PAAS_WEBHOOK_SECRET of the platform' : 'the secret that GET /v1/apps/<app>/git shows';
   const message = `webhook signature mismatch: the git host must sign with ${where}. If that has changed, register the webhook again.`;
-  throw new AppError('unauthorized', message);
+  return new AppError('unauthorized', message);
 }
 
 /**
