@@ -32,9 +32,16 @@ export function checkTree(data: Buffer, link: TreeLinkSink, special: SpecialFile
     const mode = canonicalMode(stated);
     if (mode === undefined) throw new GitFault(`contains an entry with the mode ${stated.toString(8)}, which git does not have`);
     const nameStart = ++at;
-    const nameEnd = data.indexOf(0, nameStart);
-    if (nameEnd < 0 || nameEnd + 1 + oidBytes > data.length) throw new GitFault('is cut short');
-    const file = checkName(data, nameStart, nameEnd, mode);
+    let nameEnd = nameStart;
+    let unusual = data[nameStart] === 0x2e;
+    for (let byte = data[nameEnd]; byte !== 0 && byte !== undefined; byte = data[++nameEnd]) {
+      // Only "." in front, "~", "\" and what is not ASCII can make a name that some file system takes for .git.
+      if (byte === 0x2f || byte === 0x7e || byte === 0x5c || byte >= 0x80) unusual = true;
+    }
+    if (nameEnd + 1 + oidBytes > data.length) throw new GitFault('is cut short');
+    if (nameEnd === nameStart) throw new GitFault('contains an entry without a name');
+    if (nameEnd - nameStart > longestName) throw new GitFault(`contains a name of more than ${longestName} bytes`);
+    const file = unusual ? checkUnusualName(data.toString('utf8', nameStart, nameEnd), mode) : undefined;
     order.add(nameStart, nameEnd, mode === modes.tree);
     at = nameEnd + 1;
     if (isNull(data, at)) throw new GitFault('contains an entry that points at the null id');
@@ -44,18 +51,8 @@ export function checkTree(data: Buffer, link: TreeLinkSink, special: SpecialFile
   }
 }
 
-function checkName(data: Buffer, start: number, end: number, mode: number): SpecialFile | undefined {
-  if (end === start) throw new GitFault('contains an entry without a name');
-  if (end - start > longestName) throw new GitFault(`contains a name of more than ${longestName} bytes`);
-  let suspicious = data[start] === 0x2e;
-  for (let i = start; i < end; i++) {
-    const byte = data[i] ?? 0;
-    if (byte === 0x2f) throw new GitFault('contains a name with a slash');
-    // Only "." in front, "~", "\" and what is not ASCII can make a name that some file system takes for .git.
-    if (byte === 0x7e || byte === 0x5c || byte >= 0x80) suspicious = true;
-  }
-  if (!suspicious) return undefined;
-  const name = data.toString('utf8', start, end);
+function checkUnusualName(name: string, mode: number): SpecialFile | undefined {
+  if (name.includes('/')) throw new GitFault('contains a name with a slash');
   if (name === '.' || name === '..') throw new GitFault(`contains an entry named "${name}"`);
   if (isDotGit(name)) throw new GitFault('contains an entry that some file system takes for ".git"');
   if (isDotGitmodules(name)) {
@@ -77,7 +74,7 @@ class TreeOrder {
   #previousStart = 0;
   #previousEnd = 0;
   #previousIsTree = false;
-  /** Files that a directory of the same name could still follow, with other names in between: `a`, `a.b`, `a/`. */
+  /** Files that the last name begins with and a directory of the same name could still follow: `a`, `a.b`, `a/`. */
   readonly #candidates: { start: number; end: number }[] = [];
 
   constructor(data: Buffer) {
@@ -95,14 +92,16 @@ class TreeOrder {
       const before = i < previousLength ? (data[this.#previousStart + i] ?? 0) : this.#previousIsTree ? 0x2f : 0;
       const after = i < end - start ? (data[start + i] ?? 0) : isTree ? 0x2f : 0;
       if (before > after) throw new GitFault('is not sorted');
+      if (i === previousLength && !this.#previousIsTree)
+        this.#candidates.push({ start: this.#previousStart, end: this.#previousEnd });
     }
-    this.#checkCandidates(start, end, isTree);
+    if (this.#candidates.length > 0) this.#checkCandidates(start, end);
     this.#previousStart = start;
     this.#previousEnd = end;
     this.#previousIsTree = isTree;
   }
 
-  #checkCandidates(start: number, end: number, isTree: boolean): void {
+  #checkCandidates(start: number, end: number): void {
     const data = this.#data;
     for (let top = this.#candidates.at(-1); top !== undefined; top = this.#candidates.at(-1)) {
       const length = top.end - top.start;
@@ -115,6 +114,5 @@ class TreeOrder {
       if ((data[start + length] ?? 0) < 0x2f) break;
       this.#candidates.pop();
     }
-    if (!isTree) this.#candidates.push({ start, end });
   }
 }

@@ -5,14 +5,17 @@ import { typeName } from '#shared/git/objects/object-type.ts';
 export const headroom = 32;
 
 /**
- * The raw id of the object whose content is `buffer[start, end)`. The `headroom` bytes before `start` are overwritten:
- * git hashes header and content in one go, and one call to the hash is several times cheaper than a streaming one.
+ * Puts the raw id of the object whose content is `buffer[start, end)` at `target[at]`. The `headroom` bytes before
+ * `start` are overwritten: git hashes header and content in one go, and one call to the hash is several times cheaper
+ * than a streaming one.
  */
-export function hashInPlace(buffer: Buffer, start: number, end: number, type: number): Buffer {
+export function hashInPlace(buffer: Buffer, start: number, end: number, type: number, target: Buffer, at: number): void {
   const header = `${typeName(type)} ${end - start}\0`;
   const from = start - header.length;
   buffer.write(header, from, 'latin1');
-  return hash('sha1', buffer.subarray(from, end), 'buffer');
+  // As a string, because a Buffer of its own costs more than the hash of a small object.
+  const id = hash('sha1', buffer.subarray(from, end), 'latin1');
+  for (let i = 0; i < id.length; i++) target[at + i] = id.charCodeAt(i);
 }
 
 /** For content that is not held in one piece. */

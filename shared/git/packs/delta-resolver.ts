@@ -3,8 +3,9 @@ import { hashInPlace, headroom } from '#shared/git/objects/hash-object.ts';
 import { offsetDelta, referenceDelta } from '#shared/git/objects/object-type.ts';
 import { applyDelta, readDeltaSizes } from '#shared/git/packs/delta.ts';
 import type { EntryTable } from '#shared/git/packs/entry-table.ts';
+import type { HeldDeltas } from '#shared/git/packs/held-deltas.ts';
 import { Inflater } from '#shared/git/packs/inflater.ts';
-import { OidTable } from '#shared/git/packs/oid-table.ts';
+import { OidTable, oidBytes } from '#shared/git/packs/oid-table.ts';
 import type { ObjectSink, PackLimits } from '#shared/git/packs/pack-scanner.ts';
 import type { RandomAccess } from '#shared/git/packs/random-access.ts';
 
@@ -13,13 +14,27 @@ interface Frame {
   entry: number;
   /** Undefined when it was given up to stay within memory, and must be made again. */
   data: Buffer | undefined;
+  /** Of `data`, where it has memory of its own; 0 where it lies on the stack. */
+  ownBytes: number;
+  /** Where the stack ended before it. */
+  below: number;
   /** Next deltas to resolve on it: those that name it by offset, and those that name it by id. */
   nextByOffset: number;
   nextByOid: number;
 }
 
+/** An object as it was made: its content, and free bytes in front of it for `hashInPlace`. */
+interface Made {
+  content: Buffer;
+  buffer: Buffer;
+  start: number;
+}
+
+/** Objects lie on a stack, as depth first means last in, first out; only large ones get memory of their own. */
+const stackBytes = 4 * 1024 * 1024;
+/** Of memory of their own. */
 const heldBytes = 48 * 1024 * 1024;
-const pieceBytes = 1024 * 1024;
+const pieceBytes = 64 * 1024;
 const freeWorkBytes = 2 * 1024 * 1024 * 1024;
 const workPerPackByte = 1000;
 const longestChain = 4096;
@@ -41,6 +56,7 @@ export class DeltaResolver {
   readonly #limits: PackLimits;
   readonly #onObject: ObjectSink;
   readonly #breathe: () => Promise<void> | undefined;
+  readonly #deltas: HeldDeltas;
   readonly #inflater = new Inflater();
   readonly #firstByOffset: Int32Array;
   readonly #firstByOid: Int32Array;
@@ -51,16 +67,21 @@ export class DeltaResolver {
   readonly #largestWork: number;
   #work = 0;
   #delta: Buffer = Buffer.allocUnsafeSlow(pieceBytes);
-  #result: Buffer = Buffer.allocUnsafeSlow(headroom + pieceBytes);
+  readonly #stack = Buffer.allocUnsafeSlow(stackBytes);
+  #stackEnd = 0;
+  /** What a large object was made in that nothing is based on. */
+  #spare: Buffer = Buffer.alloc(0);
   #held = 0;
 
   /**
+   * @param deltas what the scanner has kept
    * @param packEnd where the last entry ends
    * @param breathe called between objects; what it returns is awaited, so that others get their turn
    */
   constructor(
     entries: EntryTable,
     file: RandomAccess,
+    deltas: HeldDeltas,
     packEnd: number,
     limits: PackLimits,
     onObject: ObjectSink,
@@ -68,6 +89,7 @@ export class DeltaResolver {
   ) {
     this.#entries = entries;
     this.#file = file;
+    this.#deltas = deltas;
     this.#packEnd = packEnd;
     this.#limits = limits;
     this.#onObject = onObject;
@@ -98,7 +120,7 @@ export class DeltaResolver {
     const wholeCount = this.#entries.count;
     for (let entry = 0; entry < wholeCount && this.unresolved > 0; entry++) {
       if ((this.#entries.types[entry] ?? 0) >= offsetDelta || this.#wasDelta(entry)) continue;
-      const frame = this.#open(entry, undefined);
+      const frame = this.#open(entry);
       if (frame !== undefined) await this.#climb(frame, () => this.#inflateWhole(entry));
     }
   }
@@ -118,7 +140,8 @@ export class DeltaResolver {
     const first = number < 0 ? -1 : (this.#firstByOid[number] ?? -1);
     if (first < 0) return false;
     this.#firstByOid[number] = -1;
-    await this.#climb({ entry: -1, data: undefined, nextByOffset: -1, nextByOid: first }, read, type);
+    const frame = { entry: -1, data: undefined, ownBytes: 0, below: 0, nextByOffset: -1, nextByOid: first };
+    await this.#climb(frame, read, type);
     return true;
   }
 
@@ -132,23 +155,26 @@ export class DeltaResolver {
   }
 
   /** A frame for an entry of which the id is known; undefined when no delta is based on it. */
-  #open(entry: number, data: Buffer | undefined): Frame | undefined {
+  #open(entry: number): Frame | undefined {
     const number = this.#wantedBases.size === 0 ? -1 : this.#wantedBases.find(this.#entries.oids, entry * 20);
     const nextByOid = number < 0 ? -1 : (this.#firstByOid[number] ?? -1);
     if (number >= 0) this.#firstByOid[number] = -1;
     const nextByOffset = this.#firstByOffset[entry] ?? -1;
-    return nextByOid < 0 && nextByOffset < 0 ? undefined : { entry, data, nextByOffset, nextByOid };
+    if (nextByOid < 0 && nextByOffset < 0) return undefined;
+    return { entry, data: undefined, ownBytes: 0, below: this.#stackEnd, nextByOffset, nextByOid };
   }
 
   async #climb(root: Frame, readRoot: () => Buffer, rootType = this.#entries.types[root.entry] ?? 0): Promise<void> {
     const frames = [root];
     this.#held = 0;
+    this.#stackEnd = 0;
     for (let top = frames.at(-1); top !== undefined; top = frames.at(-1)) {
       const pause = this.#breathe();
       if (pause !== undefined) await pause;
       const child = top.nextByOffset >= 0 ? top.nextByOffset : top.nextByOid;
       if (child < 0) {
-        this.#held -= top.data?.length ?? 0;
+        this.#held -= top.ownBytes;
+        this.#stackEnd = top.below;
         frames.pop();
         continue;
       }
@@ -157,11 +183,17 @@ export class DeltaResolver {
       if (top.data === undefined) this.#materialize(frames, readRoot);
       const made = this.#make(child, top.data ?? Buffer.alloc(0), true);
       const above = this.#finish(child, rootType, made);
+      // What nothing is based on is overwritten by the next.
       if (above === undefined) continue;
       if (frames.length >= longestChain) throw new GitFault(`the pack has a chain of more than ${longestChain} deltas`);
-      // The buffer is used again for the next object unless it was made for this one.
-      above.data = made.shared ? Buffer.from(made.content) : made.content;
-      this.#held += above.data.length;
+      above.data = made.content;
+      if (made.buffer === this.#stack) {
+        this.#stackEnd = made.start + made.content.length;
+      } else {
+        above.ownBytes = made.buffer.length;
+        this.#spare = Buffer.alloc(0);
+      }
+      this.#held += above.ownBytes;
       frames.push(above);
       this.#giveUp(frames);
     }
@@ -171,8 +203,9 @@ export class DeltaResolver {
   #giveUp(frames: Frame[]): void {
     for (let i = 0; this.#held > heldBytes && i < frames.length - 1; i++) {
       const frame = frames[i];
-      if (frame?.data === undefined) continue;
-      this.#held -= frame.data.length;
+      if (frame === undefined || frame.ownBytes === 0) continue;
+      this.#held -= frame.ownBytes;
+      frame.ownBytes = 0;
       frame.data = undefined;
     }
   }
@@ -186,16 +219,18 @@ export class DeltaResolver {
     const top = frames.at(-1);
     if (top === undefined) return;
     top.data = data;
+    top.ownBytes = data.length;
     this.#held += data.length;
     this.#giveUp(frames);
   }
 
-  /** @param share whether the result may be put where the next one will overwrite it */
-  #make(entry: number, base: Buffer, share: boolean): { content: Buffer; withHeadroom: Buffer; shared: boolean } {
-    const deltaSize = this.#entries.sizes[entry] ?? 0;
-    if (this.#delta.length < deltaSize + 1) this.#delta = Buffer.allocUnsafeSlow(deltaSize + 1);
-    this.#inflate(entry, this.#delta, 0);
-    const sizes = readDeltaSizes(this.#delta, deltaSize);
+  /** @param passing whether the next one may overwrite the result, unless it is pushed */
+  #make(entry: number, base: Buffer, passing: boolean): Made {
+    const heldAt = this.#entries.heldAt[entry] ?? -1;
+    const delta = heldAt < 0 ? this.#inflateDelta(entry) : this.#deltas.pageOf(heldAt);
+    const deltaStart = heldAt < 0 ? 0 : this.#deltas.startInPage(heldAt);
+    const deltaEnd = deltaStart + (this.#entries.sizes[entry] ?? 0);
+    const sizes = readDeltaSizes(delta, deltaEnd, deltaStart);
     if (sizes.resultSize > this.#limits.objectBytes) {
       throw new GitFault(
         `the pack has an object of more than ${Math.floor(this.#limits.objectBytes / 1024 / 1024)} MiB, which is the limit here`,
@@ -203,34 +238,48 @@ export class DeltaResolver {
     }
     this.#work += sizes.resultSize;
     if (this.#work > this.#largestWork) throw new GitFault('the deltas of the pack unfold to far more than the pack is worth');
-    const shared = share && headroom + sizes.resultSize <= this.#result.length;
-    const withHeadroom = shared ? this.#result : Buffer.allocUnsafeSlow(headroom + sizes.resultSize);
-    applyDelta(base, this.#delta, sizes, deltaSize, withHeadroom, headroom);
-    if (this.#delta.length > 16 * pieceBytes) this.#delta = Buffer.allocUnsafeSlow(pieceBytes);
-    return { content: withHeadroom.subarray(headroom, headroom + sizes.resultSize), withHeadroom, shared };
+    const fits = passing && this.#stackEnd + headroom + sizes.resultSize <= stackBytes;
+    const buffer = fits ? this.#stack : this.#largeBuffer(headroom + sizes.resultSize, passing);
+    const start = headroom + (fits ? this.#stackEnd : 0);
+    applyDelta(base, delta, sizes, deltaEnd, buffer, start);
+    return { content: buffer.subarray(start, start + sizes.resultSize), buffer, start };
   }
 
-  #finish(entry: number, type: number, made: { content: Buffer; withHeadroom: Buffer }): Frame | undefined {
-    const oid = hashInPlace(made.withHeadroom, headroom, headroom + made.content.length, type);
+  #largeBuffer(bytes: number, passing: boolean): Buffer {
+    if (!passing) return Buffer.allocUnsafeSlow(bytes);
+    if (this.#spare.length < bytes || this.#spare.length > 2 * bytes) this.#spare = Buffer.allocUnsafeSlow(bytes);
+    return this.#spare;
+  }
+
+  #finish(entry: number, type: number, { content, buffer, start }: Made): Frame | undefined {
     const entries = this.#entries;
+    hashInPlace(buffer, start, start + content.length, type, entries.oids, entry * oidBytes);
     // Marks reference deltas too as something that is not the beginning of a chain.
     if (entries.types[entry] === referenceDelta) entries.bases[entry] = -2;
-    entries.setOid(entry, oid);
     entries.types[entry] = type;
     this.unresolved--;
-    this.#onObject(entry, type, oid, made.content);
-    return this.#open(entry, undefined);
+    this.#onObject(entry, type, entries.oid(entry), content);
+    return this.#open(entry);
   }
 
   #inflateWhole(entry: number): Buffer {
     const size = this.#entries.sizes[entry] ?? 0;
     const data = Buffer.allocUnsafeSlow(size + 1);
-    this.#inflate(entry, data, 0);
+    this.#inflate(entry, data);
     return data.subarray(0, size);
   }
 
+  /** Overwritten by the next one. */
+  #inflateDelta(entry: number): Buffer {
+    const room = Math.max(pieceBytes, (this.#entries.sizes[entry] ?? 0) + 1);
+    // What a large delta needed is not kept for small ones.
+    if (this.#delta.length < room || this.#delta.length > 16 * 1024 * 1024) this.#delta = Buffer.allocUnsafeSlow(room);
+    this.#inflate(entry, this.#delta);
+    return this.#delta;
+  }
+
   /** What the scanner has found sound; the target has one byte more than the data. */
-  #inflate(entry: number, target: Buffer, targetStart: number): void {
+  #inflate(entry: number, target: Buffer): void {
     const entries = this.#entries;
     const size = entries.sizes[entry] ?? 0;
     const end = entry + 1 < this.#firstByOffset.length ? (entries.offsets[entry + 1] ?? 0) : this.#packEnd;
@@ -239,7 +288,7 @@ export class DeltaResolver {
     this.#inflater.reset();
     while (position < end) {
       const raw = this.#file.read(position, Math.min(end - position, pieceBytes));
-      this.#inflater.push(raw, 0, raw.length, target, targetStart + produced, targetStart + size + 1);
+      this.#inflater.push(raw, 0, raw.length, target, produced, size + 1);
       if (this.#inflater.consumed === 0) break;
       position += this.#inflater.consumed;
       produced += this.#inflater.produced;

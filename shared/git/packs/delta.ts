@@ -7,9 +7,9 @@ export interface DeltaSizes {
   start: number;
 }
 
-/** @throws GitFault when `delta` does not begin with two sizes below 2^49 */
-export function readDeltaSizes(delta: Uint8Array, end = delta.length): DeltaSizes {
-  let at = 0;
+/** @throws GitFault when `delta[start, end)` does not begin with two sizes below 2^49 */
+export function readDeltaSizes(delta: Uint8Array, end = delta.length, start = 0): DeltaSizes {
+  let at = start;
   const readSize = (): number => {
     let size = 0;
     for (let scale = 1; scale < 2 ** 49; scale *= 128) {
@@ -30,11 +30,11 @@ export function readDeltaSizes(delta: Uint8Array, end = delta.length): DeltaSize
  * @throws GitFault when an instruction reaches outside of either, or the result is not as long as stated
  */
 export function applyDelta(
-  base: Uint8Array,
-  delta: Uint8Array,
+  base: Buffer,
+  delta: Buffer,
   sizes: DeltaSizes,
   deltaEnd: number,
-  result: Uint8Array,
+  result: Buffer,
   resultStart: number,
 ): void {
   if (sizes.baseSize !== base.length) throw new GitFault('a delta was made for a base of another size');
@@ -68,11 +68,8 @@ export function applyDelta(
   if (to !== end) throw new GitFault('a delta does not give the size it states');
 }
 
-/** Below some 64 bytes a plain loop beats the call into native code. */
-function copy(source: Uint8Array, from: number, length: number, target: Uint8Array, to: number): void {
-  if (length > 64) {
-    target.set(source.subarray(from, from + length), to);
-    return;
-  }
-  for (let i = 0; i < length; i++) target[to + i] = source[from + i] ?? 0;
+/** Below some 20 bytes a plain loop beats the call into native code. */
+function copy(source: Buffer, from: number, length: number, target: Buffer, to: number): void {
+  if (length > 20) source.copy(target, to, from, from + length);
+  else for (let i = 0; i < length; i++) target[to + i] = source[from + i] ?? 0;
 }

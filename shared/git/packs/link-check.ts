@@ -35,7 +35,6 @@ export class LinkCheck {
   #needed = new Uint8Array(1024);
   /** By number: which special files some tree has it for. */
   #special = new Uint8Array(1024);
-  #current = '';
 
   readonly #linkByHex: LinkSink = (type, hex) => this.#need(Buffer.from(hex, 'hex'), 0, objectTypes[type]);
   readonly #linkOfTree: TreeLinkSink = (mode, data, at) =>
@@ -52,13 +51,12 @@ export class LinkCheck {
     if (this.#present[number] !== 0) throw new GitFault(`${describeObject(type, oid)} is in the pack twice`);
     this.#present[number] = type;
     if (content === undefined || type === objectTypes.blob) return;
-    this.#current = describeObject(type, oid);
     try {
       if (type === objectTypes.tree) checkTree(content, this.#linkOfTree, this.#specialOfTree);
       else if (type === objectTypes.commit) checkCommit(content, this.#linkByHex);
       else checkTag(content, this.#linkByHex);
     } catch (error) {
-      throw error instanceof GitFault ? new GitFault(`${this.#current} ${error.message}`) : error;
+      throw error instanceof GitFault ? new GitFault(`${describeObject(type, oid)} ${error.message}`) : error;
     }
   }
 

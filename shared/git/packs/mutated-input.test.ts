@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { GitFault } from '#shared/git/git-fault.ts';
 import { applyDelta, readDeltaSizes } from '#shared/git/packs/delta.ts';
+import { HeldDeltas } from '#shared/git/packs/held-deltas.ts';
 import { PackScanner } from '#shared/git/packs/pack-scanner.ts';
 import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
@@ -76,7 +77,7 @@ describe('whatever becomes of valid input, it is taken or refused with a reason,
     const limits = { packBytes: 1_000_000, objectBytes: 100_000, objects: 100 };
     const outcome = await survey(valid, (input, random) => {
       let heldBytes = 0;
-      const scanner = new PackScanner(limits, (_entry, _type, _oid, content) => {
+      const scanner = new PackScanner(limits, new HeldDeltas(), (_entry, _type, _oid, content) => {
         heldBytes = Math.max(heldBytes, content?.length ?? 0);
       });
       try {

@@ -1,5 +1,7 @@
 /** Length of a raw object id. */
 export const oidBytes = 20;
+const wordsEach = oidBytes / 4;
+const littleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
 /**
  * A set of raw object ids, numbered in the order in which they came, in flat memory: about 32 bytes an id.
@@ -9,12 +11,15 @@ export class OidTable {
   /** Raw ids one after the other: number n is at `n * oidBytes`. */
   oids: Buffer;
   size = 0;
+  /** The same memory as `oids`, five words an id. */
+  #words: Int32Array;
   #slots: Int32Array;
   readonly #key = crypto.getRandomValues(new Int32Array(5));
 
   constructor(expected = 64) {
     this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(Math.max(64, expected) * 1.5))).fill(-1);
-    this.oids = Buffer.allocUnsafe(fitting(this.#slots.length) * oidBytes);
+    this.#words = new Int32Array(fitting(this.#slots.length) * wordsEach);
+    this.oids = Buffer.from(this.#words.buffer);
   }
 
   /** The number of the id at `bytes[at]`, or -1. */
@@ -31,8 +36,8 @@ export class OidTable {
       this.#grow();
       slot = this.#probe(bytes, at);
     }
-    const start = this.size * oidBytes;
-    for (let i = 0; i < oidBytes; i++) this.oids[start + i] = bytes[at + i] ?? 0;
+    const start = this.size * wordsEach;
+    for (let i = 0; i < wordsEach; i++) this.#words[start + i] = wordAt(bytes, at + i * 4);
     this.#slots[slot] = this.size;
     return this.size++;
   }
@@ -41,33 +46,49 @@ export class OidTable {
     return this.oids.subarray(number * oidBytes, (number + 1) * oidBytes);
   }
 
+  /** The slot of the id at `bytes[at]`, or the free one where it belongs. */
   #probe(bytes: Uint8Array, at: number): number {
-    const mask = this.#slots.length - 1;
-    let slot = this.#hash(bytes, at) & mask;
+    const words = this.#words;
+    const slots = this.#slots;
+    const a = wordAt(bytes, at);
+    const b = wordAt(bytes, at + 4);
+    const c = wordAt(bytes, at + 8);
+    const d = wordAt(bytes, at + 12);
+    const e = wordAt(bytes, at + 16);
+    const mask = slots.length - 1;
+    let slot = this.#hash(a, b, c, d, e) & mask;
     for (;;) {
-      const number = this.#slots[slot] ?? -1;
-      if (number < 0 || equal(this.oids, number * oidBytes, bytes, at)) return slot;
+      const number = slots[slot] ?? -1;
+      if (number < 0) return slot;
+      const start = number * wordsEach;
+      if (
+        words[start] === a &&
+        words[start + 1] === b &&
+        words[start + 2] === c &&
+        words[start + 3] === d &&
+        words[start + 4] === e
+      )
+        return slot;
       slot = (slot + 1) & mask;
     }
   }
 
-  #hash(bytes: Uint8Array, at: number): number {
-    let mixed = 0;
-    for (let word = 0; word < 5; word++) {
-      const i = at + word * 4;
-      const value = (bytes[i] ?? 0) | ((bytes[i + 1] ?? 0) << 8) | ((bytes[i + 2] ?? 0) << 16) | ((bytes[i + 3] ?? 0) << 24);
-      mixed = Math.imul(mixed ^ value, (this.#key[word] ?? 0) | 1);
-      mixed ^= mixed >>> 15;
-    }
-    return mixed;
+  #hash(a: number, b: number, c: number, d: number, e: number): number {
+    const key = this.#key;
+    let mixed = mix(a, key[0] ?? 0);
+    mixed = mix(mixed ^ b, key[1] ?? 0);
+    mixed = mix(mixed ^ c, key[2] ?? 0);
+    mixed = mix(mixed ^ d, key[3] ?? 0);
+    return mix(mixed ^ e, key[4] ?? 0);
   }
 
   #grow(): void {
     this.#slots = new Int32Array(this.#slots.length * 2).fill(-1);
-    const oids = Buffer.allocUnsafe(fitting(this.#slots.length) * oidBytes);
-    this.oids.copy(oids, 0, 0, this.size * oidBytes);
-    this.oids = oids;
-    for (let number = 0; number < this.size; number++) this.#slots[this.#probe(oids, number * oidBytes)] = number;
+    const words = new Int32Array(fitting(this.#slots.length) * wordsEach);
+    words.set(this.#words.subarray(0, this.size * wordsEach));
+    this.#words = words;
+    this.oids = Buffer.from(words.buffer);
+    for (let number = 0; number < this.size; number++) this.#slots[this.#probe(this.oids, number * oidBytes)] = number;
   }
 }
 
@@ -76,7 +97,18 @@ function fitting(slots: number): number {
   return Math.floor(slots / 1.5);
 }
 
-function equal(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number): boolean {
-  for (let i = 0; i < oidBytes; i++) if (a[aAt + i] !== b[bAt + i]) return false;
-  return true;
+function mix(word: number, key: number): number {
+  const product = Math.imul(word, key | 1);
+  return product ^ (product >>> 15);
+}
+
+/** In the byte order of the machine, so that ids are words and bytes at once. */
+function wordAt(bytes: Uint8Array, at: number): number {
+  const first = bytes[at] ?? 0;
+  const second = bytes[at + 1] ?? 0;
+  const third = bytes[at + 2] ?? 0;
+  const fourth = bytes[at + 3] ?? 0;
+  return littleEndian
+    ? first | (second << 8) | (third << 16) | (fourth << 24)
+    : fourth | (third << 8) | (second << 16) | (first << 24);
 }

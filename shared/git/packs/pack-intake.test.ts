@@ -98,3 +98,29 @@ it('makes bases again that it gave up to stay within memory', async () => {
   await expectGitsIndex('trunk', pack, 65_536);
   expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);
 });
+
+it('resolves chains of which a part fits on the stack, by deltas of which a part is held', async () => {
+  const builder = new PackBuilder();
+  let size = 300_000;
+  let offset = builder.entry(encodeEntryHeader(3, size), deflateSync(Buffer.alloc(size, 'not all alike ')));
+  const trunk: { offset: number; size: number }[] = [];
+  // Sixty results of 0.3 MB and more are several stacks; every third delta brings more than is held of one.
+  for (let i = 0; i < 60; i++) {
+    trunk.push({ offset, size });
+    const literal = Buffer.alloc(i % 3 === 0 ? 70_000 : 4, String(i).padStart(4));
+    const inserts: Buffer[] = [];
+    for (let at = 0; at < literal.length; at += 127) {
+      const piece = literal.subarray(at, at + 127);
+      inserts.push(Buffer.of(piece.length), piece);
+    }
+    const kept = Math.min(size, 300_000);
+    offset = builder.offsetDelta(
+      offset,
+      deltaOf(size, kept + literal.length, Buffer.concat([copyInstruction(0, kept), ...inserts])),
+    );
+    size = kept + literal.length;
+  }
+  for (const [i, each] of trunk.entries())
+    builder.offsetDelta(each.offset, deltaOf(each.size, 5000 + i, copyInstruction(i, 5000 + i)));
+  await expectGitsIndex('stack', builder.build(), 10_000);
+});

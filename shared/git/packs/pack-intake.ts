@@ -3,6 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { crc32, deflateSync } from 'node:zlib';
 import { GitFault } from '#shared/git/git-fault.ts';
 import { DeltaResolver, largestDeltaWork } from '#shared/git/packs/delta-resolver.ts';
+import { HeldDeltas } from '#shared/git/packs/held-deltas.ts';
 import { LinkCheck } from '#shared/git/packs/link-check.ts';
 import { ObjectDatabase } from '#shared/git/packs/object-database.ts';
 import { OpenPack } from '#shared/git/packs/open-pack.ts';
@@ -45,7 +46,8 @@ export async function intakePack(
   const links = new LinkCheck();
   const addObject = (_entry: number, type: number, oid: Buffer, content: Buffer | undefined): void =>
     links.addObject(type, oid, content);
-  const scanner = new PackScanner(request.limits, addObject);
+  const deltas = new HeldDeltas();
+  const scanner = new PackScanner(request.limits, deltas, addObject);
   const file = await open(request.packPath, 'wx+', 0o444);
   try {
     const received = await receive(input, scanner, file);
@@ -55,7 +57,7 @@ export async function intakePack(
     let checksum = scanner.checksum ?? Buffer.alloc(0);
 
     const source = openBytes(request.packPath);
-    const resolver = new DeltaResolver(entries, source, packEnd, request.limits, addObject, breathe);
+    const resolver = new DeltaResolver(entries, source, deltas, packEnd, request.limits, addObject, breathe);
     try {
       if (resolver.unresolved > 0) await resolver.resolveWithin();
       const sent = entries.count;
@@ -74,6 +76,7 @@ export async function intakePack(
     return { packId: checksum.toString('hex'), objectCount: entries.count, bytes: packEnd + packTrailerBytes };
   } finally {
     scanner.close();
+    deltas.close();
     await file.close();
   }
 }

@@ -4,7 +4,9 @@ import { GitFault } from '#shared/git/git-fault.ts';
 import { hashInPlace, headroom, startObjectHash } from '#shared/git/objects/hash-object.ts';
 import { objectTypes, offsetDelta, referenceDelta, typeName } from '#shared/git/objects/object-type.ts';
 import { EntryTable } from '#shared/git/packs/entry-table.ts';
+import type { HeldDeltas } from '#shared/git/packs/held-deltas.ts';
 import { Inflater } from '#shared/git/packs/inflater.ts';
+import { oidBytes } from '#shared/git/packs/oid-table.ts';
 import { emptyEntryHeader, packHeaderBytes, packTrailerBytes, readEntryHeader } from '#shared/git/packs/pack-entry.ts';
 
 export interface PackLimits {
@@ -16,7 +18,7 @@ export interface PackLimits {
   objects: number;
 }
 
-/** Told of each whole object once its id is known. `content` is valid during the call only; undefined for a blob too large to hold. */
+/** Told of each whole object once its id is known. Both are valid during the call only; no content for a blob too large to hold. */
 export type ObjectSink = (entry: number, type: number, oid: Buffer, content: Buffer | undefined) => void;
 
 /** Blobs above it are hashed piece by piece. No other object may be larger. */
@@ -35,6 +37,7 @@ export class PackScanner {
   checksum: Buffer | undefined;
   readonly #limits: PackLimits;
   readonly #onObject: ObjectSink;
+  readonly #deltas: HeldDeltas;
   readonly #inflater = new Inflater();
   readonly #packHash = createHash('sha1');
   readonly #header = emptyEntryHeader();
@@ -46,11 +49,15 @@ export class PackScanner {
   #pending: Buffer = Buffer.alloc(0);
   #scratch: Buffer = Buffer.allocUnsafeSlow(headroom + pieceBytes);
   #produced = 0;
+  /** Where in the piece at hand what belongs to the entry begins, as far as its CRC does not cover it yet. */
+  #uncovered = 0;
   /** Of a blob too large to hold. */
   #largeHash: Hash | undefined;
 
-  constructor(limits: PackLimits, onObject: ObjectSink) {
+  /** @param deltas keeps what fits, so that it need not be inflated again when the deltas are resolved */
+  constructor(limits: PackLimits, deltas: HeldDeltas, onObject: ObjectSink) {
     this.#limits = limits;
+    this.#deltas = deltas;
     this.#onObject = onObject;
   }
 
@@ -78,6 +85,7 @@ export class PackScanner {
     this.#packHash.update(chunk.subarray(0, this.#state === 'done' ? at - packTrailerBytes : at));
     this.#pending = Buffer.from(chunk.subarray(at));
     this.#origin += chunk.length;
+    this.#uncovered = 0;
     if (this.#state === 'done' && !this.#packHash.digest().equals(this.checksum ?? Buffer.alloc(0))) {
       throw new GitFault('the checksum of the pack is wrong');
     }
@@ -95,7 +103,9 @@ export class PackScanner {
       case 'entry':
         return this.#takeEntry(chunk, at);
       case 'data':
-        return at < chunk.length ? this.#takeData(chunk, at) : -1;
+        if (at < chunk.length) return this.#takeData(chunk, at);
+        this.#cover(chunk, at);
+        return -1;
       case 'trailer':
         if (chunk.length - at < packTrailerBytes) return -1;
         this.checksum = Buffer.from(chunk.subarray(at, at + packTrailerBytes));
@@ -127,6 +137,7 @@ export class PackScanner {
     const entry = entries.add(offset, header.type);
     entries.sizes[entry] = header.size;
     entries.headLengths[entry] = header.length;
+    if (header.type >= offsetDelta) entries.heldAt[entry] = this.#deltas.place(header.size);
     if (header.type === offsetDelta) {
       const base = entries.findOffset(offset - header.baseDistance);
       if (base < 0 || base === entry) throw new GitFault(`the delta at offset ${offset} is based on nothing in the pack`);
@@ -139,31 +150,41 @@ export class PackScanner {
     } else if (this.#scratch.length < headroom + header.size + 1) {
       this.#scratch = Buffer.allocUnsafeSlow(headroom + Math.ceil(header.size * 1.25) + 1);
     }
-    entries.crcs[entry] = crc32(chunk.subarray(at, at + header.length));
+    this.#uncovered = at;
     this.#produced = 0;
     this.#inflater.reset();
     this.#state = 'data';
     return at + header.length;
   }
 
+  /** Head and data of an entry mostly are in one piece: then there is one call for both. */
+  #cover(chunk: Buffer, end: number): void {
+    const { crcs, count } = this.entries;
+    if (end > this.#uncovered) crcs[count - 1] = crc32(chunk.subarray(this.#uncovered, end), crcs[count - 1]);
+    this.#uncovered = end;
+  }
+
   #takeData(chunk: Buffer, start: number): number {
     const { entries } = this;
     const { size, type } = this.#header;
     const entry = entries.count - 1;
-    const held = type < offsetDelta && this.#largeHash === undefined;
+    const heldAt = entries.heldAt[entry] ?? -1;
+    const output = heldAt < 0 ? this.#scratch : this.#deltas.pageOf(heldAt);
+    const whole = heldAt >= 0 || (type < offsetDelta && this.#largeHash === undefined);
+    const contentStart = heldAt < 0 ? headroom : this.#deltas.startInPage(heldAt);
     const inflater = this.#inflater;
     let at = start;
     do {
-      const outputStart = held ? headroom + this.#produced : 0;
-      const outputEnd = held ? headroom + size + 1 : pieceBytes;
-      inflater.push(chunk, at, chunk.length, this.#scratch, outputStart, outputEnd);
+      const outputStart = whole ? contentStart + this.#produced : 0;
+      const outputEnd = whole ? contentStart + size + 1 : pieceBytes;
+      inflater.push(chunk, at, chunk.length, output, outputStart, outputEnd);
       at += inflater.consumed;
       this.#produced += inflater.produced;
       if (this.#produced > size) throw new GitFault(`the object at offset ${entries.offsets[entry]} is larger than it states`);
       this.#largeHash?.update(this.#scratch.subarray(outputStart, outputStart + inflater.produced));
     } while (!inflater.ended && at < chunk.length);
-    entries.crcs[entry] = crc32(chunk.subarray(start, at), entries.crcs[entry]);
     if (!inflater.ended) return at;
+    this.#cover(chunk, at);
     if (this.#produced !== size) throw new GitFault(`the object at offset ${entries.offsets[entry]} is smaller than it states`);
     if (type < offsetDelta) this.#finishObject(entry, type, size);
     this.#state = entries.count === this.#expected ? 'trailer' : 'entry';
@@ -171,15 +192,16 @@ export class PackScanner {
   }
 
   #finishObject(entry: number, type: number, size: number): void {
-    const oid = this.#largeHash?.digest() ?? hashInPlace(this.#scratch, headroom, headroom + size, type);
-    this.entries.setOid(entry, oid);
-    this.#onObject(
-      entry,
-      type,
-      oid,
-      this.#largeHash === undefined ? this.#scratch.subarray(headroom, headroom + size) : undefined,
-    );
-    this.#largeHash = undefined;
+    const { entries } = this;
+    let content: Buffer | undefined;
+    if (this.#largeHash === undefined) {
+      content = this.#scratch.subarray(headroom, headroom + size);
+      hashInPlace(this.#scratch, headroom, headroom + size, type, entries.oids, entry * oidBytes);
+    } else {
+      entries.setOid(entry, this.#largeHash.digest());
+      this.#largeHash = undefined;
+    }
+    this.#onObject(entry, type, entries.oid(entry), content);
   }
 }
 

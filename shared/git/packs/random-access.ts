@@ -14,8 +14,9 @@ export interface RandomAccess {
   close(): void;
 }
 
-/** Reads ahead into a window, because neighbours in a pack are usually read one after the other. */
+/** Read at once where neighbours are read one after the other, and where they are not. */
 const windowBytes = 128 * 1024;
+const jumpBytes = 4096;
 
 export function openBytes(location: ByteLocation): RandomAccess {
   return typeof location === 'string' ? new FileBytes(location) : new MemoryBytes(Buffer.from(location));
@@ -56,10 +57,9 @@ class FileBytes implements RandomAccess {
   }
 
   #fill(position: number, end: number): void {
-    const wanted = Math.max(Math.min(windowBytes, this.size), end - position);
-    if (this.#window.length < wanted) this.#window = Buffer.allocUnsafeSlow(wanted);
-    // A read that needed more than a window leaves its large buffer behind only until the next one that does not.
-    else if (this.#window.length > 4 * windowBytes && wanted <= windowBytes) this.#window = Buffer.allocUnsafeSlow(windowBytes);
+    const goesOn = position >= this.#windowStart && position <= this.#windowEnd;
+    const wanted = Math.max(Math.min(goesOn ? windowBytes : jumpBytes, this.size), end - position);
+    if (this.#window.length < wanted) this.#window = Buffer.allocUnsafeSlow(Math.max(wanted, windowBytes));
     this.#windowStart = position;
     this.#windowEnd = position;
     while (this.#windowEnd < Math.min(position + wanted, this.size)) {
