@@ -83,7 +83,8 @@ async function readPushOptions(reader: ByteReader): Promise<string[]> {
     const packet = await readPacket(reader);
     if (packet === 'end' || packet === 'flush') return options;
     if (typeof packet === 'string') throw new GitFault(`a ${packet} packet does not belong here`);
-    bytes += packet.length;
+    // An option without content costs memory too.
+    bytes += packet.length + 4;
     if (bytes > pushOptionBytes) throw new GitFault('the push options are too long');
     options.push(packetText(packet));
   }

@@ -9,6 +9,11 @@ export class PackBuilder {
   #length = 12;
   #count = 0;
 
+  /** Where the next entry will begin. */
+  get length(): number {
+    return this.#length;
+  }
+
   /** @returns the object's id */
   add(type: ObjectType, content: string | Buffer): string {
     this.entry(encodeEntryHeader(objectTypes[type], Buffer.byteLength(content)), deflateSync(content));

@@ -26,6 +26,7 @@ export interface FetchRequest {
 
 /** Wants, haves and shallow commits of one request. */
 const mostLines = 200_000;
+const mostExcluded = 100;
 
 export function emptyFetchRequest(): FetchRequest {
   return {
@@ -68,8 +69,7 @@ export function addFetchLine(request: FetchRequest, line: string): void {
       request.deepen = { kind: 'since', seconds: count(value, 'date') };
       return;
     case 'deepen-not':
-      request.deepen = { kind: 'not', refs: [...(request.deepen?.kind === 'not' ? request.deepen.refs : []), value] };
-      return;
+      return exclude(request, value);
     case 'filter':
       request.filter = parseFilter(value);
       return;
@@ -100,6 +100,12 @@ function add(request: FetchRequest, list: ObjectId[], value: string): void {
   if (request.wants.length + request.haves.length + request.shallow.length >= mostLines)
     throw new GitFault('the fetch names too many objects');
   list.push(value as ObjectId);
+}
+
+function exclude(request: FetchRequest, ref: string): void {
+  if (request.deepen?.kind !== 'not') request.deepen = { kind: 'not', refs: [] };
+  if (request.deepen.refs.length >= mostExcluded) throw new GitFault('the fetch excludes too many refs');
+  request.deepen.refs.push(ref);
 }
 
 function count(value: string, what: string): number {

@@ -15,8 +15,11 @@ const capabilities = [
   'server-option',
   'object-format=sha1',
 ];
-const mostPrefixes = 65_536;
+/** Beyond it all refs are sent: each ref would be held against each prefix. */
+const mostPrefixes = 1000;
 const argumentBytes = 16 * 1024 * 1024;
+/** What a line costs to hold, however little is in it. */
+const lineBytes = 60;
 
 /** gitprotocol-v2(5): any number of commands, each one request and one answer. */
 export async function serveFetchV2(access: RepositoryAccess, repository: GitRepository, stream: GitStream): Promise<void> {
@@ -55,7 +58,7 @@ async function readCommand(reader: ByteReader): Promise<Command | undefined> {
       inArguments = true;
       continue;
     }
-    bytes += packet.length;
+    bytes += packet.length + lineBytes;
     if (bytes > argumentBytes) throw new GitFault('the request is too long');
     const line = packetText(packet);
     if (inArguments) lines.push(line);

@@ -1,0 +1,122 @@
+import { AppError } from '#shared/errors.ts';
+import { GitFault } from '#shared/git/git-fault.ts';
+import { mutate, pick, type Random } from '#shared/git/testing/mutation.ts';
+import type { Coverage } from '#test/fuzz/git/coverage.ts';
+
+/** Something that reads what strangers send. */
+export interface FuzzTarget {
+  name: string;
+  /** Sound inputs to begin with. */
+  seeds: readonly Buffer[];
+  /** Of the format, that chance would hardly find. */
+  words?: readonly Buffer[];
+  /** Inputs between two looks at what has run. */
+  batch?: number;
+  /**
+   * @throws GitFault, AppError for what is refused; anything else is a finding
+   */
+  run(input: Buffer): Promise<void> | void;
+  /** Called now and then and at the end: what can only be checked for many at once. @throws Error for a finding */
+  settle?(): Promise<void>;
+  close?(): Promise<void>;
+}
+
+export interface FuzzResult {
+  inputs: number;
+  taken: number;
+  refused: number;
+  /** Longest time one input took. */
+  slowestMilliseconds: number;
+  findings: { input: Buffer; error: Error }[];
+}
+
+const longestInput = 64 * 1024;
+/** Of one input, on a machine that does other things too. */
+const allowedMilliseconds = 30_000;
+const allowedBytes = 512 * 1024 * 1024;
+
+/** Feeds a target with changed inputs, and keeps those that reach what none has reached before. */
+export class Fuzzer {
+  readonly target: FuzzTarget;
+  readonly result: FuzzResult = { inputs: 0, taken: 0, refused: 0, slowestMilliseconds: 0, findings: [] };
+  readonly #corpus: Buffer[];
+  readonly #random: Random;
+  readonly #coverage: Coverage | undefined;
+  /** Told of each input before it runs, so that one that never ends is known. */
+  readonly #announce: (input: Buffer) => void;
+
+  constructor(target: FuzzTarget, random: Random, coverage?: Coverage, announce: (input: Buffer) => void = () => undefined) {
+    this.target = target;
+    this.#random = random;
+    this.#coverage = coverage;
+    this.#announce = announce;
+    this.#corpus = [...target.seeds];
+  }
+
+  get corpusSize(): number {
+    return this.#corpus.length;
+  }
+
+  async run(count: number): Promise<void> {
+    for (let done = 0; done < count; ) {
+      const batch = Array.from({ length: Math.min(this.target.batch ?? 500, count - done) }, () => this.#next());
+      for (const input of batch) await this.#try(input);
+      done += batch.length;
+      const fresh = new Set(this.#coverage?.takeNew());
+      if (fresh.size > 0) await this.#keep(batch, fresh);
+    }
+    await this.target.settle?.().catch((error: unknown) => this.#found(Buffer.alloc(0), error));
+    const { rss } = process.memoryUsage();
+    if (rss > allowedBytes) this.#found(Buffer.alloc(0), new Error(`${Math.round(rss / 1024 / 1024)} MiB are held`));
+  }
+
+  /** Which of a batch it was: halves are run again, as a look at what has run costs as much as many inputs. */
+  async #keep(batch: readonly Buffer[], fresh: ReadonlySet<string>): Promise<void> {
+    const [only] = batch;
+    if (batch.length === 1 && only !== undefined) {
+      this.#corpus.push(only);
+      return;
+    }
+    const half = batch.slice(0, Math.ceil(batch.length / 2));
+    for (const input of half) await this.#try(input);
+    const inHalf = new Set(this.#coverage?.take().filter((block) => fresh.has(block)));
+    if (inHalf.size > 0) await this.#keep(half, inHalf);
+    const rest = new Set([...fresh].filter((block) => !inHalf.has(block)));
+    if (rest.size > 0 && batch.length > half.length) await this.#keep(batch.slice(half.length), rest);
+  }
+
+  #next(): Buffer {
+    const random = this.#random;
+    // What was found last leads on most often.
+    const recent = random(2) === 0 ? Math.max(0, this.#corpus.length - 20) : 0;
+    const parent = pick(random, this.#corpus.slice(recent));
+    const other = random(8) === 0 ? pick(random, this.#corpus) : undefined;
+    const crossed =
+      other === undefined
+        ? parent
+        : Buffer.concat([parent.subarray(0, random(parent.length + 1)), other.subarray(random(other.length + 1))]);
+    return mutate(crossed.length === 0 ? parent : crossed, random, this.target.words).subarray(0, longestInput);
+  }
+
+  async #try(input: Buffer): Promise<void> {
+    this.result.inputs++;
+    this.#announce(input);
+    const started = performance.now();
+    try {
+      await this.target.run(input);
+      this.result.taken++;
+    } catch (error) {
+      if (error instanceof GitFault || error instanceof AppError) this.result.refused++;
+      else this.#found(input, error);
+    }
+    const milliseconds = performance.now() - started;
+    this.result.slowestMilliseconds = Math.max(this.result.slowestMilliseconds, milliseconds);
+    if (milliseconds > allowedMilliseconds) this.#found(input, new Error(`it took ${Math.round(milliseconds)} ms`));
+  }
+
+  #found(input: Buffer, cause: unknown): void {
+    const error = cause instanceof Error ? cause : new Error(String(cause));
+    const known = this.result.findings.some((finding) => finding.error.message === error.message);
+    if (!known && this.result.findings.length < 20) this.result.findings.push({ input: Buffer.from(input), error });
+  }
+}
