@@ -1,12 +1,18 @@
+import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { migrate } from '#shared/database/migrate.ts';
+import { connectPostgres } from '#shared/database/postgres.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { describeJobs } from '#shared/jobs/contract.ts';
 import { graphileJobs, migrateJobs, startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
 import type { JobHandlers } from '#shared/jobs/jobs.ts';
 import { MemoryJobs } from '#shared/jobs/memory-jobs.ts';
 import { createLog } from '#shared/log.ts';
+import { startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
+import { findPostmaster } from '#shared/platform/local/postgres/postmaster.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { openTestPostgres } from '#test/support/postgres.ts';
 
 const log = createLog('silent', () => undefined);
 
@@ -19,6 +25,18 @@ async function openGraphile(): Promise<TestDatabase> {
 function startWorker({ pool, db }: TestDatabase, handlers: JobHandlers, soleWorker = false) {
   return startGraphileWorker({ pool, db, handlers, log, concurrency: 4, soleWorker });
 }
+
+const patience = { timeout: 25_000 };
+
+const untouched: JobHandlers = {
+  build: () => Promise.resolve(),
+  deploy: () => Promise.resolve(),
+  'ensure-workload': () => Promise.resolve(),
+  restart: () => Promise.resolve(),
+  'ensure-addon': () => Promise.resolve(),
+  'purge-app': () => Promise.resolve(),
+  'settle-domain': () => Promise.resolve(),
+};
 
 describeJobs('memory', () => {
   const jobs = new MemoryJobs();
@@ -46,16 +64,6 @@ describe('graphile-worker', () => {
     database = await openGraphile();
   });
   afterEach(() => database.close());
-
-  const untouched: JobHandlers = {
-    build: () => Promise.resolve(),
-    deploy: () => Promise.resolve(),
-    'ensure-workload': () => Promise.resolve(),
-    restart: () => Promise.resolve(),
-    'ensure-addon': () => Promise.resolve(),
-    'purge-app': () => Promise.resolve(),
-    'settle-domain': () => Promise.resolve(),
-  };
 
   it('forgets a job whose transaction is rolled back', async () => {
     const failing = database.db.transaction().execute(async (trx) => {
@@ -160,4 +168,35 @@ describe('graphile-worker', () => {
     await worker.stop();
     expect(seen).toEqual(['of the dead']);
   });
+});
+
+it('a worker outlives its database: what failed while that was away is run again, and new jobs too', async () => {
+  const server = await openTestPostgres();
+  const { db, pool, close } = connectPostgres(server.url, () => undefined, 5);
+  await migrate(db);
+  await migrateJobs(pool, log);
+  const runs: string[] = [];
+  const handlers = {
+    ...untouched,
+    restart: async ({ appId }: { appId: string }) => {
+      runs.push(appId);
+      if (runs.length > 1) return;
+      await server.server.stop();
+      throw new Error('nobody can be told of this');
+    },
+  };
+  const worker = await startGraphileWorker({ pool, db, handlers, log, concurrency: 4, soleWorker: true, leaseSeconds: 2 });
+  try {
+    await graphileJobs.enqueue(db, 'restart', { appId: 'first' });
+    await expect.poll(() => findPostmaster(join(server.directory, 'postgres', 'cluster')), patience).toBeUndefined();
+    await startPostgres({ directory: join(server.directory, 'postgres'), settings: { fsync: 'off' }, log });
+    await expect.poll(() => runs, patience).toEqual(['first', 'first']);
+    await graphileJobs.enqueue(db, 'restart', { appId: 'second' });
+    await expect.poll(() => runs, patience).toEqual(['first', 'first', 'second']);
+  } finally {
+    await worker.stop();
+    await close();
+    await (await startPostgres({ directory: join(server.directory, 'postgres'), log })).stop();
+    await server.close();
+  }
 });

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
-import { Logger, run, runMigrations, type TaskList } from 'graphile-worker';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Logger, type Runner, run, runMigrations, type TaskList } from 'graphile-worker';
 import { type Kysely, sql } from 'kysely';
 import type pg from 'pg';
 import type { Database } from '#shared/database/schema.ts';
@@ -38,26 +39,46 @@ export interface GraphileWorkerOptions {
 }
 
 const defaultLeaseSeconds = 15;
+/** Between two attempts to go on after the database was away. */
+const restartMilliseconds = 1000;
 
 /** Starts taking jobs. What a dead worker held is taken over within the lease time, or at once with `soleWorker`. */
 export async function startGraphileWorker(options: GraphileWorkerOptions): Promise<JobWorker> {
   const stopping = new AbortController();
   const events = new EventEmitter();
   const leases = await keepLeases({ leaseSeconds: defaultLeaseSeconds, ...options, events });
-  const runner = await run({
-    pgPool: options.pool,
-    concurrency: options.concurrency,
-    noHandleSignals: true,
-    // LISTEN wakes the worker at once; the poll is for jobs whose time has come and for a lost connection.
-    pollInterval: 1000,
-    events,
-    logger: workerLogger(options.log),
-    taskList: taskList(options, stopping.signal),
-  });
+  const start = (): Promise<Runner> =>
+    run({
+      pgPool: options.pool,
+      concurrency: options.concurrency,
+      noHandleSignals: true,
+      // LISTEN wakes the worker at once; the poll is for jobs whose time has come and for a lost connection.
+      pollInterval: 1000,
+      events,
+      // In batches (of no delay) because those are awaited and tried again while the database is away: a single one that
+      // fails would be a rejection that nobody handles, the end of the process.
+      preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
+      logger: workerLogger(options.log),
+      taskList: taskList(options, stopping.signal),
+    });
+  let runner: Runner | undefined = await start();
+  const running = (async () => {
+    while (!stopping.signal.aborted) {
+      // It ends where it cannot record what became of a job: that job is taken over as those of the dead are.
+      const problem: unknown = await runner?.promise.catch((error: unknown) => error);
+      runner = undefined;
+      if (stopping.signal.aborted) return;
+      options.log.warn('The worker of jobs ended; starting another.', { error: problem });
+      await delay(restartMilliseconds, undefined, { signal: stopping.signal }).catch(() => undefined);
+      runner = await start().catch(() => undefined);
+    }
+  })();
   return {
     async stop() {
       stopping.abort(new Error('The worker is stopping.'));
-      await runner.stop();
+      // One that has ended meanwhile refuses to be stopped.
+      await runner?.stop().catch(() => undefined);
+      await running;
       await leases.release();
     },
   };
