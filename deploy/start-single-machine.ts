@@ -20,11 +20,11 @@ import { keepSampling, sweepSamples } from '#shared/core/app-sampling.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createJobHandlers, createServices, resumeApps } from '#shared/core/control-plane.ts';
 import type { Services } from '#shared/core/services.ts';
-import { createWakeups } from '#shared/core/wakeups.ts';
 import { sweepDeliveries } from '#shared/core/webhooks.ts';
 import { countBuildStarts, foldBuildStarts } from '#shared/database/build-starts.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
+import { createPostgresWakeups } from '#shared/database/postgres-wakeups.ts';
 import { createNodeResolver } from '#shared/dns/node-resolver.ts';
 import { createGitStorage } from '#shared/git/storage.ts';
 import { createPostgresIdempotencyKeys } from '#shared/idempotency/postgres-idempotency.ts';
@@ -105,8 +105,9 @@ async function bringUp(
   // Live apps may serve beside a database that was found: a start that fails must not take them down.
   if (server?.found === true) lifetime.how = 'restart';
   started.defer(() => (lifetime.how === 'stop' ? server?.stop() : undefined));
+  const databaseUrl = server?.url ?? settings.databaseUrl ?? '';
   const connection = connectPostgres(
-    server?.url ?? settings.databaseUrl ?? '',
+    databaseUrl,
     (error) => log.warn('The connection to the database was lost; trying again.', { error }),
     databaseConnections,
   );
@@ -114,6 +115,8 @@ async function bringUp(
   const { db, pool } = connection;
   await migrate(db);
   await migrateJobs(pool, log);
+  const wakeups = await createPostgresWakeups({ url: databaseUrl, pool, clock: systemClock, log });
+  started.defer(() => wakeups.close());
 
   const secrets = await createSecretBox(await loadMasterKey(dataDir, settings.secretKey));
   const gateway = await ensureGateway(gatewayOptions(settings, dataDir), log);
@@ -157,7 +160,7 @@ async function bringUp(
     identity,
     secrets,
     addresses: createAddresses(settings),
-    wakeups: createWakeups(),
+    wakeups,
     resolver: createNodeResolver(),
     settings,
   };

@@ -5,12 +5,20 @@ export interface Wakeups {
   wait(key: string, milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 
+export interface LocalWakeups extends Wakeups {
+  /** Whatever they wait for. */
+  wakeAll(): void;
+}
+
 /** Within one process; another process notices by the time-out of its `wait`. */
-export function createWakeups(): Wakeups {
+export function createWakeups(): LocalWakeups {
   const waiting = new Map<string, Set<() => void>>();
   return {
     wake(key) {
       for (const resolve of waiting.get(key) ?? []) resolve();
+    },
+    wakeAll() {
+      for (const waiters of [...waiting.values()]) for (const resolve of waiters) resolve();
     },
     wait(key, milliseconds, signal) {
       if (signal?.aborted === true) return Promise.resolve();
