@@ -33,6 +33,15 @@ export const limits = {
     refs: 5000,
     seconds: 15 * 60,
   },
+  submodules: {
+    count: 50,
+    /** Submodules of submodules. */
+    depth: 4,
+    /** Of all their packs. */
+    bytes: 512 * mebibyte,
+    /** For all of them. */
+    seconds: 10 * 60,
+  },
   archive: {
     packedBytes: 256 * mebibyte,
     /** Unpacked, with all that a tar has around its files. */

@@ -1,12 +1,14 @@
 import { archiveName, fetchArchive, isArchive } from '#shared/core/archive-source.ts';
 import type { Context } from '#shared/core/context.ts';
+import { isOwnRepository } from '#shared/core/git-url.ts';
 import { fetchSource } from '#shared/core/source-fetch.ts';
+import { type FetchedSubmodules, fetchSubmodules } from '#shared/core/submodules.ts';
 import type { AppRow } from '#shared/database/apps.ts';
 import type { BuildRow } from '#shared/database/builds.ts';
 import type { ArchiveSource } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import type { GitReader } from '#shared/git/repository.ts';
-import type { ObjectId, RepositoryId } from '#shared/ids.ts';
+import type { ObjectId } from '#shared/ids.ts';
 import type { LineSink, OpenSource, SourceEntry } from '#shared/platform/platform.ts';
 
 /** What a build is made of, here by now. */
@@ -29,8 +31,7 @@ export async function takeSource(
   try {
     if (isArchive(build.source)) return await takeArchive(context, build, build.source, tell, signal);
     const commit = await takeCommit(context, app, build, tell, signal);
-    const open = gitSource(context.git.reader, app.repository_id, commit, tell);
-    return { commit, open, discard: async () => undefined };
+    return await takeTree(context, app, build, commit, tell, signal);
   } catch (error) {
     if (signal.aborted || !(error instanceof AppError) || error.code === 'internal') throw error;
     return { fault: error.message };
@@ -80,21 +81,44 @@ async function takeCommit(
   return commit;
 }
 
-/** The tree of a commit as a build takes it. What git keeps elsewhere is told to the person who pushed. */
-function gitSource(reader: GitReader, repositoryId: RepositoryId, commit: ObjectId, tell: LineSink): OpenSource {
-  return () => tellPointers(readTree(reader, repositoryId, commit, tell), tell);
-}
-
-async function* readTree(
-  reader: GitReader,
-  repositoryId: RepositoryId,
+/** The tree of a commit as a build takes it, with those of its submodules. */
+async function takeTree(
+  context: Context,
+  app: AppRow,
+  build: BuildRow,
   commit: ObjectId,
   tell: LineSink,
+  signal: AbortSignal,
+): Promise<TakenSource> {
+  const { reader } = context.git;
+  const repositoryId = app.repository_id;
+  const submodules = await reader.listSubmodules(repositoryId, commit);
+  const { fetched, discard } = await fetchSubmodules(context, submodules, outsideUrl(context, app, build), {
+    repositoryId,
+    tell,
+    signal,
+  });
+  return { commit, open: () => tellPointers(readFiles(reader.readTree(repositoryId, commit), fetched, ''), tell), discard };
+}
+
+/** Of the repository elsewhere that the app's is a copy of. */
+function outsideUrl({ addresses }: Context, app: AppRow, { source }: BuildRow): string | undefined {
+  if (source !== null && !isArchive(source)) return source.url;
+  return app.git_url !== null && !isOwnRepository(app.git_url, addresses.pushUrl(app.name)) ? app.git_url : undefined;
+}
+
+async function* readFiles(
+  tree: ReturnType<GitReader['readTree']>,
+  submodules: FetchedSubmodules,
+  prefix: string,
 ): AsyncGenerator<SourceEntry> {
-  for await (const { path, kind, read } of reader.readTree(repositoryId, commit)) {
-    if (kind === 'submodule')
-      tell(` !     ${path} is a git submodule; its files are not built. Add them to the repository itself.`);
-    else yield { path, kind, content: await read() };
+  for await (const { path, kind, read } of tree) {
+    if (kind !== 'submodule') {
+      yield { path: prefix + path, kind, content: await read() };
+      continue;
+    }
+    const submodule = submodules.get(path);
+    if (submodule !== undefined) yield* readFiles(submodule.files.readTree(), submodule.within, `${prefix}${path}/`);
   }
 }
 

@@ -1,7 +1,9 @@
 import { notFound } from '#shared/errors.ts';
+import { readGitmodules } from '#shared/git/objects/read-gitmodules.ts';
 import type { PackLocation } from '#shared/git/packs/open-pack.ts';
-import type { GitReader, TreeEntry } from '#shared/git/repository.ts';
+import type { GitReader, Submodule, TreeEntry } from '#shared/git/repository.ts';
 import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { WorkerPool } from '#shared/git/worker/worker-pool.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
 const fullOid = /^[0-9a-f]{40}$/;
@@ -10,11 +12,12 @@ export function createReader(access: RepositoryAccess): GitReader {
   return {
     async *readTree(repositoryId, commit) {
       using located = await locatePacks(access, repositoryId);
-      const { packs } = located;
-      const entries = fullOid.test(commit) ? await access.workers.run('tree', { packs, commit }) : undefined;
-      if (entries === undefined) throw notFound('commit');
-      const contents = new ReadAhead(access, packs, entries);
-      for (const [i, entry] of entries.entries()) yield { ...entry, read: () => contents.read(i) };
+      yield* readTree(access.workers, located.packs, commit);
+    },
+
+    async listSubmodules(repositoryId, commit) {
+      using located = await locatePacks(access, repositoryId);
+      return await listSubmodules(access.workers, located.packs, commit);
     },
 
     async resolveCommit(repositoryId, revision) {
@@ -36,6 +39,37 @@ export function createReader(access: RepositoryAccess): GitReader {
   };
 }
 
+/** @throws AppError not_found when the packs do not have the commit */
+export async function* readTree(workers: WorkerPool, packs: readonly PackLocation[], commit: ObjectId) {
+  const entries = await listTree(workers, packs, commit);
+  const contents = new ReadAhead(workers, packs, entries);
+  for (const [i, entry] of entries.entries()) yield { ...entry, read: () => contents.read(i) };
+}
+
+/** Likewise. */
+export async function listSubmodules(
+  workers: WorkerPool,
+  packs: readonly PackLocation[],
+  commit: ObjectId,
+): Promise<readonly Submodule[]> {
+  const entries = await listTree(workers, packs, commit);
+  const submodules = entries.filter(({ kind }) => kind === 'submodule');
+  const file = entries.findIndex(({ path, kind }) => path === '.gitmodules' && kind !== 'submodule');
+  if (submodules.length === 0 || file < 0)
+    return submodules.map(({ path, oid }) => ({ path, commit: oid, url: undefined, isOff: false }));
+  const stated = readGitmodules(Buffer.from(await new ReadAhead(workers, packs, entries).read(file)));
+  return submodules.map(({ path, oid }) => {
+    const { url, update } = stated.get(path) ?? {};
+    return { path, commit: oid, url, isOff: update === 'none' };
+  });
+}
+
+async function listTree(workers: WorkerPool, packs: readonly PackLocation[], commit: ObjectId): Promise<readonly TreeEntry[]> {
+  const entries = fullOid.test(commit) ? await workers.run('tree', { packs, commit }) : undefined;
+  if (entries === undefined) throw notFound('commit');
+  return entries;
+}
+
 /** As git understands a name: a full ref first, then a tag, then a branch. */
 async function findRef({ refs }: RepositoryAccess, repositoryId: RepositoryId, name: string): Promise<ObjectId | undefined> {
   for (const candidate of [...(name.startsWith('refs/') ? [name] : []), `refs/tags/${name}`, `refs/heads/${name}`]) {
@@ -51,15 +85,15 @@ const aheadFiles = 256;
 
 /** Files are asked for one at a time, nearly always in order: a run of them is fetched together, in ever larger steps. */
 class ReadAhead {
-  readonly #access: RepositoryAccess;
+  readonly #workers: WorkerPool;
   readonly #packs: readonly PackLocation[];
   readonly #entries: readonly TreeEntry[];
   readonly #ready = new Map<number, Uint8Array>();
   #step = 1;
   #expected = 0;
 
-  constructor(access: RepositoryAccess, packs: readonly PackLocation[], entries: readonly TreeEntry[]) {
-    this.#access = access;
+  constructor(workers: WorkerPool, packs: readonly PackLocation[], entries: readonly TreeEntry[]) {
+    this.#workers = workers;
     this.#packs = packs;
     this.#entries = entries;
   }
@@ -78,7 +112,7 @@ class ReadAhead {
       if (this.#entries[i]?.kind !== 'submodule') wanted.push(i);
     }
     const oids = wanted.flatMap((i) => this.#entries[i]?.oid ?? []);
-    const contents = await this.#access.workers.run('contents', { packs: this.#packs, oids, bytes: aheadBytes });
+    const contents = await this.#workers.run('contents', { packs: this.#packs, oids, bytes: aheadBytes });
     contents.forEach((content, i) => this.#ready.set(wanted[i] ?? -1, content));
     this.#expected = (wanted[contents.length - 1] ?? index) + 1;
     const content = this.#ready.get(index);

@@ -110,13 +110,35 @@ export interface TreeEntry {
   oid: ObjectId;
 }
 
+export interface Submodule {
+  path: string;
+  /** Of its own repository: the one to take. */
+  commit: ObjectId;
+  /** As `.gitmodules` states it, be it relative; undefined when it does not. */
+  url: string | undefined;
+  /** `update = none` there: whoever clones does not get it either. */
+  isOff: boolean;
+}
+
 /** Reading what is stored. Every method rejects with `not_found` for an object that is not there. */
 export interface GitReader {
   /** The whole tree of a commit in path order, directories left out. Files are read while it is walked, not after. */
   readTree(repositoryId: RepositoryId, commit: ObjectId): AsyncIterable<TreeEntry & { read(): Promise<Uint8Array> }>;
+  /** In path order; those of its submodules are theirs to tell. */
+  listSubmodules(repositoryId: RepositoryId, commit: ObjectId): Promise<readonly Submodule[]>;
   /** Peels tags and turns a branch, tag, full ref or hex id into a commit. Undefined when there is no such thing. */
   resolveCommit(repositoryId: RepositoryId, revision: string): Promise<ObjectId | undefined>;
   isAncestor(repositoryId: RepositoryId, ancestor: ObjectId, descendant: ObjectId): Promise<boolean>;
+}
+
+/** The files of one commit that was fetched without its history. */
+export interface Snapshot {
+  /** Of the pack it came in. */
+  readonly bytes: number;
+  readTree(): ReturnType<GitReader['readTree']>;
+  listSubmodules(): Promise<readonly Submodule[]>;
+  /** Forgets it. Again is harmless. */
+  discard(): Promise<void>;
 }
 
 export interface GitStorage {
@@ -128,6 +150,16 @@ export interface GitStorage {
    * Undefined when it is empty. @throws AppError validation_failed when it is not sound
    */
   stagePack(repositoryId: RepositoryId, pack: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<StagedPack | undefined>;
+  /**
+   * Takes in a commit of another repository that was fetched without its history, with the checks and limits of a push. It
+   * is kept beside the repository and never becomes part of it. @throws AppError validation_failed when it is not sound
+   */
+  takeSnapshot(
+    repositoryId: RepositoryId,
+    commit: ObjectId,
+    pack: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<Snapshot>;
   /** Everything of a repository: refs and packs. False when there was nothing. */
   deleteRepository(repositoryId: RepositoryId): Promise<boolean>;
   /**

@@ -7,7 +7,7 @@ import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files
 import { createMemoryPackFiles } from '#shared/git/packs/memory-pack-files.ts';
 import { createMemoryPackCatalog, createPostgresPackCatalog } from '#shared/git/packs/pack-catalog.ts';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
-import { openQuarantine, sweepQuarantines } from '#shared/git/packs/quarantine.ts';
+import { openQuarantine, type Quarantine, sweepQuarantines } from '#shared/git/packs/quarantine.ts';
 import { createReader } from '#shared/git/reader.ts';
 import { type PushLimits, receivePack } from '#shared/git/receive-pack/receive-pack.ts';
 import { stagePack } from '#shared/git/receive-pack/stage-pack.ts';
@@ -15,6 +15,7 @@ import { createMemoryRefs } from '#shared/git/refs/memory-refs.ts';
 import { createPostgresRefs } from '#shared/git/refs/postgres-refs.ts';
 import type { GitStorage } from '#shared/git/repository.ts';
 import type { RepositoryAccess } from '#shared/git/repository-access.ts';
+import { takeSnapshot } from '#shared/git/snapshot.ts';
 import { uploadPack } from '#shared/git/upload-pack/upload-pack.ts';
 import { WorkerPool } from '#shared/git/worker/worker-pool.ts';
 import { limits as platformLimits } from '#shared/limits.ts';
@@ -59,19 +60,18 @@ function createStorage(options: GitStorageOptions, kept: Pick<RepositoryAccess, 
     reader: createReader(access),
     async stagePack(repositoryId, pack, signal) {
       const quarantine = await openQuarantine(directory, repositoryId);
-      const input = watched(pack);
-      try {
-        const staged = await stagePack(access, limits, repositoryId, quarantine, input.chunks, signal);
-        if (staged === undefined) await quarantine.clear();
-        return staged;
-      } catch (error) {
-        await quarantine.clear();
-        signal.throwIfAborted();
-        // A pack that breaks off is unsound because of what broke it.
-        if (input.problem() !== undefined) throw input.problem();
-        if (!(error instanceof GitFault)) throw error;
-        throw new AppError('validation_failed', `The repository cannot be taken: ${error.message}.`, { cause: error });
-      }
+      const staged = await takeFetched(quarantine, pack, signal, (input) =>
+        stagePack(access, limits, repositoryId, quarantine, input, signal),
+      );
+      if (staged === undefined) await quarantine.clear();
+      return staged;
+    },
+    async takeSnapshot(repositoryId, commit, pack, signal) {
+      const quarantine = await openQuarantine(directory, repositoryId);
+      const { packBytes, objectBytes, objects } = limits;
+      return takeFetched(quarantine, pack, signal, (input) =>
+        takeSnapshot(access.workers, { packBytes, objectBytes, objects }, quarantine, commit, input, signal),
+      );
     },
     async deleteRepository(repositoryId) {
       const refs = await access.refs.deleteRefs(repositoryId);
@@ -86,6 +86,26 @@ function createStorage(options: GitStorageOptions, kept: Pick<RepositoryAccess, 
       (await sweepPacks(access, olderThanSeconds)),
     close: () => access.workers.close(),
   };
+}
+
+/** Runs `take` on a pack that was fetched. What it cannot be taken for is told to the app's owner, and nothing of it is left. */
+async function takeFetched<Taken>(
+  quarantine: Quarantine,
+  pack: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+  take: (input: AsyncIterator<Uint8Array>) => Promise<Taken>,
+): Promise<Taken> {
+  const input = watched(pack);
+  try {
+    return await take(input.chunks);
+  } catch (error) {
+    await quarantine.clear();
+    signal.throwIfAborted();
+    // A pack that breaks off is unsound because of what broke it.
+    if (input.problem() !== undefined) throw input.problem();
+    if (!(error instanceof GitFault)) throw error;
+    throw new AppError('validation_failed', `The repository cannot be taken: ${error.message}.`, { cause: error });
+  }
 }
 
 /** The same chunks, with what the sender failed of kept aside: on the way through a worker it would get lost. */

@@ -14,13 +14,14 @@ const mostLines = 10_000;
 const errorBand = 3;
 
 /** @throws AppError when the other side does not speak version 2 */
-export async function readGreeting(reader: ByteReader): Promise<void> {
+export async function readGreeting(reader: ByteReader): Promise<{ canShallow: boolean }> {
   const lines = await readLines(reader);
   // Smart HTTP puts its own line and a flush before.
   const greeting = lines[0]?.startsWith('# service=') === true ? await readLines(reader) : lines;
   if (greeting[0] !== 'version 2')
     throw notGit('it does not speak version 2 of the git protocol (git 2.18 and later do); over SSH it must accept GIT_PROTOCOL');
   if (greeting.some((line) => line === 'object-format=sha256')) throw notGit('repositories with SHA-256 ids are not supported');
+  return { canShallow: greeting.some((line) => /^fetch=(.* )?shallow( |$)/.test(line)) };
 }
 
 export function encodeRefQuestion(ref: string): Uint8Array {
@@ -43,8 +44,11 @@ export async function readRefAnswer(reader: ByteReader, ref: string): Promise<Ob
   return undefined;
 }
 
-export function encodeFetch(want: ObjectId, haves: readonly ObjectId[]): Uint8Array {
-  const lines = ['thin-pack', 'ofs-delta', 'no-progress', `want ${want}`, ...haves.map((oid) => `have ${oid}`), 'done'];
+/** @param depth how many commits from the wanted one back; undefined: all */
+export function encodeFetch(want: ObjectId, haves: readonly ObjectId[], depth?: number): Uint8Array {
+  const deepen = depth === undefined ? [] : [`deepen ${depth}`];
+  const asked = [`want ${want}`, ...deepen, ...haves.map((oid) => `have ${oid}`)];
+  const lines = ['thin-pack', 'ofs-delta', 'no-progress', ...asked, 'done'];
   const packets = lines.map((line) => encodePacket(`${line}\n`));
   return Buffer.concat([encodePacket('command=fetch\n'), agent, sha1, delimiterPacket, ...packets, flushPacket]);
 }
@@ -54,6 +58,8 @@ export async function* readPack(reader: ByteReader): AsyncGenerator<Uint8Array> 
   try {
     for (;;) {
       const packet = await readPacket(reader);
+      // What is said of the commits that are left out comes before the pack, with a delimiter behind it.
+      if (packet === 'delimiter') continue;
       if (typeof packet === 'string') throw notGit('it sent no pack');
       const line = packetText(packet);
       if (line === 'packfile') break;

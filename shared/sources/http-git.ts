@@ -8,16 +8,18 @@ import type { FetchedSource, SourceRequest } from '#shared/sources/source-hosts.
 const service = 'git-upload-pack';
 const common = { 'user-agent': 'git/2 (paas)', 'git-protocol': 'version=2', 'accept-encoding': 'identity' };
 const redirects = 3;
-const hint =
-  ': it does not exist or is private. For a private repository set its SSH address, and add the deploy key that GET /v1/apps/<app>/git shows';
+const missing = ': it does not exist or is private';
+const hintForOwn = `${missing}. For a private repository set its SSH address, and add the deploy key that GET /v1/apps/<app>/git shows`;
 
 /** Smart HTTP, as gitprotocol-http(5). Only the first request may be led elsewhere; the others follow it. */
 export async function fetchByHttp(asked: SourceRequest, options: GuardedRequestOptions): Promise<FetchedSource> {
   const { signal, ref, haves } = asked;
+  // A deploy key opens the app's own source, and no other repository.
+  const hint = asked.withoutHistory === true ? missing : hintForOwn;
   const start = new URL(`${asked.url.replace(/\/+$/, '')}/info/refs?service=${service}`);
   const greeting = await guardedRequest(start, { method: 'GET', headers: common, redirects, hint, signal }, options);
   requireType(greeting, 'advertisement');
-  await readGreeting(new ByteReader(greeting.body));
+  const { canShallow } = await readGreeting(new ByteReader(greeting.body));
   const [, base] = /^(.*)\/info\/refs\?[^/]*$/.exec(greeting.url.href) ?? [];
   if (base === undefined)
     throw new AppError('validation_failed', `${start.host} redirects to something that is no git repository.`);
@@ -29,7 +31,8 @@ export async function fetchByHttp(asked: SourceRequest, options: GuardedRequestO
   };
   const commit = asked.commit ?? (await readRefAnswer(await command(encodeRefQuestion(ref)), ref));
   if (commit === undefined) throw noSuchRef(ref);
-  return { commit, pack: readPack(await command(encodeFetch(commit, haves))) };
+  const depth = asked.withoutHistory === true && canShallow ? 1 : undefined;
+  return { commit, pack: readPack(await command(encodeFetch(commit, haves, depth))) };
 }
 
 function requireType({ headers, url }: GuardedResponse, kind: 'advertisement' | 'result'): void {

@@ -15,6 +15,8 @@ export interface SourceRequest {
   commit: ObjectId | undefined;
   /** Commits that are here already, and need not be sent again. */
   haves: readonly ObjectId[];
+  /** Only the commit that is asked for, without those before it, where the host can do that. */
+  withoutHistory?: true;
   signal: AbortSignal;
   /** For an SSH address. */
   key: SourceKey | undefined;

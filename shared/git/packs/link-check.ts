@@ -36,7 +36,10 @@ export class LinkCheck {
   /** By number: which special files some tree has it for. */
   #special = new Uint8Array(1024);
 
-  readonly #linkByHex: LinkSink = (type, hex) => this.#need(Buffer.from(hex, 'hex'), 0, objectTypes[type]);
+  readonly #needsCommits: boolean;
+  readonly #linkByHex: LinkSink = (type, hex) => {
+    if (type !== 'commit' || this.#needsCommits) this.#need(Buffer.from(hex, 'hex'), 0, objectTypes[type]);
+  };
   readonly #linkOfTree: TreeLinkSink = (mode, data, at) =>
     this.#need(data, at, mode === modes.tree ? objectTypes.tree : objectTypes.blob);
   readonly #specialOfTree: SpecialFileSink = (file, data, at) => {
@@ -44,6 +47,11 @@ export class LinkCheck {
     this.hasSpecialFiles = true;
     for (const [bit, name] of specialFiles) if (name === file) this.#special[number] = (this.#special[number] ?? 0) | bit;
   };
+
+  /** @param needsCommits false where commits are taken without their history */
+  constructor(needsCommits = true) {
+    this.#needsCommits = needsCommits;
+  }
 
   /** @throws GitFault naming the object when it is not sound, or comes twice */
   addObject(type: number, oid: Buffer, content: Buffer | undefined): void {

@@ -16,12 +16,15 @@ export interface PackLocation {
   index: ByteLocation;
   /** JSON of `PackLinks`, or null. */
   links: ByteLocation;
+  /** Its files go away soon: none is held open between two tasks. */
+  isShortLived?: true;
 }
 
 /** A pack open for reading: index in memory, file opened when first read. */
 export class OpenPack {
   readonly key: string;
   readonly index: PackIndex;
+  readonly isShortLived: boolean;
   readonly #location: PackLocation;
   #links: PackLinks | null | undefined;
   #bytes: RandomAccess | undefined;
@@ -30,6 +33,7 @@ export class OpenPack {
   constructor(location: PackLocation) {
     this.key = location.key;
     this.#location = location;
+    this.isShortLived = location.isShortLived === true;
     const bytes = openBytes(location.index);
     this.index = new PackIndex(Buffer.from(bytes.read(0, bytes.size)));
     bytes.close();

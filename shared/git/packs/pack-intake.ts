@@ -19,6 +19,8 @@ export interface IntakeRequest {
   indexPath: string;
   linksPath: string;
   limits: PackLimits;
+  /** Commits are taken without those before them: what comes in can then be no part of a repository. */
+  withoutHistory?: true;
 }
 
 export interface IntakeResult {
@@ -43,7 +45,7 @@ export async function intakePack(
   stored: ObjectDatabase,
   breathe: () => Promise<void> | undefined,
 ): Promise<IntakeResult | undefined> {
-  const links = new LinkCheck();
+  const links = new LinkCheck(request.withoutHistory !== true);
   const addObject = (_entry: number, type: number, oid: Buffer, content: Buffer | undefined): void =>
     links.addObject(type, oid, content);
   const deltas = new HeldDeltas();

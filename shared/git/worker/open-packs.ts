@@ -36,7 +36,11 @@ function take(location: PackLocation): OpenPack {
 
 function giveBack(pack: OpenPack): void {
   const entry = open.get(pack.key);
-  if (entry !== undefined) entry.users--;
+  if (entry === undefined) return;
+  entry.users--;
+  if (!pack.isShortLived || entry.users > 0) return;
+  pack.close();
+  open.delete(pack.key);
 }
 
 function trim(): void {

@@ -1,0 +1,38 @@
+import { AppError } from '#shared/errors.ts';
+import type { PackLimits } from '#shared/git/packs/pack-scanner.ts';
+import type { Quarantine } from '#shared/git/packs/quarantine.ts';
+import { listSubmodules, readTree } from '#shared/git/reader.ts';
+import type { Snapshot } from '#shared/git/repository.ts';
+import type { WorkerPool } from '#shared/git/worker/worker-pool.ts';
+import type { ObjectId } from '#shared/ids.ts';
+
+/**
+ * Receives a commit without its history into quarantine, where it stays.
+ * @throws GitFault when the pack is not sound; AppError when it has not got the commit
+ */
+export async function takeSnapshot(
+  workers: WorkerPool,
+  limits: PackLimits,
+  quarantine: Quarantine,
+  commit: ObjectId,
+  input: AsyncIterator<Uint8Array>,
+  signal: AbortSignal,
+): Promise<Snapshot> {
+  const { packPath, indexPath, linksPath } = quarantine;
+  const request = { packPath, indexPath, linksPath, limits, withoutHistory: true as const };
+  const received = await workers.run('intake', { packs: [], request }, { input, signal });
+  if (received === undefined) throw lacking();
+  const packs = [{ key: packPath, pack: packPath, index: indexPath, links: linksPath, isShortLived: true as const }];
+  const [found] = await workers.run('inspect', { packs, oids: [commit] });
+  if (found?.type !== 'commit') throw lacking();
+  return {
+    bytes: received.bytes,
+    readTree: () => readTree(workers, packs, commit),
+    listSubmodules: () => listSubmodules(workers, packs, commit),
+    discard: () => quarantine.clear(),
+  };
+}
+
+function lacking(): AppError {
+  return new AppError('validation_failed', 'The git host did not send the commit that was asked for.');
+}

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { commitFiles, git } from '#shared/git/testing/git-client.ts';
+import { createGitGround, type GitGround } from '#shared/git/testing/git-ground.ts';
+import type { ObjectId } from '#shared/ids.ts';
+import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
+import { type GitHost, startGitHost } from '#test/support/git-host.ts';
+
+let ground: GitGround;
+let host: GitHost;
+let tip: ObjectId;
+const signal = new AbortController().signal;
+beforeAll(async () => {
+  [ground, host] = await Promise.all([createGitGround('postgres'), startGitHost()]);
+  const bare = await host.createRepository('hello.git');
+  const work = `${bare}.work`;
+  await git(bare, 'init', '-q', '-b', 'main', work);
+  for (const a of ['1', '2', '3']) tip = (await commitFiles(work, { a, [`dir/${a}`]: a })) as ObjectId;
+  await git(work, 'push', '-q', bare, 'main');
+});
+afterAll(async () => {
+  await host.close();
+  await ground.close();
+  expect(ground.logged).toEqual([]);
+});
+
+async function fetchPack(options: { withoutHistory?: true }): Promise<Buffer> {
+  const hosts = createOutsideSourceHosts({ allowPrivate: true, seconds: 20 });
+  const asked = { url: `${host.url}/hello.git`, ref: 'refs/heads/main', commit: undefined, haves: [], key: undefined, signal };
+  const { commit, pack } = await hosts.fetchSource({ ...asked, ...options });
+  expect(commit).toBe(tip);
+  return Buffer.concat(await Array.fromAsync(pack));
+}
+
+async function* inPieces(pack: Buffer): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < pack.length; at += 100) yield pack.subarray(at, at + 100);
+}
+
+it('a commit comes without its history when only its files are wanted', async () => {
+  const objects = async (options: { withoutHistory?: true }): Promise<number> => (await fetchPack(options)).readUInt32BE(8);
+  // The last commit, two trees, and four files of three contents; else two more commits with two trees each.
+  expect(await objects({ withoutHistory: true })).toBe(6);
+  expect(await objects({})).toBe(12);
+});
+
+it('a commit without its history is read, and can become no part of a repository', async () => {
+  const { storage } = ground;
+  const repository = ground.newRepository();
+  const pack = await fetchPack({ withoutHistory: true });
+  await expect(storage.stagePack(repository, inPieces(pack), signal)).rejects.toThrow('is needed but was not sent');
+  const snapshot = await storage.takeSnapshot(repository, tip, inPieces(pack), signal);
+  const files: Record<string, string> = {};
+  for await (const { path, read } of snapshot.readTree()) files[path] = Buffer.from(await read()).toString();
+  expect(files).toEqual({ a: '3', 'dir/1': '1', 'dir/2': '2', 'dir/3': '3' });
+  expect(await storage.reader.resolveCommit(repository, tip)).toBeUndefined();
+  await snapshot.discard();
+  expect(await ground.quarantined(repository)).toEqual([]);
+});
+
+it('a snapshot of which something is missing, or that is of another commit, is refused and nothing of it kept', async () => {
+  const repository = ground.newRepository();
+  const pack = await fetchPack({ withoutHistory: true });
+  const take = (bytes: Buffer, commit = tip) => ground.storage.takeSnapshot(repository, commit, inPieces(bytes), signal);
+  await expect(take(pack, 'b'.repeat(40) as ObjectId)).rejects.toThrow('did not send the commit');
+  await expect(take(pack.subarray(0, -30))).rejects.toThrow('cannot be taken');
+  await expect(take(pack.fill(0xff, 30, 40))).rejects.toThrow('cannot be taken');
+  expect(await ground.quarantined(repository)).toEqual([]);
+});
