@@ -1,14 +1,16 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { Refusal } from '#api/refusal.ts';
-import type { Principal } from '#shared/core/principals.ts';
+import type { Person, Principal } from '#shared/core/principals.ts';
 
 /** What the middleware leaves for the handlers. */
 export interface ApiEnv {
   Variables: {
     /** `req_…`, unique to this request. */
     requestId: string;
-    /** Who calls. Set on every route that is not public. */
+    /** Whose token it is. Set on every route that is not public. */
+    person: Person;
+    /** Who calls, in the tenant they act for. Set with `person`, but where one need not belong to any. */
     principal: Principal;
     /** What to answer for something thrown; logs what is our fault. */
     refuse: (error: unknown) => Refusal;

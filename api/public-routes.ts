@@ -14,10 +14,13 @@ const perAddress = [
 /** Cheap answers that monitors and tools read often. */
 const unlimited = ['GET /v1/healthz', 'GET /v1/openapi.json', 'GET /v1/openapi.yaml'] as const;
 
+/** For who is known and may belong to no team yet. */
+const person = ['POST /v1/invitations/accept'] as const;
+
 /** Guarded by a signature: git hosts deliver as often as people push. */
 const signed = ['POST /v1/webhooks/githost'] as const;
 
-export type Access = 'perAddress' | 'unlimited' | 'signed' | 'token' | 'noRoute';
+export type Access = 'perAddress' | 'unlimited' | 'signed' | 'person' | 'token' | 'noRoute';
 
 /**
  * Who may enter, by exact method and route, never by prefix: what is not listed here needs a token.
@@ -29,5 +32,6 @@ export function accessOf(c: ApiContext): Access {
   const name = `${endpoint.method} ${endpoint.path}`;
   if ((perAddress as readonly string[]).includes(name)) return 'perAddress';
   if ((signed as readonly string[]).includes(name)) return 'signed';
+  if ((person as readonly string[]).includes(name)) return 'person';
   return (unlimited as readonly string[]).includes(name) ? 'unlimited' : 'token';
 }

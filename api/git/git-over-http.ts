@@ -49,7 +49,7 @@ async function serve(
   if (token === undefined) throw new AppError('unauthorized', 'Log in with an access token or an API token as the password.');
   const bearer = await resolveBearer(token, undefined, options);
   const [verdict, principal] = await Promise.all([
-    options.rateLimits.take(rateLimitPolicies.authenticated, bearer.userId),
+    options.rateLimits.take(rateLimitPolicies.authenticated, bearer.person.userId),
     bearer.principal(),
   ]);
   if (!verdict.granted) {

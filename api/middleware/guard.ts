@@ -3,11 +3,10 @@ import type { ApiContext, ApiEnv } from '#api/api-env.ts';
 import { accessOf } from '#api/public-routes.ts';
 import { notAMember } from '#shared/core/accounts.ts';
 import { apiTokenPrefix } from '#shared/core/api-tokens.ts';
-import type { Principal } from '#shared/core/principals.ts';
+import type { Person, Principal } from '#shared/core/principals.ts';
 import type { Accounts, ApiTokens } from '#shared/core/services.ts';
 import { AppError } from '#shared/errors.ts';
 import type { Identity } from '#shared/identity/identity.ts';
-import type { UserId } from '#shared/ids.ts';
 import {
   type RateLimitPolicy,
   type RateLimits,
@@ -44,9 +43,14 @@ export function guard(options: GuardOptions): MiddlewareHandler<ApiEnv> {
       const bearer = await resolveBearer(readBearer(c), c.req.header('x-paas-tenant'), options);
       // Counting the subject counts each of its tokens too: no token can have more hits than its subject, and the
       // limits are the same number. Both calls go to the database at once.
-      const [taken, principal] = await Promise.all([rateLimits.take(policy, bearer.userId), bearer.principal(appToRead(c))]);
+      const mayBelongNowhere = access === 'person' && c.req.header('x-paas-tenant') === undefined;
+      const [taken, principal] = await Promise.all([
+        rateLimits.take(policy, bearer.person.userId),
+        mayBelongNowhere ? undefined : bearer.principal(appToRead(c)),
+      ]);
       verdict = taken;
-      c.set('principal', principal);
+      c.set('person', bearer.person);
+      if (principal !== undefined) c.set('principal', principal);
     }
     if (!verdict.granted) tellLimit(c, policy, verdict);
     await next();
@@ -83,16 +87,17 @@ export async function resolveBearer(
   token: string,
   tenant: string | undefined,
   { identity, accounts, apiTokens }: BearerOptions,
-): Promise<{ userId: UserId; principal(app?: string): Promise<Principal> }> {
+): Promise<{ person: Person; principal(app?: string): Promise<Principal> }> {
   if (!token.startsWith(apiTokenPrefix)) {
     const subject = await identity.verifyAccessToken(token);
-    return { userId: subject.id, principal: (app) => accounts.resolvePrincipal(subject, tenant, app) };
+    const person = { userId: subject.id, email: subject.email };
+    return { person, principal: (app) => accounts.resolvePrincipal(subject, tenant, app) };
   }
   const principal = await apiTokens.resolveToken(token);
   if (principal === undefined)
     throw new AppError('unauthorized', 'The API token is not valid: it has expired, or was revoked. Make a new one.');
   if (tenant !== undefined && tenant !== principal.tenantId) throw notAMember();
-  return { userId: principal.userId, principal: async () => principal };
+  return { person: principal, principal: async () => principal };
 }
 
 function tellLimit(c: ApiContext, policy: RateLimitPolicy, verdict: RateLimitVerdict): never {

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestApi, type TestApi, testPassword } from '#test/support/api.ts';
+import type { Api } from '#api/api-env.ts';
+import { createApi } from '#api/create-api.ts';
+import { createServices } from '#shared/core/control-plane.ts';
+import { type AnswerBody, createTestApi, type TestApi, type TestUser, testPassword } from '#test/support/api.ts';
 
 let test: TestApi;
 beforeAll(async () => {
@@ -50,6 +53,68 @@ describe('signing up', () => {
     const json = { email: 'ada', password: 'canary-9f31' };
     expect(JSON.stringify((await test.ask('POST', '/v1/signup', { json })).body)).not.toContain('canary-9f31');
     expect(JSON.stringify(test.logged)).not.toContain('canary-9f31');
+  });
+});
+
+describe('where sign-up is closed', () => {
+  let closed: Api;
+  beforeAll(() => {
+    const settings = { ...test.context.settings, signup: 'closed' as const };
+    closed = createApi({ ...test.apiOptions, services: createServices({ ...test.context, settings }) });
+  });
+  const ask = async (method: string, path: string, json?: unknown, token?: string) => {
+    const answer = await closed.request(path, {
+      method,
+      headers: { 'content-type': 'application/json', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+    });
+    return { status: answer.status, body: (await answer.json()) as AnswerBody };
+  };
+  const invite = async (owner: TestUser, email: string): Promise<string> =>
+    (await test.ask('POST', '/v1/tenant/invitations', { as: owner, json: { email, role: 'developer' } })).body.data.token;
+  /** Somebody whom an outside issuer vouches for, or who was removed from their last team. */
+  async function withoutTeam() {
+    const email = newEmail();
+    const user = await test.identity.createUser(email, testPassword);
+    return { email, token: (await test.identity.issueTokens(user)).accessToken };
+  }
+
+  it('nobody signs up, and a first visit makes no team', async () => {
+    const refused = await ask('POST', '/v1/signup', { email: newEmail(), password: testPassword });
+    expect([refused.status, refused.body.error.message]).toEqual([403, expect.stringContaining('Ask for an invitation')]);
+    const { token } = await withoutTeam();
+    for (const path of ['/v1/user', '/v1/apps', '/v1/tenants']) {
+      const { status, body } = await ask('GET', path, undefined, token);
+      expect([status, body.error.message]).toEqual([403, expect.stringContaining('Ask for an invitation')]);
+    }
+  });
+
+  it('who is invited signs up into that team, and makes none', async () => {
+    const owner = await test.signUp();
+    const email = newEmail();
+    const json = { email, password: testPassword, invitation_token: await invite(owner, email) };
+    const { status, body } = await ask('POST', '/v1/signup', json);
+    expect([status, body.data.tenant.id]).toEqual([201, owner.tenantId]);
+    const tenants = await ask('GET', '/v1/tenants', undefined, body.data.access_token);
+    expect(tenants.body.data.map(({ id, role }) => [id, role])).toEqual([[owner.tenantId, 'developer']]);
+    expect((await ask('POST', '/v1/signup', { ...json, email: newEmail() })).status).toBe(404);
+  });
+
+  it("another's invitation lets nobody in, and stays good for who it was made for", async () => {
+    const owner = await test.signUp();
+    const email = newEmail();
+    const invitation_token = await invite(owner, email);
+    const stolen = await ask('POST', '/v1/signup', { email: newEmail(), password: testPassword, invitation_token });
+    expect(stolen.status).toBe(403);
+    expect((await ask('POST', '/v1/signup', { email, password: testPassword, invitation_token })).status).toBe(201);
+  });
+
+  it('who is known and belongs to no team joins by an invitation', async () => {
+    const owner = await test.signUp();
+    const { email, token } = await withoutTeam();
+    const joined = await ask('POST', '/v1/invitations/accept', { token: await invite(owner, email) }, token);
+    expect([joined.status, joined.body.data.id]).toEqual([200, owner.tenantId]);
+    expect((await ask('GET', '/v1/user', undefined, token)).body.data.tenant.id).toBe(owner.tenantId);
   });
 });
 

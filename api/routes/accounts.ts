@@ -11,6 +11,17 @@ const tags = ['accounts'];
 const credentials = { email: lineOf(320), password: z.string().max(1000) };
 const refreshBody = z.object({ refresh_token: z.string().min(1).max(200) });
 
+const signUpBody = z.object({
+  ...credentials,
+  tenant_name: lineOf(100).min(1).optional(),
+  invitation_token: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .openapi({ description: 'Join the tenant of this invitation instead of making one; the way in where sign-up is closed.' }),
+});
+
 const signUp = createRoute({
   method: 'post',
   path: '/v1/signup',
@@ -18,8 +29,8 @@ const signUp = createRoute({
   summary: 'Sign up: a user, a tenant of their own, and tokens',
   tags,
   security: [],
-  request: { body: jsonBody(z.object({ ...credentials, tenant_name: lineOf(100).min(1).optional() }), true) },
-  responses: { 201: answer(dataOf(SignupSchema), 'Signed up.'), ...withBody, ...refusalsOf(403, 409, 429, 500) },
+  request: { body: jsonBody(signUpBody, true) },
+  responses: { 201: answer(dataOf(SignupSchema), 'Signed up.'), ...withBody, ...refusalsOf(403, 404, 409, 429, 500) },
 });
 
 const logIn = createRoute({
@@ -76,12 +87,13 @@ export function addAccountRoutes(
   clientAddress: (request: Request) => string,
 ): void {
   api.openapi(signUp, async (c) => {
-    const { email, password, tenant_name } = c.req.valid('json');
+    const { email, password, tenant_name, invitation_token } = c.req.valid('json');
     const { user, tenant, tokens } = await accounts.signUp({
       email,
       password,
       source: sourceKey(clientAddress(c.req.raw)),
       ...(tenant_name === undefined ? {} : { tenantName: tenant_name }),
+      ...(invitation_token === undefined ? {} : { invitation: invitation_token }),
     });
     const data = {
       user: { id: user.id, email: user.email },

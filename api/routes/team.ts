@@ -163,7 +163,7 @@ export function addTeamRoutes(api: Api, team: Team): void {
   });
 
   api.openapi(accept, async (c) => {
-    const { id, name, role } = await team.acceptInvitation(c.get('principal'), c.req.valid('json').token);
+    const { id, name, role } = await team.acceptInvitation(c.get('person'), c.req.valid('json').token);
     return c.json({ data: { id, name, role } }, 200);
   });
 }

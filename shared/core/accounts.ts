@@ -3,6 +3,7 @@ import type { Context } from '#shared/core/context.ts';
 import { readMembership, readMembershipAndApp } from '#shared/core/memberships.ts';
 import type { Principal, Tenant } from '#shared/core/principals.ts';
 import type { Accounts } from '#shared/core/services.ts';
+import { acceptInvitation, checkInvitation } from '#shared/core/team.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import type { IdentityUser } from '#shared/identity/identity.ts';
@@ -11,9 +12,14 @@ import { newTenantId, type TenantId } from '#shared/ids.ts';
 export function createAccounts(context: Context): Accounts {
   const { db, identity } = context;
   return {
-    async signUp({ email, password, tenantName, source }) {
-      await checkSignUpIsOpen(context);
+    async signUp({ email, password, tenantName, source, invitation }) {
+      if (invitation === undefined) await checkSignUpIsOpen(context);
+      else await checkInvitation(context, email, invitation);
       const user = await identity.createUser(email, password, source);
+      if (invitation !== undefined) {
+        const { id, name } = await acceptInvitation(context, { userId: user.id, email: user.email }, invitation);
+        return { user, tenant: { id, name }, tokens: await identity.issueTokens(user) };
+      }
       const tenant = await createTenant(db, user, tenantName ?? defaultTenantName(user.email));
       return { user, tenant, tokens: await identity.issueTokens(user) };
     },
@@ -24,7 +30,9 @@ export function createAccounts(context: Context): Accounts {
       if (member !== undefined) return member;
       // "No such team" and "not yours" are one answer.
       if (asked !== undefined) throw notAMember();
-      // A first visit from an outside issuer, or a sign-up that was cut off between the user and the tenant.
+      // A first visit from an outside issuer, or a sign-up that was cut off between the user and the tenant. Where sign-up
+      // is closed only an invitation leads into a team, whoever vouches for the user.
+      await checkSignUpIsOpen(context);
       await createTenant(db, { id, email }, defaultTenantName(email));
       const made = await readMembership(db, id);
       if (made === undefined) throw new AppError('internal', 'The team could not be made.');
@@ -43,11 +51,15 @@ export function notAMember(): AppError {
 
 /** Without a sandbox code runs with the operator's rights: then only the first user, who is the operator, may sign up. */
 async function checkSignUpIsOpen({ db, settings, platform }: Context): Promise<void> {
-  if (settings.signup === 'closed') throw new AppError('forbidden', 'Sign-up is closed on this platform. Ask its operator.');
+  if (settings.signup === 'closed')
+    throw new AppError('forbidden', 'Sign-up is closed on this platform. Ask for an invitation to a team.');
   if (platform.capabilities.sandbox) return;
   const operator = await db.selectFrom('tenants').select('id').limit(1).executeTakeFirst();
   if (operator === undefined) return;
-  throw new AppError('forbidden', 'Sign-up is closed: this platform has no sandbox to keep tenants apart. Ask its operator.');
+  throw new AppError(
+    'forbidden',
+    'Sign-up is closed: this platform has no sandbox to keep tenants apart. Ask its operator for an invitation.',
+  );
 }
 
 /** The tenant of a new user; two first visits at once make one. */

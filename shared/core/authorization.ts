@@ -1,4 +1,4 @@
-import type { Principal } from '#shared/core/principals.ts';
+import type { Person, Principal } from '#shared/core/principals.ts';
 import type { AppRow } from '#shared/database/apps.ts';
 import { findApp } from '#shared/database/apps.ts';
 import type { Db, Role, TokenScope } from '#shared/database/schema.ts';
@@ -13,8 +13,8 @@ export function requireRole(principal: Principal, role: Role): void {
 }
 
 /** What gives others access (keys, tokens, invitations, roles) is for a person who logged in: a leaked token cannot outlive itself. */
-export function requireLogin(principal: Principal): void {
-  if (principal.tokenScope === undefined) return;
+export function requireLogin({ tokenScope }: Person): void {
+  if (tokenScope === undefined) return;
   throw new AppError('forbidden', 'An API token may not do this: log in, and do it with the access token of the login.');
 }
 

@@ -21,6 +21,9 @@ export interface NamedApp {
   row: AppRow | undefined;
 }
 
+/** Somebody known, wherever they belong. */
+export type Person = Pick<Principal, 'userId' | 'email' | 'tokenScope'>;
+
 export interface Tenant {
   id: TenantId;
   name: string;

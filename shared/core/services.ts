@@ -7,7 +7,7 @@
 import type { AppAddons } from '#shared/core/app-addons.ts';
 import type { GitSources, Webhooks } from '#shared/core/git-host-services.ts';
 import type { Page, PageQuery } from '#shared/core/page.ts';
-import type { Principal, Tenant } from '#shared/core/principals.ts';
+import type { Person, Principal, Tenant } from '#shared/core/principals.ts';
 import type {
   BuildStatus,
   DeployStatus,
@@ -56,8 +56,8 @@ export interface Services {
 // ------------------------------------------------------------------- accounts
 
 export interface Accounts {
-  /** A user of the identity provider, a tenant of their own, and tokens. `forbidden` when sign-up is closed. `source`: see Identity. */
-  signUp(request: { email: string; password: string; tenantName?: string; source?: string }): Promise<{
+  /** A user, a tenant of their own (or that of the invitation's token), and tokens. `forbidden` when closed and not invited. */
+  signUp(request: { email: string; password: string; tenantName?: string; source?: string; invitation?: string }): Promise<{
     user: { id: UserId; email: string };
     tenant: Tenant;
     tokens: TokenSet;
@@ -154,7 +154,7 @@ export interface Team {
   listInvitations(principal: Principal, page: PageQuery): Promise<Page<Invitation>>;
   withdrawInvitation(principal: Principal, invitation: string): Promise<void>;
   /** `not_found` when unknown, used or expired; `forbidden` to who has another email address. */
-  acceptInvitation(principal: Principal, token: string): Promise<Tenant & { role: Role }>;
+  acceptInvitation(person: Person, token: string): Promise<Tenant & { role: Role }>;
 }
 
 // ----------------------------------------------------------------------- apps

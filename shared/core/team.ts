@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import { outranks, requireLogin, requireRole } from '#shared/core/authorization.ts';
 import type { Context } from '#shared/core/context.ts';
 import { keysetBefore, toPage } from '#shared/core/page.ts';
-import type { Principal } from '#shared/core/principals.ts';
+import type { Person, Principal } from '#shared/core/principals.ts';
 import type { Invitation, Member, Team } from '#shared/core/services.ts';
 import type { Database, Db, Role } from '#shared/database/schema.ts';
 import { isUniqueViolation } from '#shared/database/violations.ts';
@@ -16,7 +16,8 @@ const invitationMilliseconds = 7 * 86_400_000;
 type MemberRow = Selectable<Database['memberships']>;
 type InvitationRow = Selectable<Database['invitations']>;
 
-export function createTeam({ db, clock }: Context): Team {
+export function createTeam(context: Context): Team {
+  const { db, clock } = context;
   return {
     async listTenants({ userId }, { limit, cursor }) {
       const rows = await db
@@ -141,15 +142,36 @@ export function createTeam({ db, clock }: Context): Team {
       if (result.numDeletedRows === 0n) throw notFound('invitation');
     },
 
-    async acceptInvitation(principal, token) {
-      requireLogin(principal);
-      return acceptInvitation(db, principal, await hashSecretToken(token), clock.now());
+    async acceptInvitation(person, token) {
+      requireLogin(person);
+      return acceptInvitation(context, person, token);
     },
   };
 }
 
+type InvitationGround = Pick<Context, 'db' | 'clock'>;
+
+/** Before there is a user to accept it. @throws AppError as `acceptInvitation` */
+export async function checkInvitation({ db, clock }: InvitationGround, email: string, token: string): Promise<void> {
+  const row = await db
+    .selectFrom('invitations')
+    .select('email_key')
+    .where('token_hash', '=', await hashSecretToken(token))
+    .where('expires_at', '>', clock.now())
+    .executeTakeFirst();
+  if (row === undefined) throw notFound('invitation');
+  checkInvited(row, email);
+}
+
+function checkInvited({ email_key }: Pick<InvitationRow, 'email_key'>, email: string): void {
+  if (email_key === emailKey(email)) return;
+  throw new AppError('forbidden', 'This invitation is for another email address. Log in as the one it was made for.');
+}
+
 /** By the one it was made for, once. What fails leaves it open. */
-async function acceptInvitation(db: Db, { userId, email }: Principal, tokenHash: string, now: Date) {
+export async function acceptInvitation({ db, clock }: InvitationGround, { userId, email }: Person, token: string) {
+  const now = clock.now();
+  const tokenHash = await hashSecretToken(token);
   try {
     return await db.transaction().execute(async (trx) => {
       const row = await trx
@@ -159,9 +181,7 @@ async function acceptInvitation(db: Db, { userId, email }: Principal, tokenHash:
         .returningAll()
         .executeTakeFirst();
       if (row === undefined) throw notFound('invitation');
-      if (row.email_key !== emailKey(email)) {
-        throw new AppError('forbidden', 'This invitation is for another email address. Log in as the one it was made for.');
-      }
+      checkInvited(row, email);
       await trx
         .insertInto('memberships')
         .values({ tenant_id: row.tenant_id, user_id: userId, email, role: row.role, created_at: now })
