@@ -1,5 +1,6 @@
 import { HTTPException } from 'hono/http-exception';
-import { AppError, type ErrorCode, type ErrorDetail } from '#shared/errors.ts';
+import { isDatabaseOutage } from '#shared/database/outages.ts';
+import { AppError, type AppErrorOptions, type ErrorCode, type ErrorDetail } from '#shared/errors.ts';
 
 const statusOf = {
   unauthorized: 401,
@@ -11,7 +12,7 @@ const statusOf = {
   internal: 500,
 } as const satisfies Record<ErrorCode, number>;
 
-export type RefusalStatus = (typeof statusOf)[ErrorCode] | 400 | 405 | 413 | 415;
+export type RefusalStatus = (typeof statusOf)[ErrorCode] | 400 | 405 | 413 | 415 | 503;
 
 /** The envelope of SPEC.md §7. */
 export interface ErrorBody {
@@ -28,16 +29,14 @@ export interface Refusal {
 export class StatusError extends AppError {
   readonly status: RefusalStatus;
 
-  constructor(
-    status: RefusalStatus,
-    code: ErrorCode,
-    publicMessage: string,
-    options?: { cause?: unknown; details?: ErrorDetail[] },
-  ) {
+  constructor(status: RefusalStatus, code: ErrorCode, publicMessage: string, options?: AppErrorOptions) {
     super(code, publicMessage, options);
     this.status = status;
   }
 }
+
+/** A database that is away is back in about this time: it is started again by itself. */
+const outageSeconds = 5;
 
 export function bodyTooLarge(bytes: number): StatusError {
   return new StatusError(413, 'validation_failed', `The body is too large: at most ${bytes} bytes.`);
@@ -53,6 +52,10 @@ export function toAppError(error: unknown): AppError {
         cause: error,
       });
     }
+  }
+  if (isDatabaseOutage(error)) {
+    const message = 'The platform cannot reach its database at the moment. Try again in a few seconds.';
+    return new StatusError(503, 'internal', message, { cause: error, retryAfterSeconds: outageSeconds });
   }
   return new AppError(
     'internal',

@@ -78,7 +78,7 @@ const refusals = {
   422: 'Well-formed, but not valid; `details` names the fields.',
   429: 'Too many requests; `Retry-After` says how many seconds to wait.',
   500: 'Our fault.',
-  503: 'Not ready; `Retry-After` says how many seconds to wait.',
+  503: 'Not ready, as without its database; `Retry-After` says how many seconds to wait.',
 } as const;
 type RefusalStatus = keyof typeof refusals;
 type Refusals<Status extends RefusalStatus> = { [Each in Status]: ReturnType<typeof answer<typeof ErrorSchema>> };
@@ -89,7 +89,7 @@ export function refusalsOf<const Status extends RefusalStatus>(...statuses: read
 }
 
 /** What any route that needs a token may answer. */
-export const guarded = refusalsOf(401, 403, 429, 500);
+export const guarded = refusalsOf(401, 403, 429, 500, 503);
 /** What any route with a body may answer on top. */
 export const withBody = refusalsOf(400, 413, 415, 422);
 

@@ -38,7 +38,7 @@ import { measureJobs } from '#shared/metrics/measured-jobs.ts';
 import { measurePushes } from '#shared/metrics/measured-pushes.ts';
 import { createPrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
 import { createLocalPlatform } from '#shared/platform/local/local-platform.ts';
-import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
+import { type KeptPostgres, keepPostgres } from '#shared/platform/local/postgres/keep-postgres.ts';
 import { listenOnSocket } from '#shared/platform/socket-path.ts';
 import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
@@ -104,7 +104,7 @@ async function bringUp(
   const server = settings.databaseUrl === undefined ? await startEmbeddedPostgres(dataDir, log, tell) : undefined;
   // Live apps may serve beside a database that was found: a start that fails must not take them down.
   if (server?.found === true) lifetime.how = 'restart';
-  started.defer(() => (lifetime.how === 'stop' ? server?.stop() : undefined));
+  started.defer(() => (lifetime.how === 'stop' ? server?.stop() : server?.leave()));
   const databaseUrl = server?.url ?? settings.databaseUrl ?? '';
   const connection = connectPostgres(
     databaseUrl,
@@ -227,10 +227,10 @@ function checkSettings(settings: Settings): void {
   }
 }
 
-async function startEmbeddedPostgres(dataDir: string, log: Log, tell: (line: string) => void): Promise<PostgresServer> {
+async function startEmbeddedPostgres(dataDir: string, log: Log, tell: (line: string) => void): Promise<KeptPostgres> {
   const directory = join(dataDir, 'postgres');
   if (!existsSync(directory)) tell('-----> Creating the database');
-  return startPostgres({ directory, log });
+  return keepPostgres({ directory, log });
 }
 
 /** The API listens on a socket that only the gateway reaches: the addresses it forwards can be believed. */

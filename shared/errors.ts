@@ -21,7 +21,7 @@ export interface AppErrorOptions {
   /** For insiders: logged, never shown. */
   cause?: unknown;
   details?: ErrorDetail[];
-  /** Seconds until the same call can succeed; only with `rate_limited`. */
+  /** Seconds until the same call can succeed. */
   retryAfterSeconds?: number;
 }
 

@@ -30,7 +30,7 @@ const signUp = createRoute({
   tags,
   security: [],
   request: { body: jsonBody(signUpBody, true) },
-  responses: { 201: answer(dataOf(SignupSchema), 'Signed up.'), ...withBody, ...refusalsOf(403, 404, 409, 429, 500) },
+  responses: { 201: answer(dataOf(SignupSchema), 'Signed up.'), ...withBody, ...refusalsOf(403, 404, 409, 429, 500, 503) },
 });
 
 const logIn = createRoute({
@@ -43,7 +43,7 @@ const logIn = createRoute({
   tags,
   security: [],
   request: { body: jsonBody(z.object(credentials), true) },
-  responses: { 200: answer(dataOf(TokensSchema), 'Logged in.'), ...withBody, ...refusalsOf(401, 403, 429, 500) },
+  responses: { 200: answer(dataOf(TokensSchema), 'Logged in.'), ...withBody, ...refusalsOf(401, 403, 429, 500, 503) },
 });
 
 const refresh = createRoute({
@@ -55,7 +55,7 @@ const refresh = createRoute({
   tags,
   security: [],
   request: { body: jsonBody(refreshBody, true) },
-  responses: { 200: answer(dataOf(TokensSchema), 'New tokens.'), ...withBody, ...refusalsOf(401, 403, 429, 500) },
+  responses: { 200: answer(dataOf(TokensSchema), 'New tokens.'), ...withBody, ...refusalsOf(401, 403, 429, 500, 503) },
 });
 
 const logOut = createRoute({
@@ -67,7 +67,7 @@ const logOut = createRoute({
   tags,
   security: [],
   request: { body: jsonBody(refreshBody, true) },
-  responses: { 204: { description: 'Ended, or was not one.' }, ...withBody, ...refusalsOf(429, 500) },
+  responses: { 204: { description: 'Ended, or was not one.' }, ...withBody, ...refusalsOf(429, 500, 503) },
 });
 
 const readUser = createRoute({

@@ -47,7 +47,7 @@ const jwks = createRoute({
   summary: 'Public keys that verify access tokens',
   tags,
   security: [],
-  responses: { 200: answer(z.object({ keys: z.array(anyObject) }), 'A JSON Web Key Set.'), ...refusalsOf(429, 500) },
+  responses: { 200: answer(z.object({ keys: z.array(anyObject) }), 'A JSON Web Key Set.'), ...refusalsOf(429, 500, 503) },
 });
 
 const discovery = createRoute({
@@ -57,7 +57,7 @@ const discovery = createRoute({
   summary: 'Facts of the token issuer',
   tags,
   security: [],
-  responses: { 200: answer(anyObject, 'OpenID Connect discovery.'), ...refusalsOf(429, 500) },
+  responses: { 200: answer(anyObject, 'OpenID Connect discovery.'), ...refusalsOf(429, 500, 503) },
 });
 
 export interface ServiceFacts {

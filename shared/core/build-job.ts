@@ -9,6 +9,7 @@ import { watchForEnd } from '#shared/core/watch.ts';
 import type { AppRow } from '#shared/database/apps.ts';
 import { lockApp, readAppById } from '#shared/database/apps.ts';
 import { type BuildRow, claimBuild, endBuild, readBuildById } from '#shared/database/builds.ts';
+import { isDatabaseOutage } from '#shared/database/outages.ts';
 import type { BuildId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { BuildOutcome } from '#shared/platform/platform.ts';
@@ -45,7 +46,8 @@ export async function runBuildJob(context: Context, buildId: BuildId, stopping: 
     await log.flush();
     await end();
   } catch (error) {
-    if (stopping.aborted) throw error;
+    // Whether its end was recorded nobody can tell: the next attempt can.
+    if (stopping.aborted || isDatabaseOutage(error)) throw error;
     const canceled = cancel.signal.aborted;
     if (!canceled) context.log.error('A build broke on our side.', { buildId, error });
     const cause = canceled

@@ -4,6 +4,7 @@ import { createRedactor } from '#shared/core/redaction.ts';
 import { watchForEnd } from '#shared/core/watch.ts';
 import { workloadSpec } from '#shared/core/workload-spec.ts';
 import { type AppRow, readAppById, setCurrentRelease } from '#shared/database/apps.ts';
+import { isDatabaseOutage } from '#shared/database/outages.ts';
 import { claimDeploy, type DeployRow, type ReleaseRow, readReleaseById } from '#shared/database/releases.ts';
 import type { DeployStatus, DeployStep } from '#shared/database/schema.ts';
 import type { AppId, DeployId } from '#shared/ids.ts';
@@ -47,7 +48,8 @@ export async function runDeployJob(context: Context, deployId: DeployId, stoppin
     await say.flush();
     await recordVerdict(context, app, deploy, release, verdict);
   } catch (error) {
-    if (stopping.aborted) throw error;
+    // Whether its verdict was recorded nobody can tell: the next attempt can.
+    if (stopping.aborted || isDatabaseOutage(error)) throw error;
     if (deletion.signal.aborted) return await recordVerdict(context, app, deploy, release, appWasDeleted);
     context.log.error('A deploy broke on our side.', { deployId, error });
     const cause = `The platform failed to roll out v${release.version}. The release before it serves on. Try \`paas restart\` or push again.`;
@@ -241,6 +243,7 @@ async function recordVerdict(
       })
       .where('id', '=', deploy.id)
       .where('attempt', '=', deploy.attempt)
+      .where('status', '=', 'rolling')
       .executeTakeFirst();
     if (written.numUpdatedRows === 0n) return;
     const status = verdict.status === 'live' ? 'succeeded' : verdict.status === 'superseded' ? 'pending' : 'failed';

@@ -17,6 +17,8 @@ export interface PostgresOptions {
   nativeDir?: string;
   /** On top of what suits a small machine; applied when the server starts, not when one is found running. */
   settings?: PostgresSettings;
+  /** To be reached on this one only; by default on the one it had before, or another that is free. */
+  port?: number;
   log: Log;
 }
 
@@ -144,7 +146,7 @@ async function checkCluster(cluster: string, major: string): Promise<void> {
 // ---------------------------------------------------------------------- start
 
 async function startServer(directory: string, runner: PostgresRunner, options: PostgresOptions): Promise<Postmaster> {
-  let port = (await readPort(directory)) ?? (await findFreePort());
+  let port = options.port ?? (await readPort(directory)) ?? (await findFreePort());
   for (let attempt = 1; ; attempt += 1) {
     const outcome = await tryStart(directory, runner, port, options.settings);
     if (!('complaint' in outcome)) {
@@ -153,7 +155,7 @@ async function startServer(directory: string, runner: PostgresRunner, options: P
     }
     const { complaint } = outcome;
     if (attempt === attempts) throw new PostgresError(`PostgreSQL does not start: ${complaint} See ${logFile(directory)}.`);
-    if (/Address already in use|could not create any TCP\/IP sockets/.test(complaint)) {
+    if (options.port === undefined && /Address already in use|could not create any TCP\/IP sockets/.test(complaint)) {
       port = await findFreePort();
     } else if (/shared memory block .* is still in use|lock file "postmaster.pid" already exists/.test(complaint)) {
       // The server was killed; what is left of it is gone within a second.
