@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { writeSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { crc32, deflateSync } from 'node:zlib';
 import { GitFault } from '#shared/git/git-fault.ts';
@@ -31,6 +32,9 @@ export interface IntakeResult {
   bytes: number;
 }
 
+/** From here on it pays to have the disk begin early; below, it would only be asked twice. */
+const largePackBytes = 8 * 1024 * 1024;
+
 /**
  * Receives a pack: writes it to a file while it arrives, checks every object and that nothing they need is missing,
  * completes a thin pack with the bases it lacks, writes the index, and brings both files to stable storage.
@@ -54,6 +58,9 @@ export async function intakePack(
   try {
     const received = await receive(input, scanner, file);
     const { entries } = scanner;
+    // The disk writes while deltas are resolved. A failure is told below: the kernel tells of it only once.
+    const begun = received >= largePackBytes ? file.datasync() : Promise.resolve();
+    begun.catch(() => undefined);
     if (entries.count === 0) return undefined;
     let packEnd = received - packTrailerBytes;
     let checksum = scanner.checksum ?? Buffer.alloc(0);
@@ -71,10 +78,12 @@ export async function intakePack(
       source.close();
     }
     await links.finish((oid) => stored.readType(oid), breathe);
-    await writeNew(request.linksPath, Buffer.from(JSON.stringify(links.packLinks() ?? null)));
-    await writeNew(request.indexPath, encodePackIndex(entries, checksum));
+    await Promise.all([
+      begun.then(() => file.datasync()),
+      writeNew(request.linksPath, Buffer.from(JSON.stringify(links.packLinks() ?? null))),
+      writeNew(request.indexPath, encodePackIndex(entries, checksum)),
+    ]);
     await checkNamedContent(links, request, stored, largestDeltaWork(packEnd), breathe);
-    await file.datasync();
     return { packId: checksum.toString('hex'), objectCount: entries.count, bytes: packEnd + packTrailerBytes };
   } finally {
     scanner.close();
@@ -107,7 +116,8 @@ async function receive(input: AsyncIterable<Uint8Array>, scanner: PackScanner, f
   let position = 0;
   for await (const chunk of input) {
     scanner.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
-    await writeAll(file, chunk, position);
+    // Synchronous like reading: a turn of the thread pool for each piece would cost more than the writing itself.
+    writeAll(file, chunk, position);
     position += chunk.length;
     if (scanner.done) return position;
   }
@@ -130,7 +140,7 @@ async function appendBases(
     if (!(await resolver.resolveOnto(oid, base.type, () => base.data))) continue;
     const head = encodeEntryHeader(base.type, base.data.length);
     const bytes = Buffer.concat([head, deflateSync(base.data)]);
-    await writeAll(file, bytes, end);
+    writeAll(file, bytes, end);
     const entry = entries.add(end, base.type);
     entries.crcs[entry] = crc32(bytes);
     entries.setOid(entry, oid);
@@ -146,7 +156,7 @@ async function seal(
   packEnd: number,
   breathe: () => Promise<void> | undefined,
 ): Promise<Buffer> {
-  await writeAll(file, encodePackHeader(objectCount), 0);
+  writeAll(file, encodePackHeader(objectCount), 0);
   const hash = createHash('sha1').update(encodePackHeader(objectCount));
   const piece = Buffer.allocUnsafe(256 * 1024);
   for (let position = packHeaderBytes; position < packEnd; ) {
@@ -158,23 +168,21 @@ async function seal(
     if (pause !== undefined) await pause;
   }
   const checksum = hash.digest();
-  await writeAll(file, checksum, packEnd);
+  writeAll(file, checksum, packEnd);
   return checksum;
 }
 
 async function writeNew(path: string, bytes: Buffer): Promise<void> {
   const file = await open(path, 'wx', 0o444);
   try {
-    await writeAll(file, bytes, 0);
+    writeAll(file, bytes, 0);
     await file.datasync();
   } finally {
     await file.close();
   }
 }
 
-async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let written = 0; written < bytes.length; ) {
-    const result = await file.write(bytes, written, bytes.length - written, position + written);
-    written += result.bytesWritten;
-  }
+function writeAll(file: FileHandle, bytes: Uint8Array, position: number): void {
+  for (let written = 0; written < bytes.length; )
+    written += writeSync(file.fd, bytes, written, bytes.length - written, position + written);
 }
