@@ -95,15 +95,17 @@ export class PackCache {
     if (this.#entries.has(key)) return;
     const entry: Entry = { bytes: 0, holders: 0, ready: undefined };
     this.#entries.set(key, entry);
-    const moved = this.#bring(key, entry, async (directory) => {
+    const added = this.#bring(key, entry, async (directory) => {
       await link(packPath, join(directory, 'pack'));
       await link(indexPath, join(directory, 'idx'));
       await link(linksPath, join(directory, 'links'));
       return digests;
-    });
-    entry.ready = moved;
-    await moved.catch((error: unknown) => this.#log.debug('a pack was not put into the cache', { pack: key, error }));
-    this.#trim();
+    }).catch((error: unknown) => this.#log.debug('a pack was not put into the cache', { pack: key, error }));
+    // Whoever asks for it meanwhile waits for this; where it failed they find nothing, and bring it.
+    entry.ready = added;
+    entry.holders++;
+    await added;
+    this.#release(key, entry);
   }
 
   /** Drops a pack that is gone from the store, unless it is being read. */
@@ -186,7 +188,7 @@ export class PackCache {
     const sums = await readFile(join(place, 'sha256'), 'utf8').catch(ifMissing(''));
     const lines = await Promise.all(names.map(async (name) => `${await digestOf(join(place, name))}  ${name}\n`));
     const sound = lines.join('') === sums;
-    if (!sound) this.#log.warn('A pack in the cache was damaged; it is brought again.', { pack: key });
+    if (!sound) this.#log.warn('A pack in the cache was damaged or removed; it is brought again.', { pack: key });
     return sound;
   }
 
