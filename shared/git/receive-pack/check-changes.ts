@@ -39,7 +39,7 @@ function staleProblem({ name, oldOid }: RefChange, current: ReadonlyMap<string, 
   const now = current.get(name);
   if (now === oldOid) return undefined;
   if (now === undefined) return 'it does not exist here any more; fetch first';
-  return oldOid === undefined ? 'already exists' : 'somebody else has pushed in the meantime; fetch first';
+  return oldOid === undefined ? 'it exists here already; fetch first' : 'somebody else has pushed in the meantime; fetch first';
 }
 
 function tipProblem({ name, newOid }: RefChange, inspected: ReadonlyMap<ObjectId, Inspection | undefined>): string | undefined {
