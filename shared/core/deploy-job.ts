@@ -190,6 +190,8 @@ async function* untilStopped(rollout: AsyncIterable<RolloutFacts>, stopping: Abo
     }
   } finally {
     stopping.removeEventListener('abort', stop);
+    // Whoever comes next waits until this one has let go of the app. Not waited for: it may be in the middle of a step.
+    facts.return?.().catch(() => undefined);
   }
 }
 
