@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -23,6 +24,12 @@ const operations = Object.entries(document().paths ?? {}).flatMap(([path, item])
   })),
 );
 
+const examples = {
+  'no-invalid-media-type-examples': 'error',
+  'no-invalid-parameter-examples': 'error',
+  'no-invalid-schema-examples': 'error',
+} as const;
+
 describe('the OpenAPI document', () => {
   it('is committed as the routes make it: if not, run `npm run openapi`', () => {
     expect(`${JSON.stringify(document(), null, 2)}\n`).toBe(read('openapi.json'));
@@ -32,11 +39,20 @@ describe('the OpenAPI document', () => {
     expect(read('openapi-types.ts')).toContain(createHash('sha256').update(read('openapi.json')).digest('hex'));
   });
 
-  it('is valid OpenAPI 3.1', async () => {
+  it('is valid OpenAPI 3.1, by its JSON schema', async () => {
     const validator = new Validator();
     const result = await validator.validate(JSON.parse(read('openapi.json')) as Record<string, unknown>);
     expect(result).toEqual({ valid: true });
     expect(validator.version).toBe('3.1');
+  });
+
+  it('is valid by a validator that knows no JSON schema of it, with its parameters, references and examples', async () => {
+    const config = await createConfig({ extends: ['spec'], rules: { ...examples, 'operation-operationId-unique': 'error' } });
+    const problemsOf = async (source: string): Promise<string[]> =>
+      (await lintFromString({ source, config })).map(({ ruleId, message }) => `${ruleId}: ${message}`);
+    expect(await problemsOf(read('openapi.json'))).toEqual([]);
+    const broken = read('openapi.json').replaceAll('"name": "bid"', '"name": "other"');
+    expect(await problemsOf(broken)).toContainEqual(expect.stringContaining('path-parameters-defined'));
   });
 
   it('is served as JSON and as YAML, the same', async () => {

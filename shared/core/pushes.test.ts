@@ -144,6 +144,17 @@ describe('a push', () => {
     expect(Object.keys(await refs())).toEqual(['refs/heads/main']);
   });
 
+  it('to a deleted app is one to an app that never was', async () => {
+    await house.services.apps.deleteApp(owner, app.id);
+    for (const access of ['read', 'write'] as const) {
+      const opened = house.services.pushes.openRepository(owner, app.name, access);
+      await expect(opened).rejects.toMatchObject({ code: 'not_found', message: 'No such app.' });
+    }
+    const { code, stderr } = await app.push('paas', 'main');
+    expect(code).not.toBe(0);
+    expect(stderr).not.toContain('main -> main');
+  });
+
   it('stores tags without building', async () => {
     await app.git('tag', 'v1.0');
     expect((await app.push('v1.0')).code).toBe(0);
