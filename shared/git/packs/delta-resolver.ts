@@ -31,7 +31,9 @@ interface Made {
 }
 
 /** Objects lie on a stack, as depth first means last in, first out; only large ones get memory of their own. */
-const stackBytes = 4 * 1024 * 1024;
+const largestStack = 4 * 1024 * 1024;
+/** A small pack gets a small stack. */
+const stackBytesEach = 4096;
 /** Of memory of their own. */
 const heldBytes = 48 * 1024 * 1024;
 const pieceBytes = 64 * 1024;
@@ -67,7 +69,7 @@ export class DeltaResolver {
   readonly #largestWork: number;
   #work = 0;
   #delta: Buffer = Buffer.allocUnsafeSlow(pieceBytes);
-  readonly #stack = Buffer.allocUnsafeSlow(stackBytes);
+  readonly #stack: Buffer;
   #stackEnd = 0;
   /** What a large object was made in that nothing is based on. */
   #spare: Buffer = Buffer.alloc(0);
@@ -95,6 +97,7 @@ export class DeltaResolver {
     this.#onObject = onObject;
     this.#breathe = breathe;
     this.#largestWork = largestDeltaWork(packEnd);
+    this.#stack = Buffer.allocUnsafeSlow(Math.min(largestStack, pieceBytes + entries.count * stackBytesEach));
     this.#firstByOffset = new Int32Array(entries.count).fill(-1);
     this.#next = new Int32Array(entries.count).fill(-1);
     const firstByOid: number[] = [];
@@ -156,7 +159,7 @@ export class DeltaResolver {
 
   /** A frame for an entry of which the id is known; undefined when no delta is based on it. */
   #open(entry: number): Frame | undefined {
-    const number = this.#wantedBases.size === 0 ? -1 : this.#wantedBases.find(this.#entries.oids, entry * 20);
+    const number = this.#wantedBases.size === 0 ? -1 : this.#wantedBases.find(this.#entries.oids, entry * oidBytes);
     const nextByOid = number < 0 ? -1 : (this.#firstByOid[number] ?? -1);
     if (number >= 0) this.#firstByOid[number] = -1;
     const nextByOffset = this.#firstByOffset[entry] ?? -1;
@@ -238,7 +241,7 @@ export class DeltaResolver {
     }
     this.#work += sizes.resultSize;
     if (this.#work > this.#largestWork) throw new GitFault('the deltas of the pack unfold to far more than the pack is worth');
-    const fits = passing && this.#stackEnd + headroom + sizes.resultSize <= stackBytes;
+    const fits = passing && this.#stackEnd + headroom + sizes.resultSize <= this.#stack.length;
     const buffer = fits ? this.#stack : this.#largeBuffer(headroom + sizes.resultSize, passing);
     const start = headroom + (fits ? this.#stackEnd : 0);
     applyDelta(base, delta, sizes, deltaEnd, buffer, start);

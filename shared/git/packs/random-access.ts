@@ -14,9 +14,9 @@ export interface RandomAccess {
   close(): void;
 }
 
-/** Read at once where neighbours are read one after the other, and where they are not. */
+/** Read at once where one neighbour is read after the other, and where reading jumps: enough for most objects. */
 const windowBytes = 128 * 1024;
-const jumpBytes = 4096;
+const jumpBytes = 8 * 1024;
 
 export function openBytes(location: ByteLocation): RandomAccess {
   return typeof location === 'string' ? new FileBytes(location) : new MemoryBytes(Buffer.from(location));
@@ -59,7 +59,10 @@ class FileBytes implements RandomAccess {
   #fill(position: number, end: number): void {
     const goesOn = position >= this.#windowStart && position <= this.#windowEnd;
     const wanted = Math.max(Math.min(goesOn ? windowBytes : jumpBytes, this.size), end - position);
-    if (this.#window.length < wanted) this.#window = Buffer.allocUnsafeSlow(Math.max(wanted, windowBytes));
+    const usual = Math.min(windowBytes, this.size);
+    if (this.#window.length < wanted) this.#window = Buffer.allocUnsafeSlow(Math.max(wanted, usual));
+    // A read that needed more than a window leaves its large buffer behind only until the next one that does not.
+    else if (this.#window.length > 4 * windowBytes && wanted <= usual) this.#window = Buffer.allocUnsafeSlow(usual);
     this.#windowStart = position;
     this.#windowEnd = position;
     while (this.#windowEnd < Math.min(position + wanted, this.size)) {
