@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readdir, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { encodeEntryHeader } from '#shared/git/packs/pack-entry.ts';
 import { commitFiles, git } from '#shared/git/testing/git-client.ts';
@@ -143,4 +144,32 @@ it('sweeps a pack whose transaction was rolled back, and no other', async () => 
   expect(await ground.storage.sweep(0)).toBe(1);
   expect(await count()).toBe(1);
   await git(await ground.layOut(id), 'fsck', '--full', '--strict');
+});
+
+it('sweeps no pack that a push is about to make part of the repository', async () => {
+  const id = ground.newRepository();
+  const work = await ground.workingCopy(id);
+  const usual = ground.applyPush;
+  let sweeping: Promise<number> | undefined;
+  ground.applyPush =
+    () =>
+    async ({ commands, pack }) => {
+      await ground.db.transaction().execute(async (transaction) => {
+        await pack?.admit(transaction);
+        sweeping = ground.storage.sweep(0);
+        const waiting = async (): Promise<number> => {
+          const locks = await sql`select 1 from pg_locks join pg_database on pg_database.oid = database
+            where datname = current_database() and locktype = 'advisory' and not granted`.execute(transaction);
+          return locks.rows.length;
+        };
+        await expect.poll(waiting, { timeout: 20_000 }).toBe(1);
+        await ground.storage.refs.compareAndSwap(transaction, id, commands);
+      });
+      return commands.map(({ name }) => ({ name, status: 'ok' }));
+    };
+  await commitFiles(work, { a: '1' });
+  await git(work, 'push', '-q', 'origin', 'main');
+  ground.applyPush = usual;
+  await sweeping;
+  await git(ground.directory, 'clone', '-q', ground.server.url(id), join(ground.directory, `clone-${id}`));
 });

@@ -129,7 +129,11 @@ async function sweepPacks({ catalog, files }: RepositoryAccess, olderThanSeconds
     // The files first: a pack that is admitted in between is then known to be listed.
     const kept = await files.listPacks(repositoryId, olderThanSeconds);
     const listed = new Set((await catalog.listPacks(repositoryId)).map(({ packId }) => packId));
-    for (const packId of kept) if (!listed.has(packId) && (await files.deletePack(repositoryId, packId))) swept++;
+    for (const packId of kept) {
+      // Pushed again at this very moment, an abandoned pack is part of the repository after all.
+      const remove = (): Promise<boolean> => files.deletePack(repositoryId, packId);
+      if (!listed.has(packId) && (await catalog.ifUnlisted(repositoryId, packId, remove))) swept++;
+    }
   }
   return swept;
 }

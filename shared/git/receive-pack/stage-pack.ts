@@ -41,6 +41,7 @@ export async function stagePack(
   return {
     ...received,
     admit: async (db) => {
+      await catalog.lockPack(db, repositoryId, received.packId);
       await files.keepPack(repositoryId, received.packId, quarantine);
       await catalog.addPack(db, repositoryId, received);
     },
