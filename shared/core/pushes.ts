@@ -146,9 +146,9 @@ async function acceptCommand(
     return true;
   }
   const waits = together || (action === 'build' && !detach);
-  const moved = waits
-    ? (await refs.readRef(app.repository_id, command.name)) === command.oldOid
-    : await refs.compareAndSwap(trx, app.repository_id, [command]);
+  // One that waits stays where it is. Asked in the transaction: a second connection may never be free.
+  const move = waits ? { ...command, newOid: command.oldOid } : command;
+  const moved = await refs.compareAndSwap(trx, app.repository_id, [move]);
   if (!moved) {
     accepted.results.push(reject(command, 'fetch first'));
     return false;

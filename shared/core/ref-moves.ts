@@ -25,13 +25,18 @@ export async function canMoveRefs(
   return true;
 }
 
-/** All or none, in the caller's transaction. */
+/**
+ * All or none, in the caller's transaction. Only where a ref has moved meanwhile it asks on a connection of its own: a
+ * transaction that always needed a second one would wait for ever once all are in transactions.
+ */
 export async function moveRefs(
   context: Context,
   trx: Db,
   repositoryId: RepositoryId,
   moves: readonly RefMove[] | null,
 ): Promise<boolean> {
+  const asked = (moves ?? []).map(({ name, from, to }) => ({ name, oldOid: from ?? undefined, newOid: to ?? undefined }));
+  if (asked.length === 0 || (await context.git.refs.compareAndSwap(trx, repositoryId, asked))) return true;
   const changes: RefChange[] = [];
   for (const move of moves ?? []) {
     const change = await rebase(context, repositoryId, move);
