@@ -15,7 +15,7 @@ export default defineConfig({
       'shared/git/packs/pack-files.test.ts',
       'test/e2e/two-daemons.test.ts',
     ],
-    testTimeout: 180_000,
+    testTimeout: 900_000,
     hookTimeout: 180_000,
     teardownTimeout: 60_000,
   },
