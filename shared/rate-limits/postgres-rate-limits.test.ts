@@ -13,7 +13,57 @@ afterAll(() => database?.close());
 
 describeRateLimits('PostgreSQL', () => createPostgresRateLimits(database.db, Date.now));
 
+/** Numbers from 0 to below `most`, the same each time for the same seed (mulberry32). */
+function createDice(seed: number): (most: number) => number {
+  let state = seed;
+  return (most) => {
+    state = (state + 0x6d2b79f5) | 0;
+    const mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    const once = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return Math.floor((((once ^ (once >>> 14)) >>> 0) / 2 ** 32) * most);
+  };
+}
+
 describe('PostgreSQL rate limits', () => {
+  it('grant, over four processes, exactly what the calls of the last window leave, and name the moment of the next', async () => {
+    const seed = Math.floor(Math.random() * 2 ** 32);
+    const dice = createDice(seed);
+    const policy = { name: 'property', limit: 20, windowSeconds: 60 };
+    const others = [1, 2, 3].map(() => connectPostgres(database.url, () => undefined, 4));
+    let at = Date.parse('2026-03-01T12:00:00Z');
+    const processes = [database.db, ...others.map(({ db }) => db)].map((db) => createPostgresRateLimits(db, () => at));
+    const keys = ['ada', 'bob', 'eve'].map((name) => ({ name: `${name} ${seed}`, granted: [] as number[] }));
+    try {
+      for (let step = 0; step < 80; step += 1) {
+        // Pauses that are shorter and longer than a window, and often end at its very edge.
+        const edges = keys.flatMap(({ granted }) => granted.map((call) => call + 60_000 - at)).filter((wait) => wait > 0);
+        at +=
+          [0, 1, dice(5000), dice(70_000), edges[dice(edges.length)] ?? 0, (edges[dice(edges.length)] ?? 1) - 1][dice(6)] ?? 0;
+        const calls = Array.from({ length: dice(40) }, () => ({
+          key: keys[dice(3)] ?? keys[0],
+          process: processes[dice(4)] ?? processes[0],
+        }));
+        const verdicts = await Promise.all(
+          calls.map(async ({ key, process }) => ({ key, verdict: await process?.take(policy, key?.name ?? '') })),
+        );
+        for (const key of keys) {
+          const live = key.granted.filter((call) => call > at - 60_000);
+          const own = verdicts.filter((each) => each.key === key).map(({ verdict }) => verdict);
+          const granted = own.filter((verdict) => verdict?.granted).length;
+          expect(granted, `step ${step} of seed ${seed}`).toBe(Math.min(own.length, 20 - live.length));
+          key.granted = [...live, ...new Array<number>(granted).fill(at)];
+          const refused = own.filter((verdict) => verdict?.granted === false);
+          const next = (key.granted[0] ?? 0) + 60_000 - at;
+          expect(new Set(refused.map((verdict) => verdict?.resetMilliseconds)), `step ${step} of seed ${seed}`).toEqual(
+            new Set(refused.length === 0 ? [] : [next]),
+          );
+        }
+      }
+    } finally {
+      await Promise.all(others.map((other) => other.close()));
+    }
+  });
+
   it('are exact over several processes that share a database, by its clock', async () => {
     const others = [1, 2, 3].map(() => connectPostgres(database.url, () => undefined, 4));
     const processes = [database.db, ...others.map((other) => other.db)].map((db) => createPostgresRateLimits(db));
