@@ -15,7 +15,7 @@ export interface Measurement {
 const connections = 16;
 
 /** Sends the requests to the server at `socketPath`, 16 at a time; an answer other than 200 ends it. */
-export async function measure(socketPath: string, requests: readonly Request[]): Promise<Measurement> {
+async function measure(socketPath: string, requests: readonly Request[]): Promise<Measurement> {
   const pool = new Pool('http://localhost', { socketPath, connections });
   const times: number[] = [];
   const queue = requests.values();
@@ -40,10 +40,44 @@ export async function measure(socketPath: string, requests: readonly Request[]):
   return { requestsPerSecond: times.length / seconds, p50: percentile(0.5), p99: percentile(0.99) };
 }
 
-/** Of several rounds the middle one by requests per second: one hiccup of the machine decides nothing. */
-export function middle(rounds: readonly Measurement[]): Measurement {
-  const sorted = rounds.toSorted((one, other) => one.requestsPerSecond - other.requestsPerSecond);
-  const found = sorted[Math.floor(sorted.length / 2)];
-  if (found === undefined) throw new Error('nothing was measured');
-  return found;
+export interface Measured {
+  socketPath: string;
+  requests: readonly Request[];
+}
+
+/** Until a server's code is compiled by how it is used, it is the start that is measured. */
+const warmUpRounds = 3;
+const rounds = 5;
+
+/**
+ * Measures two by turns, so that a busy machine is busy for both. All figures are medians, the ratio (one to the other)
+ * that of the ratios of each turn.
+ */
+export async function compareTwo(
+  first: Measured,
+  second: Measured,
+): Promise<{ one: Measurement; other: Measurement; ratio: Measurement }> {
+  const turns: { one: Measurement; other: Measurement; ratio: Measurement }[] = [];
+  for (let round = -warmUpRounds; round < rounds; round += 1) {
+    // Who comes first finds what the other has just left behind: they take turns at that too.
+    const order = round % 2 === 0 ? [first, second] : [second, first];
+    const measured = new Map<Measured, Measurement>();
+    for (const each of order) measured.set(each, await measure(each.socketPath, each.requests));
+    const [one, other] = [measured.get(first), measured.get(second)];
+    if (round >= 0 && one !== undefined && other !== undefined)
+      turns.push({ one, other, ratio: combine((key) => one[key] / other[key]) });
+  }
+  return {
+    one: combine((key) => median(turns.map((turn) => turn.one[key]))),
+    other: combine((key) => median(turns.map((turn) => turn.other[key]))),
+    ratio: combine((key) => median(turns.map((turn) => turn.ratio[key]))),
+  };
+}
+
+function combine(valueOf: (key: keyof Measurement) => number): Measurement {
+  return { requestsPerSecond: valueOf('requestsPerSecond'), p50: valueOf('p50'), p99: valueOf('p99') };
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

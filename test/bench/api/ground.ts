@@ -1,0 +1,50 @@
+import { join } from 'node:path';
+import { Agent, fetch } from 'undici';
+import { removePlatform, startPlatform } from '#test/support/platform.ts';
+import { openTestPostgres } from '#test/support/postgres.ts';
+import type { Request } from './measure.ts';
+import { type BenchUser, fillDatabase, signUpUsers } from './seed.ts';
+
+/** A platform with so much in its database, asked past the gateway: the API alone is measured. */
+export interface Ground {
+  databaseUrl: string;
+  apiSocket: string;
+  /** One request for each user by turns; each of them stays far below their limit. */
+  requests(path: (user: BenchUser) => string): readonly Request[];
+  close(): Promise<void>;
+}
+
+const users = 160;
+const requestsPerRound = 1280;
+
+export async function openGround({ apps, builds }: { apps: number; builds: number }): Promise<Ground> {
+  const started = new AsyncDisposableStack();
+  try {
+    const postgres = await openTestPostgres();
+    started.defer(() => postgres.close());
+    const platform = await startPlatform({ env: { PAAS_DATABASE_URL: postgres.url, PAAS_LOG_LEVEL: 'warn' } });
+    started.defer(() => removePlatform(platform));
+    const apiSocket = join(platform.dataDir, 'gateway/api.sock');
+    const dispatcher = new Agent({ connect: { socketPath: apiSocket } });
+    const people = await signUpUsers(platform, users, (input, init) => fetch(input, { ...init, dispatcher }));
+    await dispatcher.close();
+    await fillDatabase(postgres.url, people, apps, builds);
+    return {
+      databaseUrl: postgres.url,
+      apiSocket,
+      requests: (path) =>
+        Array.from({ length: requestsPerRound }, (_, index) => {
+          const user = people[index % people.length];
+          if (user === undefined) throw new Error('nobody signed up');
+          return {
+            path: path(user),
+            headers: { authorization: `Bearer ${user.token}`, 'x-paas-tenant': user.tenantId, 'x-forwarded-for': '10.1.0.1' },
+          };
+        }),
+      close: () => started.disposeAsync(),
+    };
+  } catch (error) {
+    await started.disposeAsync();
+    throw error;
+  }
+}
