@@ -83,14 +83,24 @@ async function findRef({ refs }: RepositoryAccess, repositoryId: RepositoryId, n
 const aheadBytes = 8 * 1024 * 1024;
 const aheadFiles = 256;
 
-/** Files are asked for one at a time, nearly always in order: a run of them is fetched together, in ever larger steps. */
+/** A run of files, as many of it as were asked for or had room. */
+interface Run {
+  /** By index. */
+  contents: Map<number, Uint8Array>;
+  end: number;
+}
+
+/**
+ * Files are asked for one at a time, nearly always in order: a run of them is fetched together, in ever larger steps, and
+ * the next run while one is handed out.
+ */
 class ReadAhead {
   readonly #workers: WorkerPool;
   readonly #packs: readonly PackLocation[];
   readonly #entries: readonly TreeEntry[];
-  readonly #ready = new Map<number, Uint8Array>();
+  #current: Run = { contents: new Map(), end: 0 };
+  #next: { from: number; run: Promise<Run> } | undefined;
   #step = 1;
-  #expected = 0;
 
   constructor(workers: WorkerPool, packs: readonly PackLocation[], entries: readonly TreeEntry[]) {
     this.#workers = workers;
@@ -100,24 +110,35 @@ class ReadAhead {
 
   async read(index: number): Promise<Uint8Array> {
     if (this.#entries[index]?.kind === 'submodule') throw notFound('file: a submodule has its content elsewhere');
-    const ready = this.#ready.get(index);
-    if (ready !== undefined) {
-      this.#ready.delete(index);
-      return ready;
-    }
-    this.#step = index === this.#expected ? Math.min(this.#step * 4, aheadFiles) : 1;
-    this.#ready.clear();
+    if (!this.#current.contents.has(index)) await this.#turnTo(index);
+    const content = this.#current.contents.get(index);
+    this.#current.contents.delete(index);
+    if (content === undefined) throw notFound('file');
+    return content;
+  }
+
+  async #turnTo(index: number): Promise<void> {
+    this.#step = index === this.#current.end ? Math.min(this.#step * 4, aheadFiles) : 1;
+    const next = this.#next;
+    this.#next = undefined;
+    this.#current = await (next?.from === index ? next.run : this.#fetch(index));
+    const { end } = this.#current;
+    if (this.#step < aheadFiles || end >= this.#entries.length) return;
+    const run = this.#fetch(end);
+    // Whoever asks for it is told; perhaps nobody does.
+    run.catch(() => undefined);
+    this.#next = { from: end, run };
+  }
+
+  async #fetch(from: number): Promise<Run> {
     const wanted: number[] = [];
-    for (let i = index; i < this.#entries.length && wanted.length < this.#step; i++) {
-      if (this.#entries[i]?.kind !== 'submodule') wanted.push(i);
+    let end = from;
+    for (; end < this.#entries.length && wanted.length < this.#step; end++) {
+      if (this.#entries[end]?.kind !== 'submodule') wanted.push(end);
     }
     const oids = wanted.flatMap((i) => this.#entries[i]?.oid ?? []);
     const contents = await this.#workers.run('contents', { packs: this.#packs, oids, bytes: aheadBytes });
-    contents.forEach((content, i) => this.#ready.set(wanted[i] ?? -1, content));
-    this.#expected = (wanted[contents.length - 1] ?? index) + 1;
-    const content = this.#ready.get(index);
-    this.#ready.delete(index);
-    if (content === undefined) throw notFound('file');
-    return content;
+    const run = new Map(contents.map((content, i) => [wanted[i] ?? -1, content]));
+    return { contents: run, end: wanted[contents.length] ?? end };
   }
 }

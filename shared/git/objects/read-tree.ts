@@ -1,6 +1,7 @@
 import { objectTypes } from '#shared/git/objects/object-type.ts';
 import { modes, TreeCursor } from '#shared/git/objects/tree.ts';
 import type { ObjectDatabase } from '#shared/git/packs/object-database.ts';
+import type { EntryLocation } from '#shared/git/packs/pack-lookup.ts';
 import type { TreeEntry } from '#shared/git/repository.ts';
 import { CommitGraph } from '#shared/git/upload-pack/commit-graph.ts';
 import type { ObjectId } from '#shared/ids.ts';
@@ -46,6 +47,8 @@ function openTree(database: ObjectDatabase, oid: Buffer): TreeCursor {
   return new TreeCursor(object.data);
 }
 
+const nothing = new Uint8Array(0);
+
 /** Contents in the order asked, as many as fit into `bytes` but always the first. Ends before what is not there. */
 export async function readContents(
   database: ObjectDatabase,
@@ -53,16 +56,25 @@ export async function readContents(
   bytes: number,
   breathe: Breathe,
 ): Promise<Uint8Array[]> {
-  const contents: Uint8Array[] = [];
+  const wanted: { at: number; location: EntryLocation }[] = [];
   let total = 0;
-  for (const oid of oids) {
-    const pause = breathe();
-    if (pause !== undefined) await pause;
+  for (const [at, oid] of oids.entries()) {
     const location = database.find(Buffer.from(oid, 'hex'));
     if (location === undefined) break;
     total += database.readSize(location);
-    if (contents.length > 0 && total > bytes) break;
-    contents.push(database.readAt(location).data);
+    if (at > 0 && total > bytes) break;
+    wanted.push({ at, location });
+  }
+  // One pack after the other, each from front to back: what is next is then mostly in what was just read of the file.
+  const packs = new Map(database.packs.map((pack, i) => [pack, i]));
+  wanted.sort(
+    (a, b) => (packs.get(a.location.pack) ?? 0) - (packs.get(b.location.pack) ?? 0) || a.location.offset - b.location.offset,
+  );
+  const contents: Uint8Array[] = Array.from(wanted, () => nothing);
+  for (const { at, location } of wanted) {
+    const pause = breathe();
+    if (pause !== undefined) await pause;
+    contents[at] = database.readAt(location).data;
   }
   return contents;
 }

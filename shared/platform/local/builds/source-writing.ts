@@ -1,7 +1,12 @@
-import { lchown, mkdir, open, symlink } from 'node:fs/promises';
+import { lchown, open, symlink } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path/posix';
 import type { SourceEntry } from '#shared/platform/platform.ts';
 import { BuildFailure } from './builders/builder.ts';
+import { writeInThread } from './file-writer.ts';
+import type { FileBatch } from './write-files.ts';
+
+const batchFiles = 256;
+const batchBytes = 2 * 1024 * 1024;
 
 export interface WrittenSource {
   readonly files: number;
@@ -28,7 +33,7 @@ export async function writeSource(
 ): Promise<WrittenSource> {
   const links: { path: string; target: string }[] = [];
   const leftOut: string[] = [];
-  const made = new Set(['.']);
+  const writer = new BatchWriter(root, writing.owner);
   let [files, bytes] = [0, 0];
   const take = (chunk: Uint8Array): void => {
     bytes += chunk.length;
@@ -38,46 +43,122 @@ export async function writeSource(
       );
     }
   };
-  const give = async (path: string): Promise<void> => {
-    if (writing.owner !== undefined) await lchown(path, writing.owner, writing.owner);
-  };
-  const makeDirectory = async (path: string): Promise<void> => {
-    if (made.has(path)) return;
-    await makeDirectory(dirname(path));
-    await mkdir(`${root}/${path}`).catch(refuseClash(path));
-    await give(`${root}/${path}`);
-    made.add(path);
-  };
 
-  for await (const entry of source) {
-    writing.signal.throwIfAborted();
-    checkPath(entry.path);
-    if (entry.kind === 'symlink') {
-      const target = await readTarget(entry.content);
-      if (staysInside(entry.path, target)) links.push({ path: entry.path, target });
-      else leftOut.push(entry.path);
-      continue;
-    }
-    await makeDirectory(dirname(entry.path));
-    const file = `${root}/${entry.path}`;
-    const handle = await open(file, 'wx', entry.kind === 'executable' ? 0o755 : 0o644).catch(refuseClash(entry.path));
-    try {
-      for await (const chunk of entry.content instanceof Uint8Array ? [entry.content] : entry.content) {
-        take(chunk);
-        await handle.writeFile(chunk);
+  try {
+    for await (const entry of source) {
+      writing.signal.throwIfAborted();
+      checkPath(entry.path);
+      if (entry.kind === 'symlink') {
+        const target = await readTarget(entry.content);
+        if (staysInside(entry.path, target)) links.push({ path: entry.path, target });
+        else leftOut.push(entry.path);
+        continue;
       }
-    } finally {
-      await handle.close();
+      const mode = entry.kind === 'executable' ? 0o755 : 0o644;
+      if (entry.content instanceof Uint8Array) {
+        take(entry.content);
+        await writer.addFile(entry.path, mode, entry.content);
+      } else {
+        await writeStream(writer, entry.path, mode, entry.content, take);
+      }
+      files += 1;
     }
-    await give(file);
-    files += 1;
+    for (const { path } of links) writer.addParents(path);
+    await writer.drain();
+  } catch (error) {
+    // Whoever is told may remove the directory.
+    await writer.settle();
+    throw error;
   }
   for (const { path, target } of links) {
-    await makeDirectory(dirname(path));
     await symlink(target, `${root}/${path}`).catch(refuseClash(path));
-    await give(`${root}/${path}`);
+    await writer.give(path);
   }
   return { files, bytes, leftOut };
+}
+
+async function writeStream(
+  writer: BatchWriter,
+  path: string,
+  mode: number,
+  content: AsyncIterable<Uint8Array>,
+  take: (chunk: Uint8Array) => void,
+): Promise<void> {
+  writer.addParents(path);
+  await writer.drain();
+  await using file = await open(`${writer.root}/${path}`, 'wx', mode).catch(refuseClash(path));
+  for await (const chunk of content) {
+    take(chunk);
+    await file.writeFile(chunk);
+  }
+  await writer.give(path);
+}
+
+/** Gathers small files and has them written in batches, one while the next is gathered. */
+class BatchWriter {
+  readonly root: string;
+  readonly #owner: number | undefined;
+  readonly #made = new Set(['.']);
+  #batch: FileBatch;
+  #bytes = 0;
+  #underWay: Promise<void> | undefined;
+
+  constructor(root: string, owner: number | undefined) {
+    this.root = root;
+    this.#owner = owner;
+    this.#batch = this.#empty();
+  }
+
+  /** Resolves when more may be added. */
+  async addFile(path: string, mode: number, content: Uint8Array): Promise<void> {
+    this.addParents(path);
+    this.#batch.files.push({ path, mode, content });
+    this.#bytes += content.length;
+    if (this.#batch.files.length >= batchFiles || this.#bytes >= batchBytes) await this.#flush();
+  }
+
+  addParents(path: string): void {
+    const parent = dirname(path);
+    if (this.#made.has(parent)) return;
+    this.addParents(parent);
+    this.#made.add(parent);
+    this.#batch.directories.push(parent);
+  }
+
+  /** Resolves when all that was added is written. */
+  async drain(): Promise<void> {
+    await this.#flush();
+    await this.#underWay;
+  }
+
+  /** Resolves when nothing is being written any more, whatever came of it. */
+  async settle(): Promise<void> {
+    await this.#underWay?.catch(() => undefined);
+  }
+
+  /** To the owner of the others. */
+  async give(path: string): Promise<void> {
+    if (this.#owner !== undefined) await lchown(`${this.root}/${path}`, this.#owner, this.#owner);
+  }
+
+  async #flush(): Promise<void> {
+    await this.#underWay;
+    if (this.#batch.directories.length + this.#batch.files.length === 0) return;
+    const written = writeInThread(this.#batch).then((fault) => {
+      if (fault === undefined) return;
+      const { path, code, message } = fault;
+      refuseClash(path)(Object.assign(new Error(message), { code }));
+    });
+    // Whoever adds or drains next is told.
+    written.catch(() => undefined);
+    this.#underWay = written;
+    this.#batch = this.#empty();
+    this.#bytes = 0;
+  }
+
+  #empty(): FileBatch {
+    return { root: this.root, owner: this.#owner, directories: [], files: [] };
+  }
 }
 
 /** What git and tarball readers promise; checked once more where it would do harm. */
