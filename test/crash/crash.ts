@@ -25,6 +25,7 @@ function describe(tally: Tally, seconds: number): string[] {
     'Under way were',
     ...byName(tally.acts),
     `${tally.fscks} repositories held to git fsck --full --strict`,
+    `Everything had resumed after ${tally.longestResumeSeconds.toFixed(1)} s at most`,
     `${tally.violations.length} violations`,
     ...tally.violations.map((violation) => ` !     ${violation}`),
   ];

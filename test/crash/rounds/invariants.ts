@@ -7,11 +7,12 @@ import type { HostFacts } from '#test/support/crash/host-calls.ts';
 import { run } from '#test/support/run.ts';
 import type { World } from './world.ts';
 
-const resumeMilliseconds = 30_000;
+/** The promise is 30 s on a machine of one's own; the tally tells what it was. This is for never. */
+const patienceMilliseconds = 120_000;
 
 /** Waits until nothing is under way any more. @returns what is still open when it should long have resumed */
 export async function settle(world: World): Promise<readonly string[]> {
-  const deadline = performance.now() + resumeMilliseconds;
+  const deadline = performance.now() + patienceMilliseconds;
   for (;;) {
     const { rows } = await sql<{ what: string }>`
       select 'build ' || status as what from builds where status in ('queued', 'running')
@@ -22,7 +23,7 @@ export async function settle(world: World): Promise<readonly string[]> {
         join graphile_worker._private_tasks t on t.id = j.task_id
         left join graphile_worker._private_job_queues q on q.id = j.job_queue_id`.execute(world.db);
     if (rows.length === 0) return [];
-    if (performance.now() > deadline) return rows.map(({ what }) => `not resumed within 30 s: ${what}`);
+    if (performance.now() > deadline) return rows.map(({ what }) => `not resumed: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

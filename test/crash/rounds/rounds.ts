@@ -15,6 +15,8 @@ export interface Tally {
   /** What was under way, or about to be, when they died. */
   acts: Map<Area, number>;
   fscks: number;
+  /** From a start until nothing was under way any more. */
+  longestResumeSeconds: number;
   readonly violations: readonly string[];
   addViolation(violation: string): void;
 }
@@ -27,6 +29,7 @@ export function newTally(tell: (violation: string) => void = () => undefined): T
     points: new Map(),
     acts: new Map(),
     fscks: 0,
+    longestResumeSeconds: 0,
     violations,
     addViolation(violation) {
       violations.push(violation);
@@ -55,7 +58,10 @@ export async function runRounds(
     let checks: readonly Check[] = [];
     for (let round = 0; round <= rounds; round++) {
       const host = await world.startHost();
-      const found = [...(await findLeftovers(world)), ...(await settle(world))];
+      const found = [...(await findLeftovers(world))];
+      const begun = performance.now();
+      found.push(...(await settle(world)));
+      tally.longestResumeSeconds = Math.max(tally.longestResumeSeconds, (performance.now() - begun) / 1000);
       const facts = await host.call<HostFacts>({ kind: 'facts' });
       for (const check of checks) found.push(...(await check(facts)));
       found.push(...(await findViolations(world, facts)));
