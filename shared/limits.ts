@@ -50,6 +50,16 @@ export const limits = {
     pathBytes: 2048,
     depth: 100,
   },
+  packs: {
+    /** Of a repository, from which on the small ones among them are joined. */
+    joinFrom: 32,
+    /** Of one that others are joined into; larger repositories keep what is unreachable. */
+    objects: 2_000_000,
+    /** Of grace for what nothing reaches: two weeks, as git has it. */
+    unreachableSeconds: 14 * 24 * 60 * 60,
+    /** How long after a push what it made unreachable is looked for. */
+    collectSeconds: 24 * 60 * 60,
+  },
   build: {
     seconds: 15 * 60,
     slugBytes: 500 * mebibyte,

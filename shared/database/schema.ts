@@ -203,8 +203,17 @@ export interface Database {
   };
 
   git_refs: { repository_id: RepositoryId; name: string; oid: ObjectId; updated_at: ColumnType<Date, Date | undefined, Date> };
-  /** `pack_id` is the pack's trailing checksum. */
-  git_packs: { repository_id: RepositoryId; pack_id: string; object_count: number; bytes: number; created_at: CreatedAt };
+  /** `pack_id` is the pack's trailing checksum. Without `retired_at` it is part of the repository; with it another holds its objects. */
+  git_packs: {
+    repository_id: RepositoryId;
+    pack_id: string;
+    object_count: number;
+    bytes: number;
+    created_at: CreatedAt;
+    /** Nothing needed its objects when they were last looked at. */
+    unreachable_since: ColumnType<Date | null, Date | null | undefined, Date | null>;
+    retired_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  };
 
   /** Added to by each build start; the counter is the sum of `count`. Outlives the builds and their apps. */
   build_starts: { cache_state: 'cold' | 'warm'; pipeline: string; count: Generated<number> };

@@ -1,9 +1,8 @@
 import { notFound } from '#shared/errors.ts';
+import { holdPacks, type ReadPacks } from '#shared/git/held-packs.ts';
 import { readGitmodules } from '#shared/git/objects/read-gitmodules.ts';
-import type { PackLocation } from '#shared/git/packs/open-pack.ts';
 import type { GitReader, Submodule, TreeEntry } from '#shared/git/repository.ts';
-import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
-import type { WorkerPool } from '#shared/git/worker/worker-pool.ts';
+import type { RepositoryAccess } from '#shared/git/repository-access.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
 const fullOid = /^[0-9a-f]{40}$/;
@@ -11,61 +10,56 @@ const fullOid = /^[0-9a-f]{40}$/;
 export function createReader(access: RepositoryAccess): GitReader {
   return {
     async *readTree(repositoryId, commit) {
-      using located = await locatePacks(access, repositoryId);
-      yield* readTree(access.workers, located.packs, commit);
+      using held = await holdPacks(access, repositoryId);
+      yield* readTree(held, commit);
     },
 
     async listSubmodules(repositoryId, commit) {
-      using located = await locatePacks(access, repositoryId);
-      return await listSubmodules(access.workers, located.packs, commit);
+      using held = await holdPacks(access, repositoryId);
+      return await listSubmodules(held, commit);
     },
 
     async resolveCommit(repositoryId, revision) {
       const oid = fullOid.test(revision) ? revision : await findRef(access, repositoryId, revision);
       if (oid === undefined) return undefined;
-      using located = await locatePacks(access, repositoryId);
-      const [found] = await access.workers.run('inspect', { packs: located.packs, oids: [oid] });
+      using held = await holdPacks(access, repositoryId);
+      const [found] = await held.run('inspect', { oids: [oid] });
       return found?.peeledType === 'commit' ? (found.peeled as ObjectId) : undefined;
     },
 
     async isAncestor(repositoryId, ancestor, descendant) {
-      using located = await locatePacks(access, repositoryId);
-      const { packs } = located;
-      const found = await access.workers.run('inspect', { packs, oids: [ancestor, descendant] });
+      using held = await holdPacks(access, repositoryId);
+      const found = await held.run('inspect', { oids: [ancestor, descendant] });
       if (found.some((each) => each === undefined)) throw notFound('commit');
-      const [answer] = await access.workers.run('ancestry', { packs, pairs: [[ancestor, descendant]] });
+      const [answer] = await held.run('ancestry', { pairs: [[ancestor, descendant]] });
       return answer === true;
     },
   };
 }
 
 /** @throws AppError not_found when the packs do not have the commit */
-export async function* readTree(workers: WorkerPool, packs: readonly PackLocation[], commit: ObjectId) {
-  const entries = await listTree(workers, packs, commit);
-  const contents = new ReadAhead(workers, packs, entries);
+export async function* readTree(packs: ReadPacks, commit: ObjectId) {
+  const entries = await listTree(packs, commit);
+  const contents = new ReadAhead(packs, entries);
   for (const [i, entry] of entries.entries()) yield { ...entry, read: () => contents.read(i) };
 }
 
 /** Likewise. */
-export async function listSubmodules(
-  workers: WorkerPool,
-  packs: readonly PackLocation[],
-  commit: ObjectId,
-): Promise<readonly Submodule[]> {
-  const entries = await listTree(workers, packs, commit);
+export async function listSubmodules(packs: ReadPacks, commit: ObjectId): Promise<readonly Submodule[]> {
+  const entries = await listTree(packs, commit);
   const submodules = entries.filter(({ kind }) => kind === 'submodule');
   const file = entries.findIndex(({ path, kind }) => path === '.gitmodules' && kind !== 'submodule');
   if (submodules.length === 0 || file < 0)
     return submodules.map(({ path, oid }) => ({ path, commit: oid, url: undefined, isOff: false }));
-  const stated = readGitmodules(Buffer.from(await new ReadAhead(workers, packs, entries).read(file)));
+  const stated = readGitmodules(Buffer.from(await new ReadAhead(packs, entries).read(file)));
   return submodules.map(({ path, oid }) => {
     const { url, update } = stated.get(path) ?? {};
     return { path, commit: oid, url, isOff: update === 'none' };
   });
 }
 
-async function listTree(workers: WorkerPool, packs: readonly PackLocation[], commit: ObjectId): Promise<readonly TreeEntry[]> {
-  const entries = fullOid.test(commit) ? await workers.run('tree', { packs, commit }) : undefined;
+async function listTree(packs: ReadPacks, commit: ObjectId): Promise<readonly TreeEntry[]> {
+  const entries = fullOid.test(commit) ? await packs.run('tree', { commit }) : undefined;
   if (entries === undefined) throw notFound('commit');
   return entries;
 }
@@ -95,15 +89,13 @@ interface Run {
  * the next run while one is handed out.
  */
 class ReadAhead {
-  readonly #workers: WorkerPool;
-  readonly #packs: readonly PackLocation[];
+  readonly #packs: ReadPacks;
   readonly #entries: readonly TreeEntry[];
   #current: Run = { contents: new Map(), end: 0 };
   #next: { from: number; run: Promise<Run> } | undefined;
   #step = 1;
 
-  constructor(workers: WorkerPool, packs: readonly PackLocation[], entries: readonly TreeEntry[]) {
-    this.#workers = workers;
+  constructor(packs: ReadPacks, entries: readonly TreeEntry[]) {
     this.#packs = packs;
     this.#entries = entries;
   }
@@ -137,7 +129,7 @@ class ReadAhead {
       if (this.#entries[end]?.kind !== 'submodule') wanted.push(end);
     }
     const oids = wanted.flatMap((i) => this.#entries[i]?.oid ?? []);
-    const contents = await this.#workers.run('contents', { packs: this.#packs, oids, bytes: aheadBytes });
+    const contents = await this.#packs.run('contents', { oids, bytes: aheadBytes });
     const run = new Map(contents.map((content, i) => [wanted[i] ?? -1, content]));
     return { contents: run, end: wanted[contents.length] ?? end };
   }

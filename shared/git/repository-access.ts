@@ -1,9 +1,11 @@
+import type { Clock } from '#shared/clock.ts';
 import type { PackLocation } from '#shared/git/packs/open-pack.ts';
-import type { PackCatalog } from '#shared/git/packs/pack-catalog.ts';
+import type { ListedPack, PackCatalog } from '#shared/git/packs/pack-catalog.ts';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
 import type { StoredRefs } from '#shared/git/refs/memory-refs.ts';
 import type { WorkerPool } from '#shared/git/worker/worker-pool.ts';
 import type { RepositoryId } from '#shared/ids.ts';
+import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 
 /** What the servers and the reader share: where things are kept, and who does the heavy work. */
@@ -15,6 +17,7 @@ export interface RepositoryAccess {
   /** Holds each repository's quarantine. */
   readonly directory: string;
   readonly log: Log;
+  readonly clock: Clock;
 }
 
 /** Where packs are, for as long as it is not disposed of: `using held = await locatePacks(…)`. */
@@ -22,21 +25,26 @@ export interface LocatedPacks extends Disposable {
   readonly packs: PackLocation[];
 }
 
-/** Where the packs of a repository are at this moment. */
-export async function locatePacks({ catalog, files }: RepositoryAccess, repositoryId: RepositoryId): Promise<LocatedPacks> {
-  const listed = await catalog.listPacks(repositoryId);
+/** Where the packs of a repository are at this moment, those that are to be removed left out; or those of `packs`. */
+export async function locatePacks(
+  { catalog, files, clock }: Pick<RepositoryAccess, 'catalog' | 'files' | 'clock'>,
+  repositoryId: RepositoryId,
+  packs?: readonly ListedPack[],
+): Promise<LocatedPacks> {
+  const listed = packs ?? (await catalog.listPacks(repositoryId)).filter((pack) => isVisible(pack, clock.now()));
   const located = await Promise.allSettled(listed.map(({ packId }) => files.locatePack(repositoryId, packId)));
-  const packs: PackLocation[] = [];
+  const locations: PackLocation[] = [];
   const releases: (() => void)[] = [];
   const problems: unknown[] = [];
   located.forEach((result, i) => {
     if (result.status === 'rejected') return problems.push(result.reason);
     const { release, ...location } = result.value;
     if (release !== undefined) releases.push(release);
-    return packs.push({ key: `${repositoryId}/${listed[i]?.packId}`, ...location });
+    const unreachable = listed[i]?.unreachableSince !== undefined;
+    return locations.push({ key: `${repositoryId}/${listed[i]?.packId}`, ...location, unreachable });
   });
   const held = {
-    packs,
+    packs: locations,
     [Symbol.dispose]: () => {
       for (const release of releases) release();
     },
@@ -44,4 +52,8 @@ export async function locatePacks({ catalog, files }: RepositoryAccess, reposito
   if (problems.length === 0) return held;
   held[Symbol.dispose]();
   throw problems[0];
+}
+
+function isVisible({ unreachableSince }: ListedPack, now: Date): boolean {
+  return unreachableSince === undefined || now.getTime() - unreachableSince.getTime() < limits.packs.unreachableSeconds * 1000;
 }

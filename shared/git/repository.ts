@@ -141,10 +141,48 @@ export interface Snapshot {
   discard(): Promise<void>;
 }
 
+/** What a repack has joined; zeros when there was nothing to join. */
+export interface RepackFacts {
+  /** That became one. */
+  packs: number;
+  /** Of the pack they became. */
+  objects: number;
+  bytes: number;
+}
+
+export interface GarbageFacts {
+  /** Objects that were found unreachable now. */
+  unreachable: number;
+  /** Objects that were unreachable for so long that they are gone now. */
+  removed: number;
+  /** When others can be removed. */
+  nextAt: Date | undefined;
+}
+
+/** Housekeeping of a repository while it is in use. Any number of processes may do it at once: the first to be done wins. */
+export interface GitMaintenance {
+  /** Whether there are so many packs that `repack` is worth it. In the caller's transaction. */
+  needsRepack(db: Db, repositoryId: RepositoryId): Promise<boolean>;
+  /** Joins small packs into larger ones. Pushes and fetches go on meanwhile. */
+  repack(repositoryId: RepositoryId, signal: AbortSignal): Promise<RepackFacts>;
+  /**
+   * Parts what neither refs nor roots reach from the rest, and removes what was unreachable for the time of grace. Nothing
+   * a push relies on is ever removed. Undefined when pushes kept coming in between: then try again later.
+   *
+   * @param readRoots what must stay beside what refs reach: commits, or anything else; ids of nothing that is stored are ignored
+   */
+  collectGarbage(
+    repositoryId: RepositoryId,
+    readRoots: () => Promise<readonly ObjectId[]>,
+    signal: AbortSignal,
+  ): Promise<GarbageFacts | undefined>;
+}
+
 export interface GitStorage {
   readonly refs: RefStore;
   readonly server: GitServer;
   readonly reader: GitReader;
+  readonly maintenance: GitMaintenance;
   /**
    * Takes in a pack that was fetched, not pushed, with the checks and limits of a push. To be admitted or discarded.
    * Undefined when it is empty. @throws AppError validation_failed when it is not sound
@@ -163,8 +201,8 @@ export interface GitStorage {
   /** Everything of a repository: refs and packs. False when there was nothing. */
   deleteRepository(repositoryId: RepositoryId): Promise<boolean>;
   /**
-   * Removes what pushes that a crash cut short have left: quarantines, and packs whose transaction did not commit. With 0
-   * (nobody else uses the directory) all of it.
+   * Removes what pushes that a crash cut short have left: quarantines, and packs whose transaction did not commit; and
+   * packs that others stand in for since so long. With 0 (nobody else uses the directory) all of it.
    * Resolves with how many there were.
    */
   sweep(olderThanSeconds: number): Promise<number>;

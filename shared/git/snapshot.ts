@@ -1,4 +1,5 @@
 import { AppError } from '#shared/errors.ts';
+import { readPacks } from '#shared/git/held-packs.ts';
 import type { PackLimits } from '#shared/git/packs/pack-scanner.ts';
 import type { Quarantine } from '#shared/git/packs/quarantine.ts';
 import { listSubmodules, readTree } from '#shared/git/reader.ts';
@@ -22,13 +23,13 @@ export async function takeSnapshot(
   const request = { packPath, indexPath, linksPath, limits, withoutHistory: true as const };
   const received = await workers.run('intake', { packs: [], request }, { input, signal });
   if (received === undefined) throw lacking();
-  const packs = [{ key: packPath, pack: packPath, index: indexPath, links: linksPath, isShortLived: true as const }];
-  const [found] = await workers.run('inspect', { packs, oids: [commit] });
+  const packs = readPacks(workers, [{ key: packPath, pack: packPath, index: indexPath, links: linksPath, isShortLived: true }]);
+  const [found] = await packs.run('inspect', { oids: [commit] });
   if (found?.type !== 'commit') throw lacking();
   return {
     bytes: received.bytes,
-    readTree: () => readTree(workers, packs, commit),
-    listSubmodules: () => listSubmodules(workers, packs, commit),
+    readTree: () => readTree(packs, commit),
+    listSubmodules: () => listSubmodules(packs, commit),
     discard: () => quarantine.clear(),
   };
 }

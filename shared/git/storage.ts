@@ -1,16 +1,23 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type Clock, systemClock } from '#shared/clock.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
+import { collectGarbage } from '#shared/git/maintenance/collect-garbage.ts';
+import { repack } from '#shared/git/maintenance/repack.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
+import { createMemoryPackCatalog } from '#shared/git/packs/memory-pack-catalog.ts';
 import { createMemoryPackFiles } from '#shared/git/packs/memory-pack-files.ts';
-import { createMemoryPackCatalog, createPostgresPackCatalog } from '#shared/git/packs/pack-catalog.ts';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
+
+import { createPostgresPackCatalog } from '#shared/git/packs/postgres-pack-catalog.ts';
 import { openQuarantine, type Quarantine, sweepQuarantines } from '#shared/git/packs/quarantine.ts';
+
 import { createReader } from '#shared/git/reader.ts';
 import { type PushLimits, receivePack } from '#shared/git/receive-pack/receive-pack.ts';
 import { stagePack } from '#shared/git/receive-pack/stage-pack.ts';
+import { createGuardedRefs } from '#shared/git/refs/guarded-refs.ts';
 import { createMemoryRefs } from '#shared/git/refs/memory-refs.ts';
 import { createPostgresRefs } from '#shared/git/refs/postgres-refs.ts';
 import type { GitStorage } from '#shared/git/repository.ts';
@@ -28,6 +35,8 @@ export interface GitStorageOptions {
   limits?: PushLimits;
   /** Default: one a core, two at least. */
   threads?: number;
+  /** Default: the system's. */
+  clock?: Clock;
 }
 
 /**
@@ -36,21 +45,34 @@ export interface GitStorageOptions {
  * @param options.files default: in `directory`, which those processes then must share
  */
 export function createGitStorage(options: GitStorageOptions & { db: Db; files?: PackFiles }): GitStorage {
-  return createStorage(options, {
-    refs: createPostgresRefs(options.db),
-    catalog: createPostgresPackCatalog(options.db),
+  return createGitStorageOf(options, {
+    ...postgresParts(options.db),
     files: options.files ?? createDirectoryPackFiles(options.directory),
   });
 }
 
-/** The twin for tests: everything in memory, but for what is in quarantine. It takes no part in transactions. */
-export function createMemoryGitStorage(options: GitStorageOptions): GitStorage {
-  return createStorage(options, { refs: createMemoryRefs(), catalog: createMemoryPackCatalog(), files: createMemoryPackFiles() });
+export function postgresParts(db: Db): Pick<GitStorageParts, 'refs' | 'catalog'> {
+  return { refs: createPostgresRefs(db), catalog: createPostgresPackCatalog(db) };
 }
 
-function createStorage(options: GitStorageOptions, kept: Pick<RepositoryAccess, 'refs' | 'catalog' | 'files'>): GitStorage {
-  const { directory, log, limits = platformLimits.push } = options;
-  const access: RepositoryAccess = { ...kept, directory, log, workers: new WorkerPool(options.threads) };
+/** The twin for tests: everything in memory, but for what is in quarantine. It takes no part in transactions. */
+export function createMemoryGitStorage(options: GitStorageOptions): GitStorage {
+  return createGitStorageOf(options, {
+    refs: createMemoryRefs(),
+    catalog: createMemoryPackCatalog(),
+    files: createMemoryPackFiles(),
+  });
+}
+
+/** What a storage keeps things in. */
+export type GitStorageParts = Pick<RepositoryAccess, 'refs' | 'catalog' | 'files'>;
+
+/** Of drivers that somebody else has chosen. */
+export function createGitStorageOf(options: GitStorageOptions, kept: GitStorageParts): GitStorage {
+  const { directory, log, limits = platformLimits.push, clock = systemClock } = options;
+  const { catalog, files } = kept;
+  const parts = { catalog, files, directory, log, clock, workers: new WorkerPool(options.threads) };
+  const access: RepositoryAccess = { ...parts, refs: createGuardedRefs(kept.refs, parts) };
   return {
     refs: access.refs,
     server: {
@@ -58,6 +80,11 @@ function createStorage(options: GitStorageOptions, kept: Pick<RepositoryAccess, 
       uploadPack: (repository, stream) => uploadPack(access, repository, stream),
     },
     reader: createReader(access),
+    maintenance: {
+      needsRepack: async (db, repositoryId) => (await catalog.countPacks(db, repositoryId)) >= platformLimits.packs.joinFrom,
+      repack: (repositoryId, signal) => repack(access, repositoryId, signal),
+      collectGarbage: (repositoryId, readRoots, signal) => collectGarbage(access, repositoryId, readRoots, signal),
+    },
     async stagePack(repositoryId, pack, signal) {
       const quarantine = await openQuarantine(directory, repositoryId);
       const staged = await takeFetched(quarantine, pack, signal, (input) =>
@@ -122,18 +149,19 @@ function watched(pack: AsyncIterable<Uint8Array>): { chunks: AsyncIterator<Uint8
   return { chunks: read(), problem: () => problem };
 }
 
-/** Removes packs that were put in place for a transaction which then did not commit. */
-async function sweepPacks({ catalog, files }: RepositoryAccess, olderThanSeconds: number): Promise<number> {
+/** Removes packs that others stand in for, and those that were put in place for a transaction which then did not commit. */
+async function sweepPacks({ catalog, files, clock }: RepositoryAccess, olderThanSeconds: number): Promise<number> {
+  await catalog.forgetRetired(new Date(clock.now().getTime() - olderThanSeconds * 1000));
   let swept = 0;
   for (const repositoryId of await files.listRepositories()) {
-    // The files first: a pack that is admitted in between is then known to be listed.
-    const kept = await files.listPacks(repositoryId, olderThanSeconds);
-    const listed = new Set((await catalog.listPacks(repositoryId)).map(({ packId }) => packId));
-    for (const packId of kept) {
-      // Pushed again at this very moment, an abandoned pack is part of the repository after all.
-      const remove = (): Promise<boolean> => files.deletePack(repositoryId, packId);
-      if (!listed.has(packId) && (await catalog.ifUnlisted(repositoryId, packId, remove))) swept++;
-    }
+    const known = await catalog.knownPacks(repositoryId);
+    if ((await files.listPacks(repositoryId, olderThanSeconds)).every((packId) => known.has(packId))) continue;
+    // Looked at again while nobody can put one in: a pack may come back that was left by another push long ago.
+    await catalog.hold(undefined, repositoryId, async (db) => {
+      const kept = await files.listPacks(repositoryId, olderThanSeconds);
+      const needed = await catalog.knownPacks(repositoryId, db);
+      for (const packId of kept) if (!needed.has(packId) && (await files.deletePack(repositoryId, packId))) swept++;
+    });
   }
   return swept;
 }

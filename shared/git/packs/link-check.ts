@@ -15,7 +15,7 @@ export interface PackLinks {
   needs: readonly string[];
 }
 
-const mostLinks = 1000;
+export const mostLinks = 1000;
 /** Bits, as one blob can be both. */
 const specialFiles: readonly [bit: number, file: SpecialFile][] = [
   [1, '.gitmodules'],

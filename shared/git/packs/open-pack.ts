@@ -18,6 +18,8 @@ export interface PackLocation {
   links: ByteLocation;
   /** Its files go away soon: none is held open between two tasks. */
   isShortLived?: true;
+  /** Nothing needed its objects when they were last looked at. */
+  unreachable?: boolean;
 }
 
 /** A pack open for reading: index in memory, file opened when first read. */

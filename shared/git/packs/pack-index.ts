@@ -58,6 +58,11 @@ export class PackIndex {
     return Number(this.#bytes.readBigUInt64BE(this.#offsetsAt + this.objectCount * 4 + (offset - largeOffset) * 8));
   }
 
+  /** Of the entry of the object at a position, as it stands in the pack. */
+  crcAt(position: number): number {
+    return this.#bytes.readUInt32BE(oidsAt + this.objectCount * oidBytes + position * 4);
+  }
+
   /** Rank in the pack of the entry that begins at `offset`, or -1. */
   rankOf(offset: number): number {
     const { offsets } = this.#sorted();

@@ -1,4 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { PackGone } from '#shared/git/packs/pack-gone.ts';
 
 /** Where the bytes of a pack or its index are: a file of this machine, or shared memory. Both can be handed to a thread. */
 export type ByteLocation = string | SharedArrayBuffer;
@@ -18,6 +19,7 @@ export interface RandomAccess {
 const windowBytes = 128 * 1024;
 const jumpBytes = 8 * 1024;
 
+/** @throws PackGone when there is no such file */
 export function openBytes(location: ByteLocation): RandomAccess {
   return typeof location === 'string' ? new FileBytes(location) : new MemoryBytes(Buffer.from(location));
 }
@@ -46,7 +48,7 @@ class FileBytes implements RandomAccess {
   #windowEnd = 0;
 
   constructor(path: string) {
-    this.#fd = openSync(path, 'r');
+    this.#fd = openFile(path);
     this.size = fstatSync(this.#fd).size;
   }
 
@@ -80,5 +82,14 @@ class FileBytes implements RandomAccess {
 
   close(): void {
     closeSync(this.#fd);
+  }
+}
+
+function openFile(path: string): number {
+  try {
+    return openSync(path, 'r');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') throw new PackGone(`${path} is gone`);
+    throw error;
   }
 }

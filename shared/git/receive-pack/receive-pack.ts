@@ -111,7 +111,9 @@ class Push {
     const { refs, workers, log } = this.#access;
     const reject = (reason: string): RefResult[] => changes.map(({ name }) => ({ name, status: 'rejected', reason }));
     try {
-      using located = await locatePacks(this.#access, this.#repositoryId);
+      const listed = await this.#access.catalog.listPacks(this.#repositoryId);
+      const reachable = listed.filter(({ unreachableSince }) => unreachableSince === undefined);
+      using located = await locatePacks(this.#access, this.#repositoryId, reachable);
       const { packs } = located;
       if (pack !== undefined && quarantine !== undefined) {
         packs.push({

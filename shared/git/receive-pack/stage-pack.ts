@@ -20,7 +20,11 @@ export async function stagePack(
   input: AsyncIterator<Uint8Array>,
   gone: AbortSignal,
 ): Promise<StagedPack | undefined> {
-  using located = await locatePacks(access, repositoryId);
+  const listed = await access.catalog.listPacks(repositoryId);
+  // What nothing needs may be removed while the pack is on its way in: it counts as not there.
+  const reachable = listed.filter(({ unreachableSince }) => unreachableSince === undefined);
+  const unreachable = listed.flatMap((pack) => (reachable.includes(pack) ? [] : pack.packId));
+  using located = await locatePacks(access, repositoryId, reachable);
   const timeUp = AbortSignal.timeout(limits.seconds * 1000);
   const { packPath, indexPath, linksPath } = quarantine;
   const request = {
@@ -40,11 +44,13 @@ export async function stagePack(
   await files.preparePack(repositoryId, received.packId, quarantine);
   return {
     ...received,
-    admit: async (db) => {
-      await catalog.lockPack(db, repositoryId, received.packId);
-      await files.keepPack(repositoryId, received.packId, quarantine);
-      await catalog.addPack(db, repositoryId, received);
-    },
+    admit: (db) =>
+      catalog.hold(db, repositoryId, async (held) => {
+        await files.keepPack(repositoryId, received.packId, quarantine);
+        await catalog.addPack(held, repositoryId, received);
+        // What was found unreachable since then may be what it was checked against.
+        await catalog.reinstatePacks(held, repositoryId, unreachable);
+      }),
     discard: () => quarantine.clear(),
   };
 }

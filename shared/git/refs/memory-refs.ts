@@ -1,8 +1,11 @@
+import type { Db } from '#shared/database/schema.ts';
 import { conflictingRef } from '#shared/git/refs/ref-name.ts';
-import type { RefStore } from '#shared/git/repository.ts';
+import type { Ref, RefStore } from '#shared/git/repository.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
 export interface StoredRefs extends RefStore {
+  /** @param db to read within a transaction */
+  listRefs(repositoryId: RepositoryId, db?: Db): Promise<readonly Ref[]>;
   /** False when there were none. */
   deleteRefs(repositoryId: RepositoryId): Promise<boolean>;
 }

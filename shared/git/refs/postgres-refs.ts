@@ -10,8 +10,8 @@ const batch = 5000;
 
 export function createPostgresRefs(db: Db): StoredRefs {
   return {
-    async listRefs(repositoryId) {
-      return await db
+    async listRefs(repositoryId, within = db) {
+      return await within
         .selectFrom('git_refs')
         .select(['name', 'oid'])
         .where('repository_id', '=', repositoryId)
@@ -41,9 +41,14 @@ export function createPostgresRefs(db: Db): StoredRefs {
   };
 }
 
-async function swap(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<boolean> {
-  // One writer a repository at a time, until its transaction ends: then what is read below is what is changed.
+/** One writer of refs and packs a repository at a time, until its transaction ends. */
+export async function lockRepository(db: Db, repositoryId: RepositoryId): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`git_refs ${repositoryId}`}, 0))`.execute(db);
+}
+
+async function swap(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<boolean> {
+  // Then what is read below is what is changed.
+  await lockRepository(db, repositoryId);
   const current = await readNeighbours(db, repositoryId, changes);
   if (changes.some(({ name, oldOid }) => current.get(name) !== oldOid)) return false;
   const names = new Set(current.keys());

@@ -1,11 +1,12 @@
 import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Clock, systemClock } from '#shared/clock.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
 import type { ApplyPush, GitStorage, PushRequest, RefResult } from '#shared/git/repository.ts';
-import { createGitStorage, createMemoryGitStorage } from '#shared/git/storage.ts';
+import { createGitStorageOf, createMemoryGitStorage, type GitStorageParts, postgresParts } from '#shared/git/storage.ts';
 import { git } from '#shared/git/testing/git-client.ts';
 import { type GitTestServer, serveGit } from '#shared/git/testing/git-server.ts';
 import { openObjectStorePackFiles } from '#shared/git/testing/object-store-files.ts';
@@ -49,7 +50,16 @@ async function openGroundFiles(kind: (typeof groundKinds)[number], directory: st
   return { files, close };
 }
 
-export async function createGitGround(kind: (typeof groundKinds)[number] = 'postgres'): Promise<GitGround> {
+export interface GitGroundOptions {
+  clock?: Clock;
+  /** Stands between the storage and what it keeps things in, to look on or to interfere. */
+  wrap?: (parts: GitStorageParts) => GitStorageParts;
+}
+
+export async function createGitGround(
+  kind: (typeof groundKinds)[number] = 'postgres',
+  { clock = systemClock, wrap = (parts) => parts }: GitGroundOptions = {},
+): Promise<GitGround> {
   const directory = await mkdtemp(join(tmpdir(), 'paas-git-'));
   const logged: string[] = [];
   const log = createLog('warn', (line) => logged.push(line));
@@ -58,8 +68,8 @@ export async function createGitGround(kind: (typeof groundKinds)[number] = 'post
   const { files, close: closeFiles } = await openGroundFiles(kind, directory, log);
   const storage =
     kind === 'memory'
-      ? createMemoryGitStorage({ directory: data, log })
-      : createGitStorage({ db: database.db, directory: data, files, log });
+      ? createMemoryGitStorage({ directory: data, log, clock })
+      : createGitStorageOf({ directory: data, log, clock }, wrap({ ...postgresParts(database.db), files }));
   let clients = 0;
   const ground: GitGround = {
     directory,

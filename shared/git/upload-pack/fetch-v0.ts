@@ -1,9 +1,9 @@
 import { GitFault } from '#shared/git/git-fault.ts';
-import type { PackLocation } from '#shared/git/packs/open-pack.ts';
+import { type HeldPacks, holdPacks } from '#shared/git/held-packs.ts';
 import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import type { GitRepository, GitStream } from '#shared/git/repository.ts';
-import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { RepositoryAccess } from '#shared/git/repository-access.ts';
 import { addFetchLine, emptyFetchRequest, type FetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
 import { type AdvertisedRef, readPeeledRefs } from '#shared/git/upload-pack/ref-advertisement.ts';
 import { readShallowChange, sendPack, shallowLines } from '#shared/git/upload-pack/send-pack.ts';
@@ -24,21 +24,19 @@ export async function serveFetchV0(access: RepositoryAccess, repository: GitRepo
   const asked = await readWants(reader);
   if (asked === undefined) return;
   const { request, options } = asked;
-  using located = await locatePacks(access, repository.repositoryId);
-  const { packs } = located;
-  const { missing } = await access.workers.run('negotiate', {
-    packs,
+  using held = await holdPacks(access, repository.repositoryId);
+  const { missing } = await held.run('negotiate', {
     wants: request.wants,
     haves: [],
     clientShallow: request.shallow,
   });
   if (missing !== undefined) throw new GitFault(`upload-pack: not our ref ${missing}`);
-  const change = await readShallowChange(access, packs, refs, request);
+  const change = await readShallowChange(held, refs, request);
   if (change !== undefined)
     await stream.write(Buffer.concat([...shallowLines(change).map((line) => encodePacket(`${line}\n`)), flushPacket]));
-  const haves = await negotiate(access, packs, reader, stream, request, options);
+  const haves = await negotiate(held, reader, stream, request, options);
   if (haves === undefined) return;
-  await sendPack(access, packs, refs, { ...request, haves }, change, stream, options.has('side-band-64k'));
+  await sendPack(held, refs, { ...request, haves }, change, stream, options.has('side-band-64k'));
 }
 
 function advertise({ headRef }: GitRepository, refs: readonly AdvertisedRef[]): Buffer {
@@ -82,8 +80,7 @@ async function readWants(reader: ByteReader): Promise<{ request: FetchRequest; o
 
 /** What both have in common. Undefined when the client has left. */
 async function negotiate(
-  access: RepositoryAccess,
-  packs: readonly PackLocation[],
+  held: HeldPacks,
   reader: ByteReader,
   stream: GitStream,
   { wants, shallow }: FetchRequest,
@@ -106,7 +103,7 @@ async function negotiate(
     }
     if (line !== 'done' && line !== 'flush') throw new GitFault(`'${line.slice(0, 100)}' does not belong into a negotiation`);
     const answers: string[] = [];
-    const found = await access.workers.run('negotiate', { packs, wants, haves: [...common, ...round], clientShallow: shallow });
+    const found = await held.run('negotiate', { wants, haves: [...common, ...round], clientShallow: shallow });
     const known = new Set(found.common);
     for (const oid of round) {
       if (!known.has(oid) || common.has(oid)) continue;

@@ -1,8 +1,9 @@
 import { GitFault } from '#shared/git/git-fault.ts';
+import { holdPacks } from '#shared/git/held-packs.ts';
 import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { delimiterPacket, encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import type { GitRepository, GitStream } from '#shared/git/repository.ts';
-import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { RepositoryAccess } from '#shared/git/repository-access.ts';
 import { addFetchLine, emptyFetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
 import { readPeeledRefs } from '#shared/git/upload-pack/ref-advertisement.ts';
 import { readShallowChange, sendPack, shallowLines } from '#shared/git/upload-pack/send-pack.ts';
@@ -101,11 +102,9 @@ async function fetch(
   const request = emptyFetchRequest();
   for (const line of lines) addFetchLine(request, line);
   if (request.wants.length === 0) throw new GitFault('the fetch wants nothing');
-  using located = await locatePacks(access, repository.repositoryId);
-  const { packs } = located;
+  using held = await holdPacks(access, repository.repositoryId);
   const { wants, shallow } = request;
-  const { missing, common, ready } = await access.workers.run('negotiate', {
-    packs,
+  const { missing, common, ready } = await held.run('negotiate', {
     wants,
     haves: request.haves,
     clientShallow: shallow,
@@ -124,12 +123,12 @@ async function fetch(
     if (!proceed) return;
   }
   const refs = request.includeTags || request.deepen !== undefined ? await readPeeledRefs(access, repository) : [];
-  const change = await readShallowChange(access, packs, refs, request);
+  const change = await readShallowChange(held, refs, request);
   if (change !== undefined) {
     await stream.write(
       Buffer.concat([...['shallow-info', ...shallowLines(change)].map((line) => encodePacket(`${line}\n`)), delimiterPacket]),
     );
   }
   await stream.write(encodePacket('packfile\n'));
-  await sendPack(access, packs, refs, { ...request, haves: common }, change, stream, true);
+  await sendPack(held, refs, { ...request, haves: common }, change, stream, true);
 }

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
-import { deflateSync } from 'node:zlib';
+import { crc32, deflateSync } from 'node:zlib';
+import { startObjectHash } from '#shared/git/objects/hash-object.ts';
 import { offsetDelta, referenceDelta } from '#shared/git/objects/object-type.ts';
+import type { EntryTable } from '#shared/git/packs/entry-table.ts';
 import type { ObjectDatabase } from '#shared/git/packs/object-database.ts';
 import { oidBytes } from '#shared/git/packs/oid-table.ts';
+import type { OpenPack } from '#shared/git/packs/open-pack.ts';
 import { encodeBaseDistance, encodeEntryHeader, encodePackHeader } from '#shared/git/packs/pack-entry.ts';
 import type { EntryLocation } from '#shared/git/packs/pack-lookup.ts';
 import type { Selection } from '#shared/git/upload-pack/object-selection.ts';
@@ -12,6 +15,8 @@ export interface PackForm {
   thin: boolean;
   /** The client understands deltas that name their base by its distance. */
   offsetDeltas: boolean;
+  /** How many deltas may be based on each other. Default: as many as are stored that way. */
+  longestChain?: number;
 }
 
 const pieceBytes = 256 * 1024;
@@ -22,6 +27,9 @@ type Breathe = () => Promise<void> | undefined;
 /**
  * Writes the selected objects as a pack. What is stored is copied as it stands, compressed and as a delta, wherever the
  * client will have the base; only the rest is compressed anew.
+ *
+ * @param entries told of each object, for an index. What is copied is then checked first: nothing broken is to be kept
+ * @returns the pack's trailing checksum
  */
 export async function writePack(
   database: ObjectDatabase,
@@ -29,15 +37,20 @@ export async function writePack(
   form: PackForm,
   write: Write,
   breathe: Breathe,
-): Promise<void> {
-  const writer = new PackWriter(database, selection, form, write);
+  entries?: EntryTable,
+): Promise<Buffer> {
+  const writer = new PackWriter(database, selection, form, write, entries);
   await writer.header();
+  let reading: OpenPack | undefined;
   for (const entry of writer.plan()) {
+    // There may be thousands of packs, and they come one after the other.
+    if (entry.pack !== reading) reading?.close();
+    reading = entry.pack;
     await writer.entry(entry);
     const pause = breathe();
     if (pause !== undefined) await pause;
   }
-  await writer.trailer();
+  return await writer.trailer();
 }
 
 interface PlannedEntry extends EntryLocation {
@@ -49,19 +62,26 @@ class PackWriter {
   readonly #selection: Selection;
   readonly #form: PackForm;
   readonly #write: Write;
+  readonly #entries: EntryTable | undefined;
   readonly #hash = createHash('sha1');
   /** By number: where it begins in what is written; 0 for not yet. */
   readonly #writtenAt: Float64Array;
+  /** By number: how many deltas lead to it in what is written. */
+  readonly #chains: Uint16Array;
   #position = 0;
+  /** Of the entry at hand. */
+  #crc = 0;
   #piece = new Uint8Array(pieceBytes);
   #used = 0;
 
-  constructor(database: ObjectDatabase, selection: Selection, form: PackForm, write: Write) {
+  constructor(database: ObjectDatabase, selection: Selection, form: PackForm, write: Write, entries: EntryTable | undefined) {
     this.#database = database;
     this.#selection = selection;
     this.#form = form;
     this.#write = write;
+    this.#entries = entries;
     this.#writtenAt = new Float64Array(selection.table.size);
+    this.#chains = new Uint16Array(selection.table.size);
   }
 
   /** In the order in which they are stored: reading goes straight on, and bases come before what is based on them. */
@@ -82,8 +102,10 @@ class PackWriter {
 
   async entry(entry: PlannedEntry): Promise<void> {
     const { pack, offset, number } = entry;
+    if (this.#entries !== undefined) this.#check(entry);
     const { type, size, length, baseDistance, baseOidAt } = pack.headerAt(offset);
     const start = this.#position;
+    this.#crc = 0;
     if (type === offsetDelta || type === referenceDelta) {
       const base = this.#findBase(entry, type, baseDistance, baseOidAt);
       if (base === undefined) {
@@ -92,19 +114,26 @@ class PackWriter {
         await this.#append(encodeEntryHeader(base.distance === undefined ? referenceDelta : offsetDelta, size));
         await this.#append(base.distance === undefined ? base.oid : encodeBaseDistance(base.distance));
         await this.#copy(entry, offset + length);
+        this.#chains[number] = base.chain + 1;
       }
     } else {
       await this.#copy(entry, offset);
     }
     this.#writtenAt[number] = start;
+    if (this.#entries === undefined) return;
+    const written = this.#entries.add(start, type);
+    this.#entries.setOid(written, this.#selection.table.oids, number * oidBytes);
+    this.#entries.crcs[written] = this.#crc;
   }
 
-  async trailer(): Promise<void> {
+  async trailer(): Promise<Buffer> {
     this.#hash.update(this.#piece.subarray(0, this.#used));
     const last = new Uint8Array(this.#used + oidBytes);
     last.set(this.#piece.subarray(0, this.#used));
-    last.set(this.#hash.digest(), this.#used);
+    const checksum = this.#hash.digest();
+    last.set(checksum, this.#used);
     await this.#write(last);
+    return checksum;
   }
 
   /** The base of a stored delta if the client will have it; undefined when it will not. */
@@ -113,7 +142,7 @@ class PackWriter {
     type: number,
     baseDistance: number,
     baseOidAt: number,
-  ): { oid: Buffer; distance: number | undefined } | undefined {
+  ): { oid: Buffer; distance: number | undefined; chain: number } | undefined {
     const { index } = pack;
     const oid =
       type === offsetDelta
@@ -122,12 +151,33 @@ class PackWriter {
     const number = this.#selection.table.find(oid);
     if (number < 0) return undefined;
     const at = this.#writtenAt[number] ?? 0;
-    if (at > 0) return { oid, distance: this.#form.offsetDeltas ? this.#position - at : undefined };
-    return this.#form.thin && this.#selection.has(number) ? { oid, distance: undefined } : undefined;
+    const chain = this.#chains[number] ?? 0;
+    if (at > 0 && chain >= (this.#form.longestChain ?? Number.POSITIVE_INFINITY)) return undefined;
+    if (at > 0) return { oid, distance: this.#form.offsetDeltas ? this.#position - at : undefined, chain };
+    return this.#form.thin && this.#selection.has(number) ? { oid, distance: undefined, chain } : undefined;
   }
 
-  async #appendWhole(entry: EntryLocation): Promise<void> {
+  /** @throws Error when the entry is no longer what its index says */
+  #check({ pack, offset }: EntryLocation): void {
+    const end = pack.endOf(offset);
+    let crc = 0;
+    for (let position = offset; position < end; ) {
+      const bytes = pack.bytes.read(position, Math.min(end - position, pieceBytes));
+      position += bytes.length;
+      crc = crc32(bytes, crc);
+    }
+    const { index } = pack;
+    if (crc !== index.crcAt(index.positionOfRank(index.rankOf(offset))))
+      throw new Error(`pack ${pack.key} is broken at ${offset}`);
+  }
+
+  async #appendWhole(entry: PlannedEntry): Promise<void> {
     const { type, data } = this.#database.readAt(entry);
+    if (this.#entries !== undefined) {
+      const oid = startObjectHash(type, data.length).update(data).digest();
+      if (!oid.equals(this.#selection.table.oid(entry.number)))
+        throw new Error(`pack ${entry.pack.key} is broken: object ${this.#selection.table.oid(entry.number).toString('hex')}`);
+    }
     await this.#append(encodeEntryHeader(type, data.length));
     await this.#append(deflateSync(data));
   }
@@ -145,6 +195,7 @@ class PackWriter {
   /** Gives a promise only when a piece is full. The bytes are taken over at once. */
   #append(bytes: Uint8Array): Promise<void> | undefined {
     this.#position += bytes.length;
+    if (this.#entries !== undefined) this.#crc = crc32(bytes, this.#crc);
     const full: Uint8Array<ArrayBuffer>[] = [];
     for (let at = 0; at < bytes.length; ) {
       const part = bytes.subarray(at, at + pieceBytes - this.#used);

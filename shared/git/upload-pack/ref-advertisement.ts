@@ -1,5 +1,6 @@
+import { holdPacks } from '#shared/git/held-packs.ts';
 import type { GitRepository, Ref } from '#shared/git/repository.ts';
-import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { RepositoryAccess } from '#shared/git/repository-access.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
 export interface AdvertisedRef extends Ref {
@@ -18,8 +19,8 @@ export async function readPeeledRefs(access: RepositoryAccess, { repositoryId }:
     ...new Set(refs.filter(({ name, oid }) => !name.startsWith('refs/heads/') && !peeledTags.has(oid)).map(({ oid }) => oid)),
   ];
   if (unknown.length > 0) {
-    using located = await locatePacks(access, repositoryId);
-    const inspections = await access.workers.run('inspect', { packs: located.packs, oids: unknown });
+    using held = await holdPacks(access, repositoryId);
+    const inspections = await held.run('inspect', { oids: unknown });
     if (peeledTags.size + unknown.length > rememberedTags) peeledTags.clear();
     unknown.forEach((oid, i) => peeledTags.set(oid, (inspections[i]?.peeled ?? oid) as ObjectId));
   }

@@ -1,8 +1,7 @@
-import type { PackLocation } from '#shared/git/packs/open-pack.ts';
+import type { HeldPacks } from '#shared/git/held-packs.ts';
 import { flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { SideBandWriter } from '#shared/git/protocol/side-band-writer.ts';
 import type { GitStream } from '#shared/git/repository.ts';
-import type { RepositoryAccess } from '#shared/git/repository-access.ts';
 import type { FetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
 import type { AdvertisedRef } from '#shared/git/upload-pack/ref-advertisement.ts';
 import type { ShallowChange } from '#shared/git/upload-pack/shallow.ts';
@@ -14,8 +13,7 @@ export function shallowLines({ shallow, unshallow }: ShallowChange): string[] {
 
 /** Undefined when the client asks for nothing of the kind. */
 export async function readShallowChange(
-  access: RepositoryAccess,
-  packs: readonly PackLocation[],
+  held: HeldPacks,
   refs: readonly AdvertisedRef[],
   { wants, shallow, deepen }: FetchRequest,
 ): Promise<ShallowChange | undefined> {
@@ -24,8 +22,7 @@ export async function readShallowChange(
     deepen.kind === 'not'
       ? refs.filter(({ name }) => deepen.refs.some((ref) => [ref, `refs/heads/${ref}`, `refs/tags/${ref}`].includes(name)))
       : [];
-  return await access.workers.run('shallow', {
-    packs,
+  return await held.run('shallow', {
     wants,
     clientShallow: shallow,
     deepen,
@@ -35,8 +32,7 @@ export async function readShallowChange(
 
 /** Sends the pack that brings the client what it wants. */
 export async function sendPack(
-  access: RepositoryAccess,
-  packs: readonly PackLocation[],
+  held: HeldPacks,
   refs: readonly AdvertisedRef[],
   request: FetchRequest,
   change: ShallowChange | undefined,
@@ -49,7 +45,6 @@ export async function sendPack(
   const cutAfter = [...(change?.shallow ?? []), ...shallow.filter((oid) => !unshallow.has(oid))];
   const out = new SideBandWriter((chunk) => stream.write(chunk), sideBand);
   const params = {
-    packs,
     wants,
     haves,
     clientShallow: shallow,
@@ -60,8 +55,6 @@ export async function sendPack(
     offsetDeltas,
     tags,
   };
-  await out.keepAliveDuring(
-    access.workers.run('pack', params, { output: (chunk) => out.data(chunk), signal: stream.clientGone }),
-  );
+  await out.keepAliveDuring(held.run('pack', params, { output: (chunk) => out.data(chunk), signal: stream.clientGone }));
   if (sideBand) await out.bare(flushPacket);
 }

@@ -6,14 +6,17 @@ import type { Selection, SelectionQuestion } from '#shared/git/upload-pack/objec
 const pieceBytes = 256 * 1024;
 
 /**
- * Whether all objects of all packs are reachable from what is wanted, known without a walk: a pack is reachable as a
+ * Whether what is wanted reaches all objects of all packs and nothing else, known without a walk: a pack is reachable as a
  * whole when its roots are, and then so are the commits it needs from other packs. True for most fresh clones.
+ *
+ * @param database has all that its objects need
  */
 export function wantsEverything(
   database: ObjectDatabase,
   { wants, haves, clientShallow, cutAfter, filter }: SelectionQuestion,
 ): boolean {
   if (haves.length > 0 || clientShallow.length > 0 || cutAfter.length > 0 || filter.kind !== 'none') return false;
+  if (wants.some((oid) => database.find(Buffer.from(oid, 'hex')) === undefined)) return false;
   const reachable = new Set<string>(wants);
   let open: readonly OpenPack[] = database.packs;
   for (;;) {

@@ -11,8 +11,10 @@ export type FromWorker =
   | { kind: 'output'; task: number; chunk: Uint8Array<ArrayBuffer> }
   | { kind: 'taken'; task: number; bytes: number }
   | { kind: 'result'; task: number; value: unknown }
-  /** `fault`: the client's, and its message is for the client. */
-  | { kind: 'error'; task: number; fault: boolean; message: string; stack: string };
+  | { kind: 'error'; task: number; cause: ErrorCause; message: string; stack: string };
+
+/** 'fault' is the client's, and its message is for the client; 'gone' stands for `PackGone`; 'ours' is any other. */
+export type ErrorCause = 'fault' | 'gone' | 'ours';
 
 /** Bytes that may be under way in one direction of one task before the sender waits. */
 export const windowBytes = 1024 * 1024;

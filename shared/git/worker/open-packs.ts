@@ -5,8 +5,10 @@ import { OpenPack, type PackLocation } from '#shared/git/packs/open-pack.ts';
 const keptPacks = 8192;
 const keptIndexBytes = 64 * 1024 * 1024;
 const keptFiles = 256;
+/** A file that is open takes room on the disk also when it was removed. */
+const idleMilliseconds = 5 * 60 * 1000;
 
-const open = new Map<string, { pack: OpenPack; users: number }>();
+const open = new Map<string, { pack: OpenPack; users: number; usedAt: number }>();
 
 /** Runs `use` on the objects of these packs. Packs never change, so what is open is used again. */
 export async function withDatabase<T>(
@@ -27,7 +29,7 @@ export async function withDatabase<T>(
 }
 
 function take(location: PackLocation): OpenPack {
-  const entry = open.get(location.key) ?? { pack: new OpenPack(location), users: 0 };
+  const entry = open.get(location.key) ?? { pack: new OpenPack(location), users: 0, usedAt: 0 };
   entry.users++;
   open.delete(location.key);
   open.set(location.key, entry);
@@ -38,6 +40,7 @@ function giveBack(pack: OpenPack): void {
   const entry = open.get(pack.key);
   if (entry === undefined) return;
   entry.users--;
+  entry.usedAt = performance.now();
   if (!pack.isShortLived || entry.users > 0) return;
   pack.close();
   open.delete(pack.key);
@@ -46,8 +49,10 @@ function giveBack(pack: OpenPack): void {
 function trim(): void {
   let indexBytes = 0;
   let files = 0;
-  for (const { pack } of open.values()) {
+  const idleBefore = performance.now() - idleMilliseconds;
+  for (const { pack, users, usedAt } of open.values()) {
     indexBytes += pack.index.byteLength;
+    if (users === 0 && usedAt < idleBefore) pack.close();
     if (pack.isReading) files++;
   }
   for (const [key, { pack, users }] of open) {

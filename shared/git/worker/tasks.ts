@@ -1,7 +1,11 @@
 import { GitFault } from '#shared/git/git-fault.ts';
+import { joinPacks } from '#shared/git/maintenance/join-packs.ts';
+import { type SeparateRequest, type Separation, separateObjects } from '#shared/git/maintenance/separate-objects.ts';
 import { type Inspection, inspectObjects, isAncestor } from '#shared/git/objects/history.ts';
 import { readContents, readWholeTree } from '#shared/git/objects/read-tree.ts';
 import type { PackLocation } from '#shared/git/packs/open-pack.ts';
+import type { CataloguedPack } from '#shared/git/packs/pack-catalog.ts';
+import type { FinishedPack } from '#shared/git/packs/pack-files.ts';
 import { type IntakeRequest, type IntakeResult, intakePack } from '#shared/git/packs/pack-intake.ts';
 import type { TreeEntry } from '#shared/git/repository.ts';
 import { type Negotiation, negotiateFetch } from '#shared/git/upload-pack/negotiation.ts';
@@ -60,22 +64,31 @@ export const tasks = {
   },
 
   pack(params: { packs: readonly PackLocation[] } & SelectionQuestion & PackForm, link: TaskLink): Promise<void> {
-    return withDatabase(params.packs, async (database) => {
-      const breathe = createBreather();
-      if (params.offsetDeltas && wantsEverything(database, params)) {
-        const [only] = database.packs;
-        if (database.packs.length === 1 && only !== undefined) return await copyPack(only, (chunk) => link.write(chunk));
-        return await writePack(
-          database,
-          await selectEverything(database, breathe),
-          params,
-          (chunk) => link.write(chunk),
-          breathe,
-        );
+    const breathe = createBreather();
+    const write = (chunk: Uint8Array<ArrayBuffer>): Promise<void> => link.write(chunk);
+    return withDatabase(reachable(params.packs), async (inReachable) => {
+      if (params.offsetDeltas && wantsEverything(inReachable, params)) {
+        const [only] = inReachable.packs;
+        if (inReachable.packs.length === 1 && only !== undefined) return await copyPack(only, write);
+        await writePack(inReachable, await selectEverything(inReachable, breathe), params, write, breathe);
+        return undefined;
       }
-      const selection = await selectObjects(database, params, breathe);
-      await writePack(database, selection, params, (chunk) => link.write(chunk), breathe);
+      return await withDatabase(params.packs, async (database) => {
+        await writePack(database, await selectObjects(database, params, breathe), params, write, breathe);
+      });
     });
+  },
+
+  join(params: { packs: readonly PackLocation[]; paths: FinishedPack }, link: TaskLink): Promise<CataloguedPack> {
+    return withDatabase(params.packs, (database) => joinPacks(database, params.paths, createBreather(), link.signal));
+  },
+
+  separate(params: { packs: readonly PackLocation[]; request: SeparateRequest }, link: TaskLink): Promise<Separation> {
+    return withDatabase(params.packs, (database) =>
+      withDatabase(reachable(params.packs), (inReachable) =>
+        separateObjects(database, inReachable, params.request, createBreather(), link.signal),
+      ),
+    );
   },
 
   tree(params: { packs: readonly PackLocation[]; commit: string }, _link: TaskLink): Promise<TreeEntry[] | undefined> {
@@ -89,6 +102,10 @@ export const tasks = {
     return withDatabase(params.packs, (database) => readContents(database, params.oids, params.bytes, createBreather()));
   },
 } as const;
+
+function reachable(packs: readonly PackLocation[]): PackLocation[] {
+  return packs.filter(({ unreachable }) => unreachable !== true);
+}
 
 export type TaskName = keyof typeof tasks;
 export type TaskParams<Name extends TaskName> = Parameters<(typeof tasks)[Name]>[0];

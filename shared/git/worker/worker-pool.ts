@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { GitFault } from '#shared/git/git-fault.ts';
+import { PackGone } from '#shared/git/packs/pack-gone.ts';
 import { FlowWindow } from '#shared/git/worker/flow-window.ts';
-import type { FromWorker, ToWorker } from '#shared/git/worker/messages.ts';
+import type { ErrorCause, FromWorker, ToWorker } from '#shared/git/worker/messages.ts';
 import type { TaskName, TaskParams, TaskResult } from '#shared/git/worker/tasks.ts';
 
 export interface TaskStreams {
@@ -38,8 +39,8 @@ export class WorkerPool {
   }
 
   /**
-   * Runs a task to its end. Rejects with a GitFault when the client or its data is to blame, with an Error when we are,
-   * and with whatever `streams.output` throws.
+   * Runs a task to its end. Rejects with a GitFault when the client or its data is to blame, with PackGone when a pack
+   * was retired too long ago, with an Error when we are to blame, and with whatever `streams.output` throws.
    */
   async run<Name extends TaskName>(name: Name, params: TaskParams<Name>, streams: TaskStreams = {}): Promise<TaskResult<Name>> {
     if (this.#closed) throw new Error('git storage is closed');
@@ -125,6 +126,8 @@ export class WorkerPool {
   }
 }
 
+const errors: Readonly<Record<ErrorCause, new (message: string) => Error>> = { fault: GitFault, gone: PackGone, ours: Error };
+
 function deliver(worker: PooledWorker, message: FromWorker): void {
   const task = worker.tasks.get(message.task);
   if (task === undefined) return;
@@ -139,7 +142,7 @@ function deliver(worker: PooledWorker, message: FromWorker): void {
       void task.finished().then(() => task.resolve(message.value));
       break;
     case 'error': {
-      const error = message.fault ? new GitFault(message.message) : new Error(message.message);
+      const error = new errors[message.cause](message.message);
       error.stack = message.stack;
       task.reject(error);
       break;

@@ -1,7 +1,8 @@
 import { parentPort } from 'node:worker_threads';
 import { GitFault } from '#shared/git/git-fault.ts';
+import { PackGone } from '#shared/git/packs/pack-gone.ts';
 import { FlowWindow } from '#shared/git/worker/flow-window.ts';
-import type { FromWorker, ToWorker } from '#shared/git/worker/messages.ts';
+import type { ErrorCause, FromWorker, ToWorker } from '#shared/git/worker/messages.ts';
 import { type TaskLink, type TaskName, type TaskParams, tasks } from '#shared/git/worker/tasks.ts';
 
 /** A worker thread's main: runs any number of tasks side by side, each giving way to the others now and then. */
@@ -56,10 +57,15 @@ async function run<Name extends TaskName>(id: number, name: Name, params: unknow
     send({ kind: 'result', task: id, value });
   } catch (error) {
     const { message, stack = '' } = error instanceof Error ? error : new Error(String(error));
-    send({ kind: 'error', task: id, fault: error instanceof GitFault, message, stack });
+    send({ kind: 'error', task: id, cause: causeOf(error), message, stack });
   } finally {
     running.delete(id);
   }
+}
+
+function causeOf(error: unknown): ErrorCause {
+  if (error instanceof GitFault) return 'fault';
+  return error instanceof PackGone ? 'gone' : 'ours';
 }
 
 async function* readInput(id: number, task: RunningTask): AsyncIterable<Uint8Array> {

@@ -1,0 +1,108 @@
+import type { Db } from '#shared/database/schema.ts';
+import { type NewPack, replacePacks } from '#shared/git/maintenance/replace-packs.ts';
+import type { ListedPack } from '#shared/git/packs/pack-catalog.ts';
+import { openQuarantine, type Quarantine } from '#shared/git/packs/quarantine.ts';
+import type { GarbageFacts, Ref } from '#shared/git/repository.ts';
+import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { ObjectId, RepositoryId } from '#shared/ids.ts';
+import { limits } from '#shared/limits.ts';
+
+/** How often it is tried while pushes come in between. */
+const attempts = 3;
+/** What readers do not see any more is removed so much later: whoever found it before has named it by then, or is done. */
+const marginSeconds = 60 * 60;
+
+/** See `GitMaintenance.collectGarbage`. */
+export async function collectGarbage(
+  access: RepositoryAccess,
+  repositoryId: RepositoryId,
+  readRoots: () => Promise<readonly ObjectId[]>,
+  signal: AbortSignal,
+): Promise<GarbageFacts | undefined> {
+  for (let left = attempts; left > 0; left--) {
+    const facts = await tryToCollect(access, repositoryId, readRoots, signal);
+    if (facts !== undefined) return facts;
+  }
+  return undefined;
+}
+
+/** Undefined when a push came in between. */
+async function tryToCollect(
+  access: RepositoryAccess,
+  repositoryId: RepositoryId,
+  readRoots: () => Promise<readonly ObjectId[]>,
+  signal: AbortSignal,
+): Promise<GarbageFacts | undefined> {
+  const { catalog, refs, workers, clock } = access;
+  // In this order: what comes in later with its root is then seen by its pack, and what leaves one root for another by both.
+  const listed = await catalog.listPacks(repositoryId);
+  const wanted = await readRoots();
+  const named = await refs.listRefs(repositoryId);
+  const now = clock.now();
+  const objects = listed.reduce((count, { objectCount }) => count + objectCount, 0);
+  if (objects > limits.packs.objects) {
+    access.log.warn('A repository is too large to look for unreachable objects.', { repositoryId, objects });
+    return { unreachable: 0, removed: 0, nextAt: undefined };
+  }
+  const quarantines: Quarantine[] = [];
+  try {
+    for (let i = 0; i < 2; i++) quarantines.push(await openQuarantine(access.directory, repositoryId));
+    const [keptFiles, partedFiles] = quarantines.map(({ packPath, indexPath, linksPath }) => ({
+      packPath,
+      indexPath,
+      linksPath,
+    }));
+    if (keptFiles === undefined || partedFiles === undefined) throw new Error('there are two quarantines');
+    using located = await locatePacks(access, repositoryId, listed);
+    const roots = [...new Set([...wanted, ...named.map(({ oid }) => oid)])];
+    const expired = listed.filter((pack) => isOver(pack, now));
+    const request = { roots, reachable: keptFiles, unreachable: partedFiles, trustLinks: expired.length === 0 };
+    const parted = await workers.run('separate', { packs: located.packs, request }, { signal });
+    const replaced = parted.replaced.flatMap((position) => listed[position] ?? []);
+    const add: NewPack[] = [];
+    if (parted.reachable !== undefined) add.push({ pack: parted.reachable, files: keptFiles });
+    if (parted.unreachable !== undefined) add.push({ pack: parted.unreachable, files: partedFiles, unreachableSince: now });
+    const retire = [...replaced, ...expired].map(({ packId }) => packId);
+    const settled =
+      (add.length === 0 && retire.length === 0) ||
+      (await replacePacks(access, repositoryId, {
+        add,
+        retire,
+        isStillRight: (db) => isUnchanged(access, db, repositoryId, listed, named),
+      }));
+    if (!settled) return undefined;
+    const waiting = listed.flatMap((pack) => (expired.includes(pack) ? [] : (pack.unreachableSince ?? [])));
+    if (parted.unreachable !== undefined) waiting.push(now);
+    const [oldest] = waiting.toSorted((a, b) => a.getTime() - b.getTime());
+    return {
+      unreachable: parted.unreachable?.objectCount ?? 0,
+      removed: expired.reduce((count, { objectCount }) => count + objectCount, 0),
+      nextAt: oldest === undefined ? undefined : removalTime(oldest),
+    };
+  } finally {
+    for (const quarantine of quarantines) await quarantine.clear();
+  }
+}
+
+function removalTime(unreachableSince: Date): Date {
+  return new Date(unreachableSince.getTime() + (limits.packs.unreachableSeconds + marginSeconds) * 1000);
+}
+
+function isOver({ unreachableSince }: ListedPack, now: Date): boolean {
+  return unreachableSince !== undefined && removalTime(unreachableSince) <= now;
+}
+
+/** No pack was added, replaced or reinstated, and no ref has moved. */
+async function isUnchanged(
+  { catalog, refs }: RepositoryAccess,
+  db: Db,
+  repositoryId: RepositoryId,
+  listed: readonly ListedPack[],
+  named: readonly Ref[],
+): Promise<boolean> {
+  const packs = await catalog.listPacks(repositoryId, db);
+  const state = ({ packId, unreachableSince }: ListedPack): string => `${packId} ${unreachableSince?.toISOString()}`;
+  if (packs.map(state).join() !== listed.map(state).join()) return false;
+  const now = await refs.listRefs(repositoryId, db);
+  return now.length === named.length && now.every(({ name, oid }, i) => named[i]?.name === name && named[i].oid === oid);
+}

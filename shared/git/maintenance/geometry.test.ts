@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { choosePacksToJoin } from '#shared/git/maintenance/geometry.ts';
+
+const choose = (counts: readonly number[], most = 1_000_000): number[] =>
+  choosePacksToJoin(
+    counts.map((objectCount) => ({ objectCount })),
+    most,
+  ).map(({ objectCount }) => objectCount);
+
+describe('the packs that are joined', () => {
+  it.each([
+    [[], []],
+    [[7], []],
+    [[1, 2, 4, 8], []],
+    [[100, 3], []],
+    [
+      [3, 3],
+      [3, 3],
+    ],
+    [
+      [1, 2, 4, 7],
+      [1, 2, 4, 7],
+    ],
+    [
+      [1000, 3, 3, 3],
+      [3, 3, 3],
+    ],
+    // What the small ones come to is too much like the next larger one.
+    [
+      [1000, 10, 3, 3, 3],
+      [3, 3, 3, 10],
+    ],
+    [
+      [30, 3, 3, 3, 10],
+      [3, 3, 3, 10, 30],
+    ],
+  ])('of %j are %j', (counts, joined) => {
+    expect(choose(counts)).toEqual(joined);
+  });
+
+  it('come to no more than the most objects of a pack', () => {
+    expect(choose([4, 4, 4, 4], 12)).toEqual([4, 4, 4]);
+    expect(choose([4, 4], 7)).toEqual([]);
+  });
+
+  it('are few at a time: every object of 2,000 equal pushes is copied a handful of times, and few packs stay', () => {
+    let packs: { objectCount: number }[] = [];
+    let copied = 0;
+    for (let push = 0; push < 2000; push++) {
+      packs.push({ objectCount: 3 });
+      if (packs.length < 32) continue;
+      const joined = choosePacksToJoin(packs, 1_000_000);
+      const objectCount = joined.reduce((sum, pack) => sum + pack.objectCount, 0);
+      copied += objectCount;
+      packs = [...packs.filter((pack) => !joined.includes(pack)), { objectCount }];
+      expect(packs.length).toBeLessThan(12);
+    }
+    expect(copied / 6000).toBeLessThan(8);
+  });
+});

@@ -1,0 +1,173 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createGitStorage } from '#shared/git/storage.ts';
+import { damagePacks } from '#shared/git/testing/damage-packs.ts';
+import { git, tryGit } from '#shared/git/testing/git-client.ts';
+import { createGitGround, type GitGround } from '#shared/git/testing/git-ground.ts';
+import { createLocalHistory, type LocalHistory } from '#shared/git/testing/local-history.ts';
+import { expectSound, listObjects, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
+import type { ObjectId, RepositoryId } from '#shared/ids.ts';
+import { createLog } from '#shared/log.ts';
+import { ManualClock } from '#shared/manual-clock.ts';
+
+const main = 'refs/heads/main';
+const running = new AbortController().signal;
+const hour = 60 * 60 * 1000;
+const day = 24 * hour;
+
+let ground: GitGround;
+let clock: ManualClock;
+let id: RepositoryId;
+let history: LocalHistory;
+beforeEach(async () => {
+  clock = new ManualClock();
+  ground = await createGitGround('postgres', { clock });
+  id = ground.newRepository();
+  history = await createLocalHistory(ground, id, join(ground.directory, 'history'));
+});
+afterEach(async () => {
+  await ground.close();
+  expect(ground.logged).toEqual([]);
+});
+
+const repack = () => ground.storage.maintenance.repack(id, running);
+const collect = (...roots: ObjectId[]) => ground.storage.maintenance.collectGarbage(id, async () => roots, running);
+
+/** One push a commit, on top of each other. @returns their ids */
+async function pushCommits(count: number): Promise<ObjectId[]> {
+  const files = Array.from({ length: count }, (_, i) => ({ [`file-${i % 3}`]: `content ${i}\n`, 'large.txt': largeText(i) }));
+  const commits = await history.commits('main', files);
+  for (const [i, commit] of commits.entries()) await history.push(main, commit, commits.slice(0, i).slice(-1));
+  return commits;
+}
+
+/** Another line each time: clients send it as a delta on the version before. */
+function largeText(version: number): string {
+  return Array.from({ length: 300 }, (_, i) => `line ${i} of a text, ${i <= version ? 'changed' : 'as it was'}`).join('\n');
+}
+
+it('joins the packs of many pushes into one that stock git reads, each object once and no chain of deltas too long', async () => {
+  const commits = await pushCommits(60);
+  const objects = await listObjects(history.directory);
+  expect(await ground.storage.maintenance.needsRepack(ground.db, id)).toBe(true);
+  expect(await repack()).toMatchObject({ packs: 60, objects: objects.length });
+  expect(await listStoredPacks(ground, id)).toEqual([{ objects: objects.length, unreachable: false }]);
+  expect(await ground.storage.maintenance.needsRepack(ground.db, id)).toBe(false);
+  expect(await repack()).toEqual({ packs: 0, objects: 0, bytes: 0 });
+
+  const bare = await expectSound(ground, id);
+  expect(await listObjects(bare)).toEqual(objects);
+  const [pack = ''] = (await readdir(join(bare, 'objects', 'pack'))).filter((name) => name.endsWith('.pack'));
+  const told = await git(bare, 'verify-pack', '-v', join(bare, 'objects', 'pack', pack));
+  const longest = Math.max(...[...told.matchAll(/^chain length = (\d+)/gm)].map(([, length]) => Number(length)));
+  // What clients sent as deltas is not unfolded.
+  expect(longest).toBeGreaterThan(30);
+  expect(longest).toBeLessThanOrEqual(50);
+  const clone = join(ground.directory, 'clone');
+  await git(ground.directory, 'clone', '-q', ground.server.url(id), clone);
+  expect(await git(clone, 'rev-parse', 'HEAD')).toBe(commits.at(-1));
+  await git(clone, 'fsck', '--full', '--strict');
+});
+
+it('leaves large packs alone while small ones are joined', async () => {
+  await pushCommits(1);
+  const many = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`many/${i}`, `${i}`]));
+  const large = await history.commit('large', [], many);
+  await history.push('refs/heads/large', large, []);
+  await pushCommits(4);
+  await repack();
+  const [joined, alone] = await listStoredPacks(ground, id);
+  expect(alone?.objects).toBe(203);
+  expect(joined?.objects).toBeLessThan(30);
+  await expectSound(ground, id);
+});
+
+it('keeps what nothing reaches for two weeks, and then removes it', async () => {
+  const [first] = await pushCommits(3);
+  const lost = await history.commit('lost', [first ?? ''], { secret: 'of the lost commit' });
+  await history.push('refs/heads/lost', lost, [first ?? '']);
+  await history.push('refs/heads/lost', undefined, []);
+  const foundAt = clock.now().getTime();
+  expect(await collect()).toEqual({ unreachable: 3, removed: 0, nextAt: new Date(foundAt + 14 * day + hour) });
+  expect(await collect()).toEqual({ unreachable: 0, removed: 0, nextAt: new Date(foundAt + 14 * day + hour) });
+  expect(await ground.storage.reader.resolveCommit(id, lost)).toBe(lost);
+  await expectSound(ground, id);
+
+  clock.advance(14 * day);
+  // No reader finds it any more, and it is removed a little later: whoever found it just before is not let down.
+  expect(await ground.storage.reader.resolveCommit(id, lost)).toBeUndefined();
+  expect(await collect()).toMatchObject({ removed: 0 });
+  clock.advance(hour);
+  expect(await collect()).toEqual({ unreachable: 0, removed: 3, nextAt: undefined });
+  const bare = await expectSound(ground, id);
+  expect((await tryGit(bare, ['cat-file', '-e', lost])).code).not.toBe(0);
+  expect(await listObjects(bare)).toHaveLength((await listReachable(bare)).length);
+});
+
+it('keeps what it is told to, and what comes back is part of the repository again', async () => {
+  const [first = '' as ObjectId] = await pushCommits(2);
+  const released = await history.commit('released', [first], { app: 'released' });
+  const failed = await history.commit('failed', [first], { app: 'failed' });
+  await history.pushInVain(released, [first]);
+  await history.pushInVain(failed, [first]);
+  expect(await collect(released)).toMatchObject({ unreachable: 3 });
+  expect((await listStoredPacks(ground, id)).filter(({ unreachable }) => unreachable)).toEqual([
+    { objects: 3, unreachable: true },
+  ]);
+
+  // A ref that is to point at it brings it back, though nothing is sent.
+  const change = { name: 'refs/heads/again', oldOid: undefined, newOid: failed };
+  expect(await ground.storage.refs.compareAndSwap(ground.db, id, [change])).toBe(true);
+  expect((await listStoredPacks(ground, id)).every(({ unreachable }) => !unreachable)).toBe(true);
+  clock.advance(15 * day);
+  expect(await collect(released)).toMatchObject({ unreachable: 0, removed: 0 });
+
+  // A root that was unreachable for a while does too.
+  await history.push('refs/heads/again', undefined, []);
+  await collect(released);
+  clock.advance(20 * day);
+  expect(await collect(released, failed)).toMatchObject({ unreachable: 0, removed: 3 });
+  expect(await ground.storage.reader.resolveCommit(id, failed)).toBe(failed);
+  const bare = await expectSound(ground, id);
+  for (const oid of [released, failed]) await git(bare, 'rev-list', '--objects', oid);
+});
+
+it('keeps what unreachable objects need as long as themselves', async () => {
+  const [first = '' as ObjectId] = await pushCommits(1);
+  const below = await history.commit('below', [first], { below: 'x' });
+  await history.pushInVain(below, [first]);
+  await collect();
+  clock.advance(10 * day);
+  // The client still knows the commit that the server no longer counts on: it sends all of it again.
+  const above = await history.commit('above', [below], { above: 'y' });
+  await history.pushInVain(above, [first]);
+  await collect();
+  clock.advance(5 * day);
+  await collect();
+  expect(await ground.storage.reader.resolveCommit(id, above)).toBe(above);
+  await git(await expectSound(ground, id), 'rev-list', '--objects', above);
+});
+
+it('refuses a push that relies on unreachable objects, and takes it when it brings them', async () => {
+  const [first = '' as ObjectId] = await pushCommits(1);
+  const below = await history.commit('below', [first], { below: 'x' });
+  await history.pushInVain(below, [first]);
+  await collect();
+  const above = await history.commit('above', [below], { above: 'y' });
+  await expect(history.push(main, above, [below])).rejects.toThrow(/was not sent/);
+  await history.push(main, above, [first]);
+  await expectSound(ground, id);
+});
+
+it('refuses to join what has been damaged, and leaves it as it is', async () => {
+  await pushCommits(3);
+  const directory = join(ground.directory, 'data');
+  await damagePacks(join(directory, id, 'packs'));
+  // Another process: this one may still have in memory what was on the disk.
+  const other = createGitStorage({ db: ground.db, directory, log: createLog('silent', () => undefined) });
+  await expect(other.maintenance.repack(id, running)).rejects.toThrow(/is broken/);
+  await other.close();
+  expect(await listStoredPacks(ground, id)).toHaveLength(3);
+  expect(await ground.quarantined(id)).toEqual([]);
+});

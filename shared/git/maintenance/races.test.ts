@@ -1,0 +1,215 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
+import { createGitStorageOf, postgresParts } from '#shared/git/storage.ts';
+import { git } from '#shared/git/testing/git-client.ts';
+import { createGitGround, type GitGround } from '#shared/git/testing/git-ground.ts';
+import { createLocalHistory, type LocalHistory } from '#shared/git/testing/local-history.ts';
+import { expectSound, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
+import type { ObjectId, RepositoryId } from '#shared/ids.ts';
+import { createLog } from '#shared/log.ts';
+import { ManualClock } from '#shared/manual-clock.ts';
+
+const main = 'refs/heads/main';
+const running = new AbortController().signal;
+const day = 24 * 60 * 60 * 1000;
+
+type Point = 'packs listed' | 'refs listed' | 'pack prepared' | 'pack kept';
+
+let ground: GitGround;
+let clock: ManualClock;
+let id: RepositoryId;
+let history: LocalHistory;
+/** What happens once, when the maintenance comes to a point. */
+let meanwhile: Partial<Record<Point, () => Promise<void>>>;
+
+async function reach(point: Point): Promise<void> {
+  const happens = meanwhile[point];
+  delete meanwhile[point];
+  await happens?.();
+}
+
+async function open(): Promise<void> {
+  clock = new ManualClock();
+  meanwhile = {};
+  ground = await createGitGround('postgres', {
+    clock,
+    wrap: ({ refs, catalog, files }) => ({
+      catalog: {
+        ...catalog,
+        async listPacks(repositoryId, db) {
+          const listed = await catalog.listPacks(repositoryId, db);
+          await reach('packs listed');
+          return listed;
+        },
+      },
+      refs: {
+        ...refs,
+        async listRefs(repositoryId, db) {
+          const listed = await refs.listRefs(repositoryId, db);
+          await reach('refs listed');
+          return listed;
+        },
+      },
+      files: {
+        ...files,
+        async preparePack(...pack) {
+          await files.preparePack(...pack);
+          await reach('pack prepared');
+        },
+        async keepPack(...pack) {
+          await files.keepPack(...pack);
+          await reach('pack kept');
+        },
+      },
+    }),
+  });
+  id = ground.newRepository();
+  history = await createLocalHistory(ground, id, join(ground.directory, 'history'));
+}
+
+afterEach(async () => {
+  await ground.close();
+});
+
+const repack = () => ground.storage.maintenance.repack(id, running);
+const collect = () => ground.storage.maintenance.collectGarbage(id, async () => [], running);
+
+async function pushCommits(count: number): Promise<ObjectId[]> {
+  const files = Array.from({ length: count }, (_, i) => ({ [`file-${i % 3}`]: `content ${i}` }));
+  const commits = await history.commits('main', files);
+  for (const [i, commit] of commits.entries()) await history.push(main, commit, commits.slice(0, i).slice(-1));
+  return commits;
+}
+
+it.each(['packs listed', 'pack prepared'] as const)('keeps a push that lands while packs are joined: %s', async (point) => {
+  await open();
+  const [, , last = '' as ObjectId] = await pushCommits(3);
+  const next = await history.commit('main', [last], { next: point });
+  meanwhile[point] = () => history.push(main, next, [last]);
+  expect(await repack()).toMatchObject({ packs: 3 });
+  expect(await ground.storage.refs.readRef(id, main)).toBe(next);
+  const bare = await expectSound(ground, id);
+  expect(await listReachable(bare)).toEqual(await listReachable(history.directory));
+});
+
+it('lets the first of two processes that join the same packs have its way', async () => {
+  await open();
+  await pushCommits(4);
+  let other: unknown;
+  meanwhile['pack prepared'] = async () => {
+    other = await repack();
+  };
+  expect(await repack()).toEqual({ packs: 0, objects: 0, bytes: 0 });
+  expect(other).toMatchObject({ packs: 4 });
+  expect(await listStoredPacks(ground, id)).toHaveLength(1);
+  await expectSound(ground, id);
+});
+
+it.each(['packs listed', 'refs listed', 'pack prepared'] as const)(
+  'removes nothing that a push relies on which lands after: %s',
+  async (point) => {
+    await open();
+    const [first = '' as ObjectId] = await pushCommits(2);
+    const lost = await history.commit('lost', [first], { lost: 'x' });
+    await history.push('refs/heads/lost', lost, [first]);
+    const above = await history.commit('above', [lost], { above: 'y' });
+    // The client was told of the branch, which is deleted while it pushes on top of it.
+    const staged = await stage(above, [lost]);
+    await history.push('refs/heads/lost', undefined, []);
+    meanwhile[point] = () => move('refs/heads/above', above, staged);
+    await collect();
+    expect(await ground.storage.refs.readRef(id, 'refs/heads/above')).toBe(above);
+    clock.advance(30 * day);
+    await collect();
+    clock.advance(30 * day);
+    await collect();
+    const bare = await expectSound(ground, id);
+    expect(await git(bare, 'rev-list', '--count', 'refs/heads/above')).toBe('3');
+    expect((await listStoredPacks(ground, id)).every(({ unreachable }) => !unreachable)).toBe(true);
+  },
+);
+
+it('counts what was parted as unreachable in again for a push that was checked before', async () => {
+  await open();
+  const [first = '' as ObjectId] = await pushCommits(2);
+  const lost = await history.commit('lost', [first], { lost: 'x' });
+  await history.push('refs/heads/lost', lost, [first]);
+  const above = await history.commit('above', [lost], { above: 'y' });
+  const staged = await stage(above, [lost]);
+  await history.push('refs/heads/lost', undefined, []);
+  expect(await collect()).toMatchObject({ unreachable: 3 });
+  await move('refs/heads/above', above, staged);
+  expect((await listStoredPacks(ground, id)).every(({ unreachable }) => !unreachable)).toBe(true);
+  const clone = join(ground.directory, 'clone');
+  await git(ground.directory, 'clone', '-q', '--mirror', ground.server.url(id), clone);
+  await git(clone, 'fsck', '--full', '--strict');
+  expect(await git(clone, 'rev-list', '--count', 'above')).toBe('3');
+});
+
+it('serves a reader that has packs on its list of which the files are gone', async () => {
+  await open();
+  const commits = await pushCommits(5);
+  // Another process, which has not read these packs before.
+  const parts = postgresParts(ground.db);
+  const directory = join(ground.directory, 'data');
+  let swept = false;
+  const other = createGitStorageOf(
+    { directory, log: createLog('silent', () => undefined) },
+    {
+      ...parts,
+      files: createDirectoryPackFiles(directory),
+      catalog: {
+        ...parts.catalog,
+        async listPacks(repositoryId, db) {
+          const listed = await parts.catalog.listPacks(repositoryId, db);
+          if (!swept) {
+            swept = true;
+            await repack();
+            await ground.storage.sweep(0);
+          }
+          return listed;
+        },
+      },
+    },
+  );
+  expect(await other.reader.resolveCommit(id, commits[0] ?? '')).toBe(commits[0]);
+  await other.close();
+  expect(await listStoredPacks(ground, id)).toHaveLength(1);
+});
+
+it('leaves the files of packs it has joined to those who still read them, for a while', async () => {
+  await open();
+  await pushCommits(3);
+  const directory = join(ground.directory, 'data', id, 'packs');
+  await repack();
+  const kept = async (): Promise<number> => (await readdir(directory)).filter((name) => name.endsWith('.pack')).length;
+  await ground.storage.sweep(60);
+  expect(await kept()).toBe(4);
+  await ground.storage.sweep(0);
+  expect(await kept()).toBe(1);
+});
+
+it('takes a pack in again that was joined into another and is pushed once more', async () => {
+  await open();
+  const [first = '' as ObjectId] = await pushCommits(2);
+  const before = await stage(first, []);
+  await repack();
+  await before?.admit(ground.db);
+  await before?.discard();
+  await ground.storage.sweep(0);
+  expect(await listStoredPacks(ground, id)).toHaveLength(2);
+  await expectSound(ground, id);
+});
+
+function stage(newOid: ObjectId, has: readonly string[]) {
+  return ground.storage.stagePack(id, history.pack(newOid, has), running);
+}
+
+async function move(name: string, newOid: ObjectId, pack: Awaited<ReturnType<typeof stage>>): Promise<void> {
+  const oldOid = await ground.storage.refs.readRef(id, name);
+  const request = { commands: [{ name, oldOid, newOid, fastForward: true }], atomic: false, pushOptions: [], pack };
+  expect(await ground.moveRefs(id, request)).toEqual([{ name, status: 'ok' }]);
+  await pack?.discard();
+}

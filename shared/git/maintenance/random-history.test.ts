@@ -1,0 +1,104 @@
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { git } from '#shared/git/testing/git-client.ts';
+import { createGitGround } from '#shared/git/testing/git-ground.ts';
+import { createLocalHistory } from '#shared/git/testing/local-history.ts';
+import { expectSound, listObjects, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
+import type { ObjectId } from '#shared/ids.ts';
+import { ManualClock } from '#shared/manual-clock.ts';
+
+const running = new AbortController().signal;
+const day = 24 * 60 * 60 * 1000;
+const steps = 60;
+
+/** mulberry32: a failure names its seed, and the seed makes the same history again. */
+function createRandom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
+  };
+}
+
+it.each([Number(process.hrtime.bigint() % 1_000_000n)])(
+  'whatever is pushed, forced, merged, tagged and deleted while packs are joined and removed, what the refs reach stays: seed %i',
+  async (seed) => {
+    const random = createRandom(seed);
+    const clock = new ManualClock();
+    const ground = await createGitGround('postgres', { clock });
+    try {
+      const id = ground.newRepository();
+      const history = await createLocalHistory(ground, id, join(ground.directory, 'history'));
+      /** What the storage has: refs by name. */
+      const refs = new Map<string, ObjectId>();
+      const everything: ObjectId[] = [];
+      const pick = (): ObjectId[] => [...refs.values()].slice(random(refs.size || 1)).slice(0, 1);
+      const push = async (name: string, newOid: ObjectId): Promise<void> => {
+        await history.push(name, newOid, [...refs.values()]);
+        refs.set(name, newOid);
+      };
+      const maintain = async (): Promise<void> => {
+        const what = random(3);
+        if (what < 2) await ground.storage.maintenance.repack(id, running);
+        if (what > 0) await ground.storage.maintenance.collectGarbage(id, async () => [], running);
+        clock.advance(random(6) * day);
+      };
+      for (let step = 0; step < steps; step++) {
+        const branch = `branch-${random(4)}`;
+        const name = `refs/heads/${branch}`;
+        const files = { [`file-${random(5)}`]: `${step} `.repeat(random(200)), [`dir/${random(3)}`]: `${random(4)}` };
+        // Half of the time in the middle of what comes next.
+        const maintenance = random(3) === 0 ? maintain() : Promise.resolve();
+        if (random(2) === 0) await maintenance;
+        const kind = random(10);
+        if (kind === 0 && refs.has(name)) {
+          await history.push(name, undefined, []);
+          refs.delete(name);
+        } else if (kind === 1 && everything.length > 0) {
+          // Back to anything that ever was, whether it is there still or not.
+          await push(name, everything[random(everything.length)] as ObjectId);
+        } else if (kind === 2) {
+          const vain = await history.commit('vain', pick(), files);
+          await history.pushInVain(vain, [...refs.values()]);
+          everything.push(vain);
+        } else if (kind === 3 && refs.size > 0) {
+          await git(history.directory, 'tag', '-f', '-a', '-m', `step ${step}`, `tag-${step % 3}`, ...pick());
+          await push(`refs/tags/tag-${step % 3}`, (await git(history.directory, 'rev-parse', `tag-${step % 3}`)) as ObjectId);
+        } else {
+          const own = refs.get(name);
+          const tips = kind === 4 ? [] : [...(own === undefined || kind === 5 ? pick() : [own]), ...(kind < 8 ? [] : pick())];
+          const parents: string[] = [];
+          for (const tip of tips) parents.push(await git(history.directory, 'rev-parse', `${tip}^{commit}`));
+          const commit = await history.commit(branch, [...new Set(parents)], files);
+          await push(name, commit);
+          everything.push(commit);
+        }
+        await maintenance;
+        // With 0 it takes what is being pushed for abandoned.
+        if (random(5) === 0) await ground.storage.sweep(0);
+      }
+      for (let round = 0; round < 3; round++) {
+        await ground.storage.maintenance.collectGarbage(id, async () => [], running);
+        clock.advance(20 * day);
+      }
+      const bare = await expectSound(ground, id);
+      expect(new Map((await ground.storage.refs.listRefs(id)).map(({ name, oid }) => [name, oid]))).toEqual(
+        new Map([...refs].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+      );
+      // All that is reachable is there, and after the time of grace nothing else.
+      const reachable = await listReachable(bare);
+      expect((await listObjects(bare)).map((line) => line.slice(0, 40)).toSorted()).toEqual(reachable);
+      expect((await listStoredPacks(ground, id)).every(({ unreachable }) => !unreachable)).toBe(true);
+      const clone = join(ground.directory, 'clone');
+      await git(ground.directory, 'clone', '-q', '--mirror', ground.server.url(id), clone);
+      expect(await listReachable(clone)).toEqual(reachable);
+      await git(clone, 'fsck', '--full', '--strict');
+      expect(ground.logged).toEqual([]);
+    } finally {
+      await ground.close();
+    }
+  },
+  180_000,
+);

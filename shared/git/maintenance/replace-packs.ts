@@ -1,0 +1,36 @@
+import type { Db } from '#shared/database/schema.ts';
+import type { CataloguedPack } from '#shared/git/packs/pack-catalog.ts';
+import type { FinishedPack } from '#shared/git/packs/pack-files.ts';
+import type { RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { RepositoryId } from '#shared/ids.ts';
+
+export interface NewPack {
+  pack: CataloguedPack;
+  files: FinishedPack;
+  unreachableSince?: Date;
+}
+
+export interface PackReplacement {
+  add: readonly NewPack[];
+  /** Ids. */
+  retire: readonly string[];
+  /** Whether all is still as it was when the replacement was worked out; asked when nobody else can change it any more. */
+  isStillRight(db: Db): Promise<boolean>;
+}
+
+/** Puts packs in the place of others, at once or not at all. False when that is not right any more: then nothing has changed. */
+export async function replacePacks(
+  { catalog, files, clock }: RepositoryAccess,
+  repositoryId: RepositoryId,
+  { add, retire, isStillRight }: PackReplacement,
+): Promise<boolean> {
+  for (const { pack, files: made } of add) await files.preparePack(repositoryId, pack.packId, made);
+  return await catalog.hold(undefined, repositoryId, async (db) => {
+    if (!(await isStillRight(db))) return false;
+    for (const { pack, files: made } of add) await files.keepPack(repositoryId, pack.packId, made);
+    // The same objects in the same order make a pack of the same id: it may be among those it stands in for.
+    if (retire.length > 0) await catalog.retirePacks(db, repositoryId, retire, clock.now());
+    for (const { pack, unreachableSince } of add) await catalog.addPack(db, repositoryId, pack, unreachableSince);
+    return true;
+  });
+}

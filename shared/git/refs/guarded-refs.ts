@@ -1,0 +1,40 @@
+import type { Db } from '#shared/database/schema.ts';
+import type { StoredRefs } from '#shared/git/refs/memory-refs.ts';
+import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { ObjectId, RepositoryId } from '#shared/ids.ts';
+
+/**
+ * The same refs, which never come to point at what is in unreachable packs alone: when one is to, those packs count as
+ * part of the repository again.
+ */
+export function createGuardedRefs(refs: StoredRefs, access: Omit<RepositoryAccess, 'refs'>): StoredRefs {
+  // Within a transaction that holds the repository nothing becomes unreachable: a push of many refs asks once.
+  const withoutUnreachable = new WeakMap<Db, RepositoryId>();
+  return {
+    ...refs,
+    async compareAndSwap(db, repositoryId, changes) {
+      const tips = [...new Set(changes.flatMap(({ newOid }) => newOid ?? []))];
+      if (tips.length === 0 || withoutUnreachable.get(db) === repositoryId)
+        return await refs.compareAndSwap(db, repositoryId, changes);
+      return await access.catalog.hold(db, repositoryId, async (held) => {
+        await reinstateTips(access, held, repositoryId, tips);
+        if (db.isTransaction) withoutUnreachable.set(db, repositoryId);
+        return await refs.compareAndSwap(held, repositoryId, changes);
+      });
+    },
+  };
+}
+
+async function reinstateTips(
+  access: Omit<RepositoryAccess, 'refs'>,
+  db: Db,
+  repositoryId: RepositoryId,
+  tips: readonly ObjectId[],
+): Promise<void> {
+  const listed = await access.catalog.listPacks(repositoryId, db);
+  const reachable = listed.filter(({ unreachableSince }) => unreachableSince === undefined);
+  if (reachable.length === listed.length) return;
+  using located = await locatePacks(access, repositoryId, reachable);
+  const found = await access.workers.run('inspect', { packs: located.packs, oids: tips });
+  if (found.includes(undefined)) await access.catalog.reinstatePacks(db, repositoryId, []);
+}
