@@ -35,6 +35,7 @@ import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 import { measureBuilds } from '#shared/metrics/measured-builds.ts';
 import { measureJobs } from '#shared/metrics/measured-jobs.ts';
+import { measureMaintenance } from '#shared/metrics/measured-maintenance.ts';
 import { measurePushes } from '#shared/metrics/measured-pushes.ts';
 import { createPrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
 import { createLocalPlatform } from '#shared/platform/local/local-platform.ts';
@@ -150,7 +151,7 @@ async function bringUp(
     clock: systemClock,
     log,
     platform: { ...platform, builds: measureBuilds(platform.builds, metrics) },
-    git,
+    git: { ...git, maintenance: measureMaintenance(git.maintenance, metrics) },
     sources: createOutsideSourceHosts({
       allowPrivate: settings.allowPrivateSources,
       seconds: limits.push.seconds,

@@ -18,11 +18,12 @@ import { createProcesses, runEnsureWorkloadJob, runRestartJob } from '#shared/co
 import { runPurgeJob } from '#shared/core/purge-job.ts';
 import { createPushes } from '#shared/core/pushes.ts';
 import { createReleases } from '#shared/core/releases.ts';
+import { runCollectGarbageJob, runRepackJob } from '#shared/core/repository-maintenance.ts';
 import type { Services } from '#shared/core/services.ts';
 import { createSshKeys } from '#shared/core/ssh-keys.ts';
 import { createTeam } from '#shared/core/team.ts';
 import { createWebhooks } from '#shared/core/webhooks.ts';
-import type { AppId, BuildId, DeployId } from '#shared/ids.ts';
+import type { AppId, BuildId, DeployId, RepositoryId } from '#shared/ids.ts';
 import type { JobHandlers } from '#shared/jobs/jobs.ts';
 import type { AddonType } from '#shared/platform/addons.ts';
 
@@ -59,6 +60,8 @@ export function createJobHandlers(context: Context): JobHandlers {
     restart: ({ appId }) => runRestartJob(context, appId as AppId),
     'settle-domain': ({ appId, host }) => runSettleDomainJob(context, appId as AppId, host),
     'purge-app': ({ appId }) => runPurgeJob(context, appId as AppId),
+    repack: ({ repositoryId }, signal) => runRepackJob(context, repositoryId as RepositoryId, signal),
+    'collect-garbage': ({ repositoryId }, signal) => runCollectGarbageJob(context, repositoryId as RepositoryId, signal),
   };
 }
 

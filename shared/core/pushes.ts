@@ -7,6 +7,7 @@ import { readMembership } from '#shared/core/memberships.ts';
 import { ensurePreview, removePreview } from '#shared/core/previews.ts';
 import type { Principal } from '#shared/core/principals.ts';
 import { type PlannedCommand, planPush } from '#shared/core/push-plan.ts';
+import { enqueueMaintenance } from '#shared/core/repository-maintenance.ts';
 import type { Pushes } from '#shared/core/services.ts';
 import { type AppRow, findApp, lockApp, readAppById } from '#shared/database/apps.ts';
 import { type BuildRow, readBuildById } from '#shared/database/builds.ts';
@@ -106,6 +107,7 @@ async function accept(
         const moved = await acceptCommand(context, trx, principal, locked, planned, { detach, together, waiting }, accepted);
         if (!moved && request.atomic) throw new AtomicRefusal();
       }
+      await enqueueMaintenance(context, trx, locked.repository_id);
       return accepted;
     });
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { Context } from '#shared/core/context.ts';
 import { parseGitUrl } from '#shared/core/git-url.ts';
+import { enqueueMaintenance } from '#shared/core/repository-maintenance.ts';
 import { readSourceKey, rememberHostKey } from '#shared/core/source-keys.ts';
 import type { GitSource } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
@@ -41,6 +42,7 @@ export async function fetchSource(
   } finally {
     await pack?.discard();
   }
+  await enqueueMaintenance(context, db, repositoryId);
   if (fetched.newHostKey !== undefined) await rememberHostKey(context, repositoryId, fetched.newHostKey);
   const commit = await git.reader.resolveCommit(repositoryId, fetched.commit);
   if (commit === undefined) throw new AppError('validation_failed', 'The git host did not send the commit that was asked for.');

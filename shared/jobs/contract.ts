@@ -17,6 +17,8 @@ const idle: JobHandlers = {
   'ensure-addon': () => Promise.resolve(),
   'purge-app': () => Promise.resolve(),
   'settle-domain': () => Promise.resolve(),
+  repack: () => Promise.resolve(),
+  'collect-garbage': () => Promise.resolve(),
 };
 
 /** What every driver of `Jobs` keeps. */
@@ -89,6 +91,27 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
       });
       await done.promise;
       expect(seen).toEqual(['new', 'last']);
+    });
+
+    it('leaves a job with a key its time where that is asked for', async () => {
+      const seen: string[] = [];
+      const done = Promise.withResolvers<void>();
+      const tomorrow = new Date(Date.now() + 86_400_000);
+      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'first' }, { key: 'early', keepsTime: true });
+      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'soon' }, { key: 'early', keepsTime: true, runAt: tomorrow });
+      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'late' }, { key: 'late', keepsTime: true, runAt: tomorrow });
+      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'later' }, { key: 'late', keepsTime: true });
+      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'last' });
+      worker = await subject.start({
+        ...idle,
+        restart: ({ appId }) => {
+          seen.push(appId);
+          if (seen.length === 2) done.resolve();
+          return Promise.resolve();
+        },
+      });
+      await done.promise;
+      expect(seen.toSorted()).toEqual(['last', 'soon']);
     });
 
     it('does not run a job before its time', async () => {

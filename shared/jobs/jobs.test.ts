@@ -36,6 +36,8 @@ const untouched: JobHandlers = {
   'ensure-addon': () => Promise.resolve(),
   'purge-app': () => Promise.resolve(),
   'settle-domain': () => Promise.resolve(),
+  repack: () => Promise.resolve(),
+  'collect-garbage': () => Promise.resolve(),
 };
 
 describeJobs('memory', () => {

@@ -13,6 +13,8 @@ export interface JobPayloads {
   'ensure-addon': { appId: string; addonType: string };
   'purge-app': { appId: string };
   'settle-domain': { appId: string; host: string };
+  repack: { repositoryId: string };
+  'collect-garbage': { repositoryId: string };
 }
 
 export type JobName = keyof JobPayloads;
@@ -23,6 +25,8 @@ export interface EnqueueOptions {
   /** Jobs of one queue run one after the other, in order. */
   queue?: string;
   runAt?: Date;
+  /** With a key: a job that waits already is run when it was to be, not at `runAt`. */
+  keepsTime?: boolean;
 }
 
 export interface Jobs {

@@ -17,8 +17,11 @@ export class MemoryJobs implements Jobs {
     payload: JobPayloads[Name],
     options: EnqueueOptions = {},
   ): Promise<void> {
-    if (options.key !== undefined) this.pending = this.pending.filter((job) => job.options.key !== options.key);
-    this.pending.push({ name, payload, options });
+    const waiting = options.key === undefined ? undefined : this.pending.find((job) => job.options.key === options.key);
+    this.pending = this.pending.filter((job) => job !== waiting);
+    const { runAt: asked, ...others } = options;
+    const runAt = options.keepsTime === true && waiting !== undefined ? waiting.options.runAt : asked;
+    this.pending.push({ name, payload, options: runAt === undefined ? others : { ...others, runAt } });
     this.wake();
     return Promise.resolve();
   }

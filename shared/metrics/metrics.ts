@@ -9,6 +9,10 @@ export interface Metrics {
   observePush(push: { outcome: 'accepted' | 'rejected' | 'failed'; seconds: number }): void;
   /** One run of a build; 'ended' when it was canceled or its platform stopped. */
   observeBuild(build: { outcome: 'succeeded' | 'failed' | 'ended'; seconds: number }): void;
+  /** Packs of a repository that were joined into one. */
+  observeRepack(repack: { packs: number; seconds: number }): void;
+  /** Objects of a repository that were found unreachable, and others that were so for long enough to be removed. */
+  observeGarbage(garbage: { unreachable: number; removed: number }): void;
   /** One attempt at a job. */
   observeJob(job: { name: string; outcome: 'done' | 'failed'; seconds: number }): void;
 }

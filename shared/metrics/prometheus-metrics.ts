@@ -18,6 +18,7 @@ export interface PrometheusMetricsOptions {
 }
 
 const requestSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const packCounts = [2, 4, 8, 16, 32, 64, 128, 512, 2048];
 const workSeconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 900];
 
 export function createPrometheusMetrics({ pipeline, countBuildStarts, log }: PrometheusMetricsOptions): PrometheusMetrics {
@@ -43,6 +44,24 @@ export function createPrometheusMetrics({ pipeline, countBuildStarts, log }: Pro
     help: 'Runs of builds.',
     labelNames: ['outcome'],
     buckets: workSeconds,
+    registers,
+  });
+  const repacks = new Histogram({
+    name: 'paas_git_repack_duration_seconds',
+    help: "Joins of a repository's packs into one.",
+    buckets: workSeconds,
+    registers,
+  });
+  const repackedPacks = new Histogram({
+    name: 'paas_git_repacked_packs',
+    help: 'Packs that became one in a repack.',
+    buckets: packCounts,
+    registers,
+  });
+  const garbage = new Counter({
+    name: 'paas_git_unreachable_objects_total',
+    help: 'Objects that were found unreachable, and objects that were removed because they were so for long enough.',
+    labelNames: ['event'],
     registers,
   });
   const jobs = new Histogram({
@@ -77,6 +96,14 @@ export function createPrometheusMetrics({ pipeline, countBuildStarts, log }: Pro
     observeRequest: ({ method, route, status, seconds }) => requests.observe({ method, route, status: String(status) }, seconds),
     observePush: ({ outcome, seconds }) => pushes.observe({ outcome }, seconds),
     observeBuild: ({ outcome, seconds }) => builds.observe({ outcome }, seconds),
+    observeRepack({ packs, seconds }) {
+      repacks.observe(seconds);
+      repackedPacks.observe(packs);
+    },
+    observeGarbage({ unreachable, removed }) {
+      garbage.inc({ event: 'found' }, unreachable);
+      garbage.inc({ event: 'removed' }, removed);
+    },
     observeJob: ({ name, outcome, seconds }) => jobs.observe({ job: name, outcome }, seconds),
   };
 }

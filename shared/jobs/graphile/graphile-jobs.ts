@@ -16,7 +16,8 @@ export const graphileJobs: Jobs = {
       payload => ${JSON.stringify(payload)}::json,
       queue_name => ${options.queue ?? null},
       run_at => ${options.runAt ?? null}::timestamptz,
-      job_key => ${options.key ?? null})`.execute(db);
+      job_key => ${options.key ?? null},
+      job_key_mode => ${options.keepsTime === true ? 'preserve_run_at' : 'replace'})`.execute(db);
   },
 };
 
