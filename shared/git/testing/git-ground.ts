@@ -20,6 +20,8 @@ export interface GitGround {
   storage: GitStorage;
   server: GitTestServer;
   db: Db;
+  /** Of the database. */
+  url: string;
   /** Log lines of the storage: what went wrong on our side. */
   logged: string[];
   /** What the next pushes mean. */
@@ -75,6 +77,7 @@ export async function createGitGround(
     directory,
     storage,
     db: database.db,
+    url: database.url,
     logged,
     server: await serveGit(storage, (repositoryId) => ground.applyPush(repositoryId), directory),
     applyPush: (repositoryId) => (request) => ground.moveRefs(repositoryId, request),

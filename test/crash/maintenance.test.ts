@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createGitGround, type GitGround } from '#shared/git/testing/git-ground.ts';
+import { createLocalHistory, type LocalHistory } from '#shared/git/testing/local-history.ts';
+import { expectSound, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
+import type { RepositoryId } from '#shared/ids.ts';
+
+const host = fileURLToPath(new URL('../support/crash/maintenance-host.ts', import.meta.url));
+const points = ['pack written', 'pack kept', 'packs retired', 'pack added', 'committed'];
+
+describe('kill -9 of a process that rearranges packs', () => {
+  let ground: GitGround;
+  let id: RepositoryId;
+  let history: LocalHistory;
+  beforeEach(async () => {
+    ground = await createGitGround();
+    id = ground.newRepository();
+    history = await createLocalHistory(ground, id, join(ground.directory, 'history'));
+    const commits = await history.commits(
+      'main',
+      Array.from({ length: 6 }, (_, i) => ({ 'a.txt': `version ${i}`, [`file-${i}`]: `${i}` })),
+    );
+    for (const [i, commit] of commits.entries()) await history.push('refs/heads/main', commit, commits.slice(0, i).slice(-1));
+    await history.pushInVain(await history.commit('vain', commits.slice(-1), { vain: 'x' }), commits.slice(-1));
+  });
+  afterEach(() => ground.close());
+
+  it.each(['repack', 'collect'].flatMap((what) => points.map((point) => [what, point] as const)))(
+    '%s, %s: nothing is lost, nothing is left, and the next one does the work',
+    async (what, point) => {
+      const child = spawn(process.execPath, [host, ground.url, join(ground.directory, 'data'), id, what, point], {
+        stdio: ['ignore', 'inherit', 'inherit'],
+      });
+      const [, signal] = (await once(child, 'exit')) as [number | null, string | null];
+      expect(signal).toBe('SIGKILL');
+      await expectSound(ground, id);
+      const running = new AbortController().signal;
+      await ground.storage.maintenance.repack(id, running);
+      await ground.storage.maintenance.collectGarbage(id, async () => [], running);
+      await ground.storage.maintenance.repack(id, running);
+      const bare = await expectSound(ground, id);
+      expect(await listReachable(bare)).toContain(await ground.storage.refs.readRef(id, 'refs/heads/main'));
+      expect(await listStoredPacks(ground, id)).toEqual([
+        { objects: 3, unreachable: true },
+        { objects: (await listReachable(bare)).length, unreachable: false },
+      ]);
+    },
+  );
+});
