@@ -17,6 +17,12 @@ describe('an account', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'ada@example.com\n' });
   });
 
+  it('is made in the team of an invitation', async () => {
+    const signup = ['signup', '--email', 'ada@example.com', '--password-stdin', '--json'];
+    const { stdout } = await at.person.paas([...signup, '--invitation', 'paas_inv_x'], { input: smallPlatformPassword });
+    expect(JSON.parse(stdout)).toMatchObject({ tenant: { name: 'engines' } });
+  });
+
   it('takes the password from PAAS_PASSWORD, and without any says how to give one', async () => {
     expect(
       (await at.person.paas(['login', '-e', 'ada@example.com'], { env: { PAAS_PASSWORD: smallPlatformPassword } })).code,

@@ -22,7 +22,15 @@ export const signup = defineCommand({
   group: 'Account',
   summary: 'make an account and log in',
   args: {},
-  flags: { ...passwordFlags, team: { kind: 'string', value: 'NAME', summary: 'what to call your tenant' } },
+  flags: {
+    ...passwordFlags,
+    team: { kind: 'string', value: 'NAME', summary: 'what to call your tenant' },
+    invitation: {
+      kind: 'string',
+      value: 'INVITATION',
+      summary: 'join that team instead of making one; needed where sign-up is closed',
+    },
+  },
   examples: ['paas signup', 'printf \'%s\' "$PASSWORD" | paas signup --email you@example.com --password-stdin'],
   async run(context, { flags }) {
     const host = await context.host();
@@ -30,7 +38,12 @@ export const signup = defineCommand({
     const email = await readEmail(context, flags);
     const password = await readPassword(context, flags, { twice: true });
     const api = await context.anonymousApi();
-    const body = { email, password, ...(flags.team === undefined ? {} : { tenant_name: flags.team }) };
+    const body = {
+      email,
+      password,
+      ...(flags.team === undefined ? {} : { tenant_name: flags.team }),
+      ...(flags.invitation === undefined ? {} : { invitation_token: flags.invitation }),
+    };
     const { data } = await answerOf(api.POST('/v1/signup', { body }));
     await remember(context, host, data.user.email, data);
     context.talk(`Welcome. You are logged in at ${host} as ${data.user.email}.`);

@@ -62,7 +62,9 @@ export const membersInvite = defineCommand({
   async run(context, { args, flags }) {
     const body = { email: args.email, role: parseRole(flags.role ?? 'developer') };
     const { data } = await answerOf((await context.api()).POST('/v1/tenant/invitations', { body }));
-    context.talk(`Give this to ${oneLine(data.email)}, who joins with \`paas members:join INVITATION\`:`);
+    context.talk(
+      `Give this to ${oneLine(data.email)}, who joins with \`paas members:join INVITATION\`, or is new: \`paas signup --invitation INVITATION\`:`,
+    );
     context.print(`${data.token}\n`, data);
   },
 });

@@ -43,8 +43,9 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
   }
   hono.get('/v1/healthz', (c) => c.json({ data: { status: 'ok' } }));
   hono.post('/v1/signup', async (c) => {
-    const { email } = await c.req.json<{ email: string }>();
-    return c.json({ data: { user: { id: 'u', email }, tenant: { id: 'k3v9x2ab', name: 'ada' }, ...giveTokens() } }, 201);
+    const { email, invitation_token } = await c.req.json<{ email: string; invitation_token?: string }>();
+    const tenant = { id: 'k3v9x2ab', name: invitation_token === undefined ? 'ada' : 'engines' };
+    return c.json({ data: { user: { id: 'u', email }, tenant, ...giveTokens() } }, 201);
   });
   hono.post('/v1/auth/login', async (c) => {
     const { password } = await c.req.json<{ password: string }>();
