@@ -26,6 +26,9 @@ const fatal = 128;
 /** What is missing is most likely what a shallow clone left out. */
 const shallowHint = ' !     Your clone is shallow. Get the rest with `git fetch --unshallow`, then push again.';
 const internalProblem = 'the server has failed; nothing was changed, try again';
+const diskProblem = "the server's disk is full; nothing was changed, tell its operator";
+/** While refs were about to move. */
+const unknownProblem = 'the server has failed on the way; push again, and what has arrived already stays as it is';
 
 /** See `GitServer.receivePack`. */
 export async function receivePack(
@@ -80,17 +83,18 @@ class Push {
 
   async run(applyPush: ApplyPush): Promise<number> {
     const brings = this.#asked.changes.some(({ newOid }) => newOid !== undefined);
-    const quarantine = brings ? await openQuarantine(this.#access.directory, this.#repositoryId) : undefined;
+    let quarantine: Quarantine | undefined;
     try {
       let pack: StagedPack | undefined;
       try {
+        if (brings) quarantine = await openQuarantine(this.#access.directory, this.#repositoryId);
         pack = quarantine === undefined ? undefined : await this.#receive(quarantine);
       } catch (error) {
         if (this.#stream.clientGone.aborted) return fatal;
         if (!(error instanceof GitFault))
           this.#access.log.error('a pack could not be received', { repositoryId: this.#repositoryId, error });
         if (this.#asked.shallow.length > 0) this.#out.progress(shallowHint);
-        await this.#refuse(error instanceof GitFault || error instanceof PackStorageError ? error.message : internalProblem);
+        await this.#refuse(describeProblem(error, internalProblem));
         return 0;
       }
       const results = await this.#out.keepAliveDuring(this.#apply(applyPush, pack, quarantine));
@@ -155,7 +159,7 @@ class Push {
     } catch (error) {
       if (error instanceof GitFault || (error instanceof AppError && error.code !== 'internal')) return reject(error.message);
       log.error('a push could not be applied', { repositoryId: this.#repositoryId, error });
-      return reject(error instanceof PackStorageError ? error.message : internalProblem);
+      return reject(describeProblem(error, unknownProblem));
     }
   }
 
@@ -189,4 +193,12 @@ class Push {
       drained += next.value.length;
     }
   }
+}
+
+/** What the client may know of why its push was not taken; `otherwise` when that is nobody's business. */
+function describeProblem(error: unknown, otherwise: string): string {
+  if (error instanceof GitFault || error instanceof PackStorageError) return error.message;
+  // From a worker thread only the message comes.
+  if (error instanceof Error && /^(ENOSPC|EDQUOT)\b/.test(error.message)) return diskProblem;
+  return otherwise;
 }
