@@ -41,6 +41,13 @@ const theirs = await openTheirs(join(directory, 'theirs'), key.publicKey);
 const servers: readonly BenchServer[] = [ours, theirs.byDefault, theirs.checking];
 let repositories = 0;
 
+async function close(): Promise<void> {
+  await theirs.close();
+  await ours.close();
+  await rm(directory, { recursive: true, force: true });
+}
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close().finally(() => process.exit(1)));
+
 try {
   await mkdir(kept, { recursive: true });
   for (const name of options.case) {
@@ -49,9 +56,7 @@ try {
     else await benchRepository(name, name in shapes ? await madeRepository(name) : name);
   }
 } finally {
-  await theirs.close();
-  await ours.close();
-  await rm(directory, { recursive: true, force: true });
+  await close();
 }
 
 /** One commit on a repository of a hundred files, pushed again and again. */

@@ -37,10 +37,8 @@ export async function openOurs(directory: string, publicKey: string): Promise<Be
   const log = createLog('warn', (line) => process.stderr.write(`${line}\n`));
   const postgres = await startPostgres({ directory: join(directory, 'postgres'), log });
   const host = fork(new URL('./git-host.ts', import.meta.url), [directory, postgres.url, publicKey]);
-  const port = await Promise.race([
-    once(host, 'message').then(([started]) => (started as { port: number }).port),
-    once(host, 'exit').then(() => undefined),
-  ]);
+  const ended = once(host, 'exit').then(() => undefined);
+  const port = await Promise.race([once(host, 'message').then(([started]) => (started as { port: number }).port), ended]);
   if (port === undefined) {
     await postgres.stop();
     throw new Error('our server did not start');
@@ -59,7 +57,6 @@ export async function openOurs(directory: string, publicKey: string): Promise<Be
       return (await answer)[0].p99;
     },
     async close() {
-      const ended = once(host, 'exit');
       host.kill();
       await ended;
       await postgres.stop();
@@ -98,6 +95,7 @@ export async function openTheirs(
   const sshd = spawn('/usr/sbin/sshd', ['-D', '-e', '-f', join(directory, 'sshd_config')], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
+  const ended = once(sshd, 'exit');
   await untilListening(port);
   const user = execFileSync('id', ['-un'], { encoding: 'utf8' }).trim();
   const pids = [sshd.pid ?? 0];
@@ -117,7 +115,6 @@ export async function openTheirs(
     byDefault: server('OpenSSH + git', ['receive.autogc=false']),
     checking: server('OpenSSH + git, fsck', ['receive.autogc=false', 'receive.fsckObjects=true']),
     async close() {
-      const ended = once(sshd, 'exit');
       sshd.kill();
       await ended;
     },
