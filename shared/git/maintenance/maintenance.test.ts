@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createGitStorage } from '#shared/git/storage.ts';
 import { damagePacks } from '#shared/git/testing/damage-packs.ts';
 import { git, tryGit } from '#shared/git/testing/git-client.ts';
@@ -10,6 +10,9 @@ import { expectSound, listObjects, listReachable, listStoredPacks } from '#share
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import { ManualClock } from '#shared/manual-clock.ts';
+
+// Many processes of git each: on a machine that is busy with other things they take their time.
+vi.setConfig({ testTimeout: 120_000 });
 
 const main = 'refs/heads/main';
 const running = new AbortController().signal;

@@ -1,7 +1,8 @@
 /**
  * Pushes and clones, ours against OpenSSH's sshd + git on this machine: npm run bench:push -- [options]
  *
- *   --case NAME           only this one, may be given again: small, middle, large, at-once, or the path of a bare repository
+ *   --case NAME           only this one, may be given again: small, middle, large, at-once, after-N (one more push to a repository
+ *                         that had N, and a clone of it; 2,000 take half an hour), or the path of a bare repository
  *   --rounds N            of each case; in each round every server has its turn (5; small pushes three times as many)
  *   --repositories DIR    where the made-up repositories are kept for the next run; making them takes longer than pushing them
  *
@@ -26,7 +27,7 @@ const shapes: Record<string, RepositoryShape> = {
 
 const { values: options } = parseArgs({
   options: {
-    case: { type: 'string', multiple: true, default: ['small', 'middle', 'at-once', 'large'] },
+    case: { type: 'string', multiple: true, default: ['small', 'after-2', 'after-200', 'middle', 'at-once', 'large'] },
     rounds: { type: 'string', default: '5' },
     repositories: { type: 'string' },
   },
@@ -53,6 +54,7 @@ try {
   for (const name of options.case) {
     if (name === 'small') await benchSmallPushes();
     else if (name === 'at-once') await benchAtOnce(20);
+    else if (/^after-\d+$/.test(name)) await benchAfterPushes(Number(name.slice('after-'.length)));
     else await benchRepository(name, name in shapes ? await madeRepository(name) : name);
   }
 } finally {
@@ -75,6 +77,34 @@ async function benchSmallPushes(): Promise<void> {
     const place = places.get(server) ?? '';
     await commitFiles(place, { [`src/file-${round}.txt`]: `round ${round}\n` });
     return [await measure(server, () => runGit(place, ['push', '-q', 'origin', 'main']))];
+  });
+}
+
+/** Both kept small meanwhile: ours by its job, theirs by `git gc --auto` after each push, as hosts do it. */
+async function benchAfterPushes(count: number): Promise<void> {
+  const places = new Map<BenchServer, { place: string; url: string }>();
+  const kept = [ours, theirs.byDefault];
+  for (const server of kept) {
+    const place = join(directory, `after-${count}-${kept.indexOf(server)}`);
+    const url = newRepository(server);
+    await git(directory, 'init', '-q', place);
+    const files = Array.from({ length: 100 }, (_, i) => [`src/file-${i}.txt`, `content ${i}\n`.repeat(30)]);
+    await commitFiles(place, Object.fromEntries(files) as Record<string, string>);
+    for (let i = 1; i <= count; i++) {
+      await commitFiles(place, { [`src/file-${i % 100}.txt`]: `push ${i}\n`.repeat(30) });
+      await runGit(place, ['push', '-q', url, 'main']);
+      server.collectGarbage(`bench-${repositories}`);
+    }
+    places.set(server, { place, url });
+  }
+  await compare([`push after ${count} pushes`, `clone after ${count} pushes`], kept, rounds * 3, async (server, round) => {
+    const { place, url } = places.get(server) ?? { place: '', url: '' };
+    const copy = join(directory, `copy-after-${count}`);
+    await commitFiles(place, { 'round.txt': `round ${round}\n` });
+    const pushed = await measure(server, () => runGit(place, ['push', '-q', url, 'main']));
+    const cloned = await measure(server, () => runGit(directory, ['clone', '-q', '--bare', url, copy]));
+    await rm(copy, { recursive: true, force: true });
+    return [pushed, cloned];
   });
 }
 

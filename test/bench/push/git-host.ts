@@ -6,6 +6,7 @@
  */
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout } from 'node:timers/promises';
 import { systemClock } from '#shared/clock.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
@@ -31,12 +32,25 @@ const storage = createGitStorage({
 const person = { userId: newUuid<UserId>(), email: 'bench@localhost', tenantId: newTenantId(), role: 'owner' } as const;
 const repositories = new Map<string, RepositoryId>();
 
+const repacking = new Set<RepositoryId>();
+
+/** As the platform's job does, one at a time for each repository. */
+function repackSoon(repositoryId: RepositoryId): void {
+  if (repacking.has(repositoryId)) return;
+  repacking.add(repositoryId);
+  void setTimeout(100)
+    .then(() => storage.maintenance.repack(repositoryId, new AbortController().signal))
+    .catch((error: unknown) => log.error('a repack failed', { error }))
+    .finally(() => repacking.delete(repositoryId));
+}
+
 const moveRefs =
   (repositoryId: RepositoryId): ApplyPush =>
   ({ commands, pack }) =>
     db.transaction().execute(async (transaction) => {
       await pack?.admit(transaction);
       const moved = await storage.refs.compareAndSwap(transaction, repositoryId, commands);
+      if (await storage.maintenance.needsRepack(transaction, repositoryId)) repackSoon(repositoryId);
       return commands.map(({ name }) => (moved ? { name, status: 'ok' } : { name, status: 'rejected', reason: 'fetch first' }));
     });
 

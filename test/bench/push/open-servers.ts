@@ -17,6 +17,8 @@ export interface BenchServer {
   url(repository: string): string;
   /** Makes an empty repository, where the server does not make them by itself. */
   create(repository: string): void;
+  /** Does what a host does after a push, where the server does not do it by itself. */
+  collectGarbage(repository: string): void;
   /** p99 in milliseconds since last asked; undefined where there is no event loop. */
   eventLoopDelay(): Promise<number | undefined>;
 }
@@ -51,6 +53,7 @@ export async function openOurs(directory: string, publicKey: string): Promise<Be
     idleBytes: heldBytes(pids),
     url: (repository) => `ssh://git@127.0.0.1:${port}/${repository}.git`,
     create: () => undefined,
+    collectGarbage: () => undefined,
     async eventLoopDelay() {
       const answer = once(host, 'message') as Promise<[{ p99: number }]>;
       host.send('delays');
@@ -108,6 +111,10 @@ export async function openTheirs(
       const path = join(repositories, `${repository}.git`);
       execFileSync('git', ['init', '-q', '--bare', '--initial-branch=main', path]);
       for (const setting of settings) execFileSync('git', ['-C', path, 'config', ...setting.split('=')]);
+    },
+    collectGarbage(repository) {
+      const path = join(repositories, `${repository}.git`);
+      execFileSync('git', ['-C', path, '-c', 'gc.autoDetach=false', 'gc', '--auto', '--quiet'], { stdio: 'ignore' });
     },
     eventLoopDelay: async () => undefined,
   });
