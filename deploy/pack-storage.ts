@@ -94,6 +94,7 @@ function explain({ code, status, message }: ObjectStoreError, bucketUrl: string)
     case 'SignatureDoesNotMatch':
       return `PAAS_OBJECT_STORE_SECRET_ACCESS_KEY: ${bucketUrl} does not accept it for this PAAS_OBJECT_STORE_ACCESS_KEY_ID.`;
     case 'AuthorizationHeaderMalformed':
+    case 'PermanentRedirect':
       return `PAAS_OBJECT_STORE_REGION: ${bucketUrl} is in another region.`;
     case 'RequestTimeTooSkewed':
       return `The clock of this machine is not that of ${bucketUrl}: set it.`;

@@ -28,7 +28,7 @@ describe('packs in an object store', () => {
   let logged: string[];
   beforeEach(async () => {
     server = await openTestS3Server();
-    const patience = { connectMilliseconds: 1000, idleMilliseconds: 1000, attempts: 3, backoffMilliseconds: 1 };
+    const patience = { connectMilliseconds: 30_000, idleMilliseconds: 30_000, attempts: 3, backoffMilliseconds: 1 };
     bucket = createS3Bucket({ ...server.account, prefix: '', patience });
     directory = await mkdtemp(join(tmpdir(), 'paas-object-store-'));
     cache = join(directory, 'cache');
@@ -96,7 +96,7 @@ describe('packs in an object store', () => {
     await storeElsewhere();
     const files = openFiles(2.5 * packBytes);
     for (const packId of [first, second, first, third]) await readPack(files, packId);
-    await expect.poll(async () => (await readdir(join(cache, repositoryId))).sort()).toEqual([first, third]);
+    await expect.poll(async () => (await readdir(join(cache, repositoryId))).sort(), { timeout: 20_000 }).toEqual([first, third]);
     expect(await readPack(files, second)).toBe(`pack ${second}`);
   });
 
@@ -108,7 +108,7 @@ describe('packs in an object store', () => {
     expect((await readFile(held.pack as string, 'utf8')).trimEnd()).toBe(`pack ${first}`);
     held.release?.();
     held.release?.();
-    await expect.poll(() => readdir(join(cache, repositoryId))).toEqual([]);
+    await expect.poll(() => readdir(join(cache, repositoryId)), { timeout: 20_000 }).toEqual([]);
   });
 
   it('are brought again when what is on disk was damaged, lost, or left half by a crash', async () => {
@@ -210,5 +210,5 @@ describe('packs in an object store', () => {
       await storage.close();
       await database.close();
     }
-  });
+  }, 120_000);
 });

@@ -3,22 +3,25 @@ import { ObjectStoreError } from '#shared/object-store/object-store-error.ts';
 import { refusal, type S3Requests } from '#shared/object-store/s3-requests.ts';
 import { textOf } from '#shared/object-store/xml.ts';
 
-/** Of each part but the last. S3 takes 10,000 parts of 5 MiB at least. */
-export const partBytes = 8 * 1024 * 1024;
 /** Parts of one upload under way at once: so many are held in memory. */
 const partsAtOnce = 2;
 
-/** Uploads a file in parts, of which each can be sent again. When it fails nothing is left of it in the store. */
+/**
+ * Uploads a file in parts, of which each can be sent again. When it fails nothing is left of it in the store.
+ *
+ * @param partBytes of each part but the last
+ */
 export async function uploadInParts(
   requests: S3Requests,
   key: string,
   path: string,
+  partBytes: number,
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
   const begun = await requests.send({ method: 'POST', key, query: { uploads: '' }, headers }, ({ text }) => text());
   const uploadId = textOf(begun, 'UploadId') ?? '';
   try {
-    const tags = await sendParts(requests, key, uploadId, path);
+    const tags = await sendParts(requests, key, uploadId, path, partBytes);
     await complete(requests, key, uploadId, tags, headers);
   } catch (error) {
     // What cannot be called off now is swept later.
@@ -27,7 +30,13 @@ export async function uploadInParts(
   }
 }
 
-async function sendParts(requests: S3Requests, key: string, uploadId: string, path: string): Promise<readonly string[]> {
+async function sendParts(
+  requests: S3Requests,
+  key: string,
+  uploadId: string,
+  path: string,
+  partBytes: number,
+): Promise<readonly string[]> {
   const file = await open(path, 'r');
   try {
     const { size } = await file.stat();
@@ -36,7 +45,7 @@ async function sendParts(requests: S3Requests, key: string, uploadId: string, pa
     const sender = async (): Promise<void> => {
       while (next < tags.length) {
         const number = next++;
-        const body = await readPart(file, number, size);
+        const body = await readPart(file, number * partBytes, Math.min(partBytes, size - number * partBytes));
         const query = { partNumber: String(number + 1), uploadId };
         tags[number] = await requests.send({ method: 'PUT', key, query, body }, async ({ headers: { etag = '' } }) => etag);
       }
@@ -51,9 +60,8 @@ async function sendParts(requests: S3Requests, key: string, uploadId: string, pa
   }
 }
 
-async function readPart(file: FileHandle, number: number, size: number): Promise<Uint8Array> {
-  const start = number * partBytes;
-  const part = Buffer.allocUnsafe(Math.min(partBytes, size - start));
+async function readPart(file: FileHandle, start: number, length: number): Promise<Uint8Array> {
+  const part = Buffer.allocUnsafe(length);
   for (let at = 0; at < part.length; ) {
     const { bytesRead } = await file.read(part, at, part.length - at, start + at);
     if (bytesRead === 0) throw new Error('a file became shorter while it was uploaded');

@@ -15,7 +15,7 @@ describe('a bucket', () => {
   let directory: string;
   beforeAll(async () => {
     place = await openBucketPlace();
-    bucket = createS3Bucket({ ...place.account, prefix: place.prefix });
+    bucket = createS3Bucket({ ...place.account, prefix: place.prefix, partBytes: 5 * 1024 * 1024 });
     directory = await mkdtemp(join(tmpdir(), 'paas-bucket-'));
   });
   afterAll(async () => {
@@ -60,7 +60,7 @@ describe('a bucket', () => {
   });
 
   it('takes a large file in parts, and gives the same bytes back', async () => {
-    const content = randomBytes(19 * 1024 * 1024 + 7);
+    const content = randomBytes(11 * 1024 * 1024 + 7);
     const sum = await put('large/b.pack', content);
     expect(sum).toBe(createHash('sha256').update(content).digest('hex'));
     const path = join(directory, 'large');
@@ -124,7 +124,7 @@ describe('a bucket', () => {
     ['a bucket that is not there', ({ bucketUrl }) => ({ bucketUrl: bucketUrl.replace(/[^/]+$/, 'nowhere') }), /^NoSuchBucket$/],
     ['nobody who listens', () => ({ bucketUrl: 'http://127.0.0.1:1/bucket' }), /^ECONNREFUSED$/],
   ])('fails the check of a start on %s, and says so', async (_, changed, code) => {
-    const patience = { connectMilliseconds: 1000, idleMilliseconds: 5000, attempts: 1, backoffMilliseconds: 1 };
+    const patience = { connectMilliseconds: 30_000, idleMilliseconds: 30_000, attempts: 1, backoffMilliseconds: 1 };
     const wrong = createS3Bucket({ ...place.account, ...changed(place.account), prefix: place.prefix, patience });
     try {
       await expect(checkBucket(wrong, directory)).rejects.toMatchObject({

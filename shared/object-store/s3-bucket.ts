@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { open, readFile, rm, stat } from 'node:fs/promises';
 import { type Clock, systemClock } from '#shared/clock.ts';
 import type { Bucket } from '#shared/object-store/bucket.ts';
-import { partBytes, uploadInParts } from '#shared/object-store/multipart-upload.ts';
+import { uploadInParts } from '#shared/object-store/multipart-upload.ts';
 import { ObjectStoreError } from '#shared/object-store/object-store-error.ts';
 import {
   createS3Requests,
@@ -21,13 +21,18 @@ export interface S3BucketOptions extends S3Account {
   prefix: string;
   clock?: Clock;
   patience?: S3Patience;
+  /** A larger file goes in parts of this size, two of them in memory. S3 takes 10,000 parts of 5 MiB at least. */
+  partBytes?: number;
 }
+
+const usualPartBytes = 8 * 1024 * 1024;
 
 /** Kept beside each object: what `getFile` holds against what arrives. The store's own ETag of a large object is no such sum. */
 const digestHeader = 'x-amz-meta-sha256';
 
 /** Any store that speaks S3: AWS, MinIO, Garage, Ceph, R2, … */
-export function createS3Bucket({ prefix, clock = systemClock, patience, ...account }: S3BucketOptions): Bucket {
+export function createS3Bucket(options: S3BucketOptions): Bucket {
+  const { prefix, clock = systemClock, patience, partBytes = usualPartBytes, ...account } = options;
   const requests = createS3Requests(account, clock, patience);
   const full = (key: string): string => `${prefix}${key}`;
   return {
@@ -35,7 +40,7 @@ export function createS3Bucket({ prefix, clock = systemClock, patience, ...accou
       const { size } = await stat(path);
       if (size > partBytes) {
         const digest = await digestOf(path);
-        await uploadInParts(requests, full(key), path, { [digestHeader]: digest });
+        await uploadInParts(requests, full(key), path, partBytes, { [digestHeader]: digest });
         return digest;
       }
       const body = await readFile(path);
@@ -77,6 +82,7 @@ export function createS3Bucket({ prefix, clock = systemClock, patience, ...accou
     },
 
     async abortUploads(olderThanSeconds) {
+      // The first page: what is beyond it goes next time.
       const query = { uploads: '', prefix };
       const { xml, at } = await requests.send({ method: 'GET', key: '', query }, readPage);
       let aborted = 0;

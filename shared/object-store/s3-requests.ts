@@ -26,9 +26,9 @@ export interface S3Patience {
 
 export const defaultPatience: S3Patience = {
   connectMilliseconds: 5000,
-  idleMilliseconds: 30_000,
+  idleMilliseconds: 20_000,
   attempts: 5,
-  backoffMilliseconds: 200,
+  backoffMilliseconds: 300,
 };
 
 export interface S3Request {
