@@ -32,9 +32,9 @@ const otherFormats: readonly (readonly [begin: string, name: string])[] = [
 export async function fetchArchive(asked: ArchiveRequest, options: ArchiveFetchOptions): Promise<FetchedArchive> {
   const { packedBytes } = options.limits;
   const { signal } = asked;
-  const answer = await guardedRequest(new URL(asked.url), { method: 'GET', headers, redirects, hint, signal }, options);
   const file = await openNameless(options.directory);
   try {
+    const answer = await guardedRequest(new URL(asked.url), { method: 'GET', headers, redirects, hint, signal }, options);
     const { bytes, sha256 } = await store(answer, file, packedBytes);
     if (asked.sha256 !== undefined && asked.sha256 !== sha256)
       throw archiveFault(`is not the one that was meant: its SHA-256 is ${sha256}, and should be ${asked.sha256}`);
@@ -65,15 +65,13 @@ async function store(
   longest: number,
 ): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash('sha256');
-  const checkSize = (bytes: number): void => {
-    if (bytes > longest)
-      throw archiveFault(`is larger than ${Math.round(longest / 1024 / 1024)} MiB. Keep large files out of it`);
-  };
-  checkSize(Number(headers['content-length'] ?? 0));
+  const stated = Number(headers['content-length'] ?? 0);
   let bytes = 0;
+  // Left at the first chunk where the size is known to be too large, so that the connection is ended.
   for await (const chunk of body) {
     bytes += chunk.length;
-    checkSize(bytes);
+    if (Math.max(bytes, stated) > longest)
+      throw archiveFault(`is larger than ${Math.round(longest / 1024 / 1024)} MiB. Keep large files out of it`);
     hash.update(chunk);
     await file.writeFile(chunk);
   }
