@@ -160,7 +160,12 @@ export class PackCache {
   }
 
   async #prepare(key: string, entry: Entry, bring: (directory: string) => Promise<PackDigests>): Promise<void> {
-    if (entry.bytes > 0 && (await this.#isSound(key))) return;
+    try {
+      if (entry.bytes > 0 && (await this.#isSound(key))) return;
+    } catch (error) {
+      entry.ready = undefined;
+      throw error;
+    }
     await this.#bring(key, entry, bring);
   }
 
@@ -193,7 +198,10 @@ export class PackCache {
   }
 
   #open(): Promise<void> {
-    this.#opened ??= this.#scan();
+    this.#opened ??= this.#scan().catch((error: unknown) => {
+      this.#opened = undefined;
+      throw error;
+    });
     return this.#opened;
   }
 
