@@ -9,7 +9,7 @@ import { ManualClock } from '#shared/manual-clock.ts';
 
 const running = new AbortController().signal;
 const day = 24 * 60 * 60 * 1000;
-const steps = 60;
+const steps = 40;
 
 /** mulberry32: a failure names its seed, and the seed makes the same history again. */
 function createRandom(seed: number): (below: number) => number {

@@ -21,10 +21,6 @@ const storage = createGitStorageOf(
     refs,
     files: {
       ...files,
-      async preparePack(...pack) {
-        die('pack written');
-        await files.preparePack(...pack);
-      },
       async keepPack(...pack) {
         await files.keepPack(...pack);
         die('pack kept');
@@ -35,10 +31,6 @@ const storage = createGitStorageOf(
       async retirePacks(...packs) {
         await catalog.retirePacks(...packs);
         die('packs retired');
-      },
-      async addPack(...pack) {
-        await catalog.addPack(...pack);
-        die('pack added');
       },
       async hold(...held) {
         const result = await catalog.hold(...held);
