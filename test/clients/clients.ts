@@ -1,0 +1,76 @@
+/**
+ * `npm run test:clients -- [--refs N] [--git /path/to/git]... [--only name] [--transport ssh|http]`: what people push and
+ * clone with, each with every operation, over SSH and HTTP, against a whole platform. Clients are fetched by the package
+ * managers that are there; those that cannot be had are named. Prints a table, and ends with 1 when something failed.
+ */
+import { mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { GitClient, Skipped } from '#test/clients/client.ts';
+import { openDrivenClients } from '#test/clients/driven-clients.ts';
+import { openIsomorphicGit } from '#test/clients/isomorphic-git.ts';
+import { createGround, operations } from '#test/clients/operations.ts';
+import { openStockGits } from '#test/clients/stock-git.ts';
+import { removePlatform, startPlatform } from '#test/support/platform.ts';
+import { createUser } from '#test/support/user.ts';
+
+const { values } = parseArgs({
+  options: {
+    refs: { type: 'string', default: '1000' },
+    git: { type: 'string', multiple: true, default: [] },
+    only: { type: 'string' },
+    transport: { type: 'string' },
+  },
+});
+const cache = join(tmpdir(), 'paas-git-clients');
+await mkdir(cache, { recursive: true });
+const toolbox = { cache, gits: values.git };
+const offered: (GitClient | Skipped)[] = [
+  ...(await openStockGits(toolbox)),
+  openIsomorphicGit(),
+  ...(await openDrivenClients(toolbox)),
+  { name: 'gitoxide', because: 'no package registry has a program of it, and building it takes a quarter of an hour' },
+];
+const platform = await startPlatform();
+const user = await createUser(platform);
+const table: string[][] = [['', ...Object.keys(operations)]];
+const failures: string[] = [];
+try {
+  for (const client of offered) {
+    if ('because' in client || (values.only !== undefined && !client.name.includes(values.only))) continue;
+    for (const transport of client.transports) {
+      if (values.transport !== undefined && values.transport !== transport) continue;
+      table.push([`${client.name}, ${transport}`, ...(await runAll(client, transport))]);
+      console.log(table.at(-1)?.join(' | '));
+    }
+  }
+} finally {
+  await user.remove();
+  await removePlatform(platform);
+}
+console.log();
+for (const [index, row] of table.entries()) {
+  console.log(`| ${row.join(' | ')} |`);
+  if (index === 0) console.log(`|${' --- |'.repeat(row.length)}`);
+}
+for (const client of offered) if ('because' in client) console.log(`skipped: ${client.name}: ${client.because}`);
+process.exitCode = failures.length > 0 ? 1 : 0;
+
+/** Seconds each operation took, or that it failed. */
+async function runAll(client: GitClient, transport: 'ssh' | 'http'): Promise<string[]> {
+  const ground = await createGround(platform, user, client, transport, `app-${table.length}`, Number(values.refs));
+  const cells: string[] = [];
+  for (const [name, run] of Object.entries(operations)) {
+    const started = performance.now();
+    try {
+      await run(ground);
+      cells.push(`${((performance.now() - started) / 1000).toFixed(1)} s`);
+    } catch (error) {
+      cells.push('FAILED');
+      failures.push(`${client.name}, ${transport}, ${name}: ${String(error).replaceAll(user.token, '***').slice(0, 3000)}`);
+      console.log(failures.at(-1));
+    }
+  }
+  return cells;
+}
