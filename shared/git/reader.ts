@@ -41,7 +41,12 @@ export function createReader(access: RepositoryAccess): GitReader {
 export async function* readTree(packs: ReadPacks, commit: ObjectId) {
   const entries = await listTree(packs, commit);
   const contents = new ReadAhead(packs, entries);
-  for (const [i, entry] of entries.entries()) yield { ...entry, read: () => contents.read(i) };
+  try {
+    for (const [i, entry] of entries.entries()) yield { ...entry, read: () => contents.read(i) };
+  } finally {
+    // The packs are given back now: nothing may still read them.
+    await contents.settle();
+  }
 }
 
 /** Likewise. */
@@ -107,6 +112,11 @@ class ReadAhead {
     this.#current.contents.delete(index);
     if (content === undefined) throw notFound('file');
     return content;
+  }
+
+  /** Resolves when nothing is being fetched any more. */
+  async settle(): Promise<void> {
+    await this.#next?.run.catch(() => undefined);
   }
 
   async #turnTo(index: number): Promise<void> {
