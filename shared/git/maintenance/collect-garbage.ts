@@ -1,7 +1,7 @@
 import type { Db } from '#shared/database/schema.ts';
-import { type NewPack, replacePacks } from '#shared/git/maintenance/replace-packs.ts';
+import { type NewPack, pathsOf, replacePacks } from '#shared/git/maintenance/replace-packs.ts';
 import type { ListedPack } from '#shared/git/packs/pack-catalog.ts';
-import { openQuarantine, type Quarantine } from '#shared/git/packs/quarantine.ts';
+import { openQuarantine } from '#shared/git/packs/quarantine.ts';
 import type { GarbageFacts, Ref } from '#shared/git/repository.ts';
 import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
@@ -44,24 +44,19 @@ async function tryToCollect(
     access.log.warn('A repository is too large to look for unreachable objects.', { repositoryId, objects });
     return { unreachable: 0, removed: 0, nextAt: undefined };
   }
-  const quarantines: Quarantine[] = [];
+  const reachable = await openQuarantine(access.directory, repositoryId);
+  const unreachable = await openQuarantine(access.directory, repositoryId);
   try {
-    for (let i = 0; i < 2; i++) quarantines.push(await openQuarantine(access.directory, repositoryId));
-    const [keptFiles, partedFiles] = quarantines.map(({ packPath, indexPath, linksPath }) => ({
-      packPath,
-      indexPath,
-      linksPath,
-    }));
-    if (keptFiles === undefined || partedFiles === undefined) throw new Error('there are two quarantines');
     using located = await locatePacks(access, repositoryId, listed);
     const roots = [...new Set([...wanted, ...named.map(({ oid }) => oid)])];
     const expired = listed.filter((pack) => isOver(pack, now));
-    const request = { roots, reachable: keptFiles, unreachable: partedFiles, trustLinks: expired.length === 0 };
+    const paths = { reachable: pathsOf(reachable), unreachable: pathsOf(unreachable) };
+    const request = { roots, ...paths, trustLinks: expired.length === 0 };
     const parted = await workers.run('separate', { packs: located.packs, request }, { signal });
     const replaced = parted.replaced.flatMap((position) => listed[position] ?? []);
     const add: NewPack[] = [];
-    if (parted.reachable !== undefined) add.push({ pack: parted.reachable, files: keptFiles });
-    if (parted.unreachable !== undefined) add.push({ pack: parted.unreachable, files: partedFiles, unreachableSince: now });
+    if (parted.reachable !== undefined) add.push({ pack: parted.reachable, files: reachable });
+    if (parted.unreachable !== undefined) add.push({ pack: parted.unreachable, files: unreachable, unreachableSince: now });
     const retire = [...replaced, ...expired].map(({ packId }) => packId);
     const settled =
       (add.length === 0 && retire.length === 0) ||
@@ -80,7 +75,8 @@ async function tryToCollect(
       nextAt: oldest === undefined ? undefined : removalTime(oldest),
     };
   } finally {
-    for (const quarantine of quarantines) await quarantine.clear();
+    await reachable.clear();
+    await unreachable.clear();
   }
 }
 

@@ -1,5 +1,5 @@
 import { choosePacksToJoin } from '#shared/git/maintenance/geometry.ts';
-import { replacePacks } from '#shared/git/maintenance/replace-packs.ts';
+import { pathsOf, replacePacks } from '#shared/git/maintenance/replace-packs.ts';
 import { openQuarantine } from '#shared/git/packs/quarantine.ts';
 import type { RepackFacts } from '#shared/git/repository.ts';
 import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
@@ -19,9 +19,7 @@ export async function repack(access: RepositoryAccess, repositoryId: RepositoryI
   const quarantine = await openQuarantine(access.directory, repositoryId);
   try {
     using located = await locatePacks(access, repositoryId, joined);
-    const { packPath, indexPath, linksPath } = quarantine;
-    const paths = { packPath, indexPath, linksPath };
-    const pack = await access.workers.run('join', { packs: located.packs, paths }, { signal });
+    const pack = await access.workers.run('join', { packs: located.packs, paths: pathsOf(quarantine) }, { signal });
     const retire = joined.map(({ packId }) => packId);
     const replaced = await replacePacks(access, repositoryId, {
       add: [{ pack, files: quarantine }],

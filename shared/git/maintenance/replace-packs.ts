@@ -18,6 +18,11 @@ export interface PackReplacement {
   isStillRight(db: Db): Promise<boolean>;
 }
 
+/** What a thread is told of a quarantine. */
+export function pathsOf({ packPath, indexPath, linksPath }: FinishedPack): FinishedPack {
+  return { packPath, indexPath, linksPath };
+}
+
 /** Puts packs in the place of others, at once or not at all. False when that is not right any more: then nothing has changed. */
 export async function replacePacks(
   { catalog, files, clock }: RepositoryAccess,
