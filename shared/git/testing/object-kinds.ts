@@ -55,24 +55,7 @@ const looseDates = /no date/;
 
 const moduleWords = words(
   ...['[submodule "', '"]\n', 'url = ', 'path = -', 'update = !', '..', '../', './', '\\', '"', '\n', '\r\n', '#', ';', '-'],
-  ...[
-    '%0a',
-    ':',
-    '@',
-    'http://',
-    'https::',
-    'git://',
-    '://',
-    '?',
-    '/',
-    '=',
-    '\0',
-    '[submodule.x]\n',
-    '\t',
-    '\ufeff',
-    '\\n',
-    '\\"',
-  ],
+  ...['%0a', ':', '@', 'http://', 'https::', 'git://', '://', '?', '/', '=', '\0', '[submodule.x]\n', '\t', '\\n', '\\"'],
 );
 const modules = words(
   '[submodule "lib"]\n\tpath = lib\n\turl = https://user:password@example.com:8080/lib.git\n\tupdate = merge\n',
