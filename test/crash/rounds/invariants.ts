@@ -21,7 +21,8 @@ export async function settle(world: World): Promise<readonly string[]> {
           'attempts', j.attempts, 'lockedAt', j.locked_at, 'queueLockedAt', q.locked_at, 'now', now())
         from graphile_worker._private_jobs j
         join graphile_worker._private_tasks t on t.id = j.task_id
-        left join graphile_worker._private_job_queues q on q.id = j.job_queue_id`.execute(world.db);
+        left join graphile_worker._private_job_queues q on q.id = j.job_queue_id
+        where j.run_at < now() + interval '10 seconds'`.execute(world.db);
     if (rows.length === 0) return [];
     if (performance.now() > deadline) return rows.map(({ what }) => `not resumed: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
