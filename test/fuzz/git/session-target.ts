@@ -10,7 +10,7 @@ import { createLog } from '#shared/log.ts';
 import type { FuzzTarget } from '#test/fuzz/git/engine.ts';
 
 /** The twin in memory takes part in no transaction. */
-const noDatabase = undefined as unknown as Db;
+const noDatabase = { isTransaction: false } as Db;
 
 /** Whole sessions, with worker threads and quarantine. Oracle: refs move when the report says so, and nothing is left behind. */
 export async function createSessionTargets(
