@@ -109,7 +109,7 @@ describe('embedded identity', () => {
     await workOf(newEmail());
     const known: number[] = [];
     const unknown: number[] = [];
-    for (let round = 0; round < 9; round += 1) {
+    for (let round = 0; round < 5; round += 1) {
       known.push(await workOf(email));
       unknown.push(await workOf(newEmail()));
     }
