@@ -7,6 +7,7 @@ import { createGitGround, type GitGround } from '#shared/git/testing/git-ground.
 import { commitOf, copyInstruction, deltaOf, objectId, PackBuilder, seal, treeEntry } from '#shared/git/testing/pack-builder.ts';
 import { pushRaw } from '#shared/git/testing/raw-push.ts';
 import { createLog } from '#shared/log.ts';
+import { createRandom } from '#test/support/random.ts';
 
 let ground: GitGround;
 beforeAll(async () => {
@@ -251,14 +252,10 @@ it('never crashes on a pack with changed bytes, and never takes one that stock g
   });
   const logged: string[] = [];
   let taken = 0;
-  let random = 12345;
-  const next = (below: number): number => {
-    random = (Math.imul(random, 1103515245) + 12345) & 0x7fffffff;
-    return random % below;
-  };
+  const random = createRandom(12345);
   for (let round = 0; round < 600; round++) {
     const mutated = Buffer.from(whole.subarray(0, -20));
-    for (let change = 0; change <= next(3); change++) mutated[next(mutated.length)] = next(256);
+    for (let change = 0; change <= random(3); change++) mutated[random(mutated.length)] = random(256);
     const id = ground.newRepository();
     const lines = await pushRaw(
       storage,
@@ -269,7 +266,7 @@ it('never crashes on a pack with changed bytes, and never takes one that stock g
         await pack?.admit(ground.db);
         return commands.map(({ name }) => ({ name, status: 'ok' as const }));
       },
-      1 + next(400),
+      1 + random(400),
     );
     expect(lines.length, `round ${round}`).toBe(2);
     if (lines[0] === 'unpack ok' && lines[1] === 'ok refs/heads/main') {

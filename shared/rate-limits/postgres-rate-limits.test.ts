@@ -4,6 +4,7 @@ import { connectPostgres } from '#shared/database/postgres.ts';
 import { describeRateLimits } from '#shared/rate-limits/contract/rate-limits.ts';
 import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { createRandom } from '#test/support/random.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -13,21 +14,10 @@ afterAll(() => database?.close());
 
 describeRateLimits('PostgreSQL', () => createPostgresRateLimits(database.db, Date.now));
 
-/** Numbers from 0 to below `most`, the same each time for the same seed (mulberry32). */
-function createDice(seed: number): (most: number) => number {
-  let state = seed;
-  return (most) => {
-    state = (state + 0x6d2b79f5) | 0;
-    const mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    const once = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return Math.floor((((once ^ (once >>> 14)) >>> 0) / 2 ** 32) * most);
-  };
-}
-
 describe('PostgreSQL rate limits', () => {
   it('grant, over four processes, exactly what the calls of the last window leave, and name the moment of the next', async () => {
     const seed = Math.floor(Math.random() * 2 ** 32);
-    const dice = createDice(seed);
+    const random = createRandom(seed);
     const policy = { name: 'property', limit: 20, windowSeconds: 60 };
     const others = [1, 2, 3].map(() => connectPostgres(database.url, () => undefined, 4));
     let at = Date.parse('2026-03-01T12:00:00Z');
@@ -38,10 +28,12 @@ describe('PostgreSQL rate limits', () => {
         // Pauses that are shorter and longer than a window, and often end at its very edge.
         const edges = keys.flatMap(({ granted }) => granted.map((call) => call + 60_000 - at)).filter((wait) => wait > 0);
         at +=
-          [0, 1, dice(5000), dice(70_000), edges[dice(edges.length)] ?? 0, (edges[dice(edges.length)] ?? 1) - 1][dice(6)] ?? 0;
-        const calls = Array.from({ length: dice(40) }, () => ({
-          key: keys[dice(3)] ?? keys[0],
-          process: processes[dice(4)] ?? processes[0],
+          [0, 1, random(5000), random(70_000), edges[random(edges.length)] ?? 0, (edges[random(edges.length)] ?? 1) - 1][
+            random(6)
+          ] ?? 0;
+        const calls = Array.from({ length: random(40) }, () => ({
+          key: keys[random(3)] ?? keys[0],
+          process: processes[random(4)] ?? processes[0],
         }));
         const verdicts = await Promise.all(
           calls.map(async ({ key, process }) => ({ key, verdict: await process?.take(policy, key?.name ?? '') })),

@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { openTestPostgres, removeAbandonedPostgres } from '#test/support/postgres.ts';
-import { createRandom } from './rounds/random.ts';
+import { createRandom } from '#test/support/random.ts';
 import { newTally, runRounds, type Tally } from './rounds/rounds.ts';
 
 const { values } = parseArgs({

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openTestPostgres, type TestPostgres } from '#test/support/postgres.ts';
-import { createRandom } from './rounds/random.ts';
+import { createRandom } from '#test/support/random.ts';
 import { newTally, runRounds } from './rounds/rounds.ts';
 
 let postgres: TestPostgres;

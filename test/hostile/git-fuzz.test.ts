@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createRandom } from '#shared/git/testing/mutation.ts';
 import { Fuzzer, type FuzzTarget } from '#test/fuzz/git/engine.ts';
 import { createPackFuzz, type PackFuzz } from '#test/fuzz/git/pack-target.ts';
 import { parserTargets } from '#test/fuzz/git/parser-targets.ts';
 import { createSessionTargets } from '#test/fuzz/git/session-target.ts';
+import { createRandom } from '#test/support/random.ts';
 
 let directory: string;
 let packs: PackFuzz;

@@ -6,21 +6,11 @@ import { createLocalHistory } from '#shared/git/testing/local-history.ts';
 import { expectSound, listObjects, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { ObjectId } from '#shared/ids.ts';
 import { ManualClock } from '#shared/manual-clock.ts';
+import { createRandom } from '#test/support/random.ts';
 
 const running = new AbortController().signal;
 const day = 24 * 60 * 60 * 1000;
 const steps = 40;
-
-/** mulberry32: a failure names its seed, and the seed makes the same history again. */
-function createRandom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-}
 
 it.each([Number(process.hrtime.bigint() % 1_000_000n)])(
   'whatever is pushed, forced, merged, tagged and deleted while packs are joined and removed, what the refs reach stays: seed %i',

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createRandom } from '#shared/git/testing/mutation.ts';
 import { compareWithGit, objectKinds } from '#shared/git/testing/object-kinds.ts';
+import { createRandom } from '#test/support/random.ts';
 
 let directory: string;
 beforeAll(async () => {

@@ -6,8 +6,9 @@ import { PackScanner } from '#shared/git/packs/pack-scanner.ts';
 import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { readPush } from '#shared/git/receive-pack/push-session.ts';
-import { createRandom, cut, mutate, type Random, streamed } from '#shared/git/testing/mutation.ts';
+import { cut, mutate, streamed } from '#shared/git/testing/mutation.ts';
 import { copyInstruction, deltaOf, PackBuilder, seal } from '#shared/git/testing/pack-builder.ts';
+import { createRandom, type Random } from '#test/support/random.ts';
 
 const rounds = 3000;
 

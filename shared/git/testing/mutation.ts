@@ -1,22 +1,4 @@
-/** A whole number from 0 on, less than `below`. */
-export type Random = (below: number) => number;
-
-/** mulberry32: a failure names its seed, and the seed makes the same input again. */
-export function createRandom(seed: number): Random {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-}
-
-export function pick<T>(random: Random, from: readonly T[]): T {
-  const picked = from[random(from.length)];
-  if (picked === undefined) throw new RangeError('there is nothing to pick from');
-  return picked;
-}
+import { pick, type Random } from '#test/support/random.ts';
 
 /**
  * One to four changes: a bit, a byte, a piece lost, a piece doubled, the end cut off, a word put in.

@@ -7,8 +7,9 @@ import { checkGitmodules } from '#shared/git/objects/check-gitmodules.ts';
 import { checkTree } from '#shared/git/objects/check-tree.ts';
 import type { ObjectType } from '#shared/git/objects/object-type.ts';
 import { git, tryGit } from '#shared/git/testing/git-client.ts';
-import { mutate, pick, type Random } from '#shared/git/testing/mutation.ts';
+import { mutate } from '#shared/git/testing/mutation.ts';
 import { commitOf, objectId, PackBuilder, treeEntry } from '#shared/git/testing/pack-builder.ts';
+import { pick, type Random } from '#test/support/random.ts';
 
 /** Objects made by chance, sound and not, that git and we can both be asked about. */
 export interface ObjectKind {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createRandom } from '#test/support/random.ts';
 
 export interface RepositoryShape {
   files: number;
@@ -31,24 +32,23 @@ async function run(command: string, args: readonly string[]): Promise<void> {
 
 function* importStream({ files, commits, changesEach, largeFiles }: RepositoryShape): Generator<Buffer | string> {
   const random = createRandom(1);
-  const pick = (count: number): number => Math.floor(random() * count);
   const words = Array.from({ length: 5000 }, () =>
-    Array.from({ length: 3 + pick(8) }, () => 'etaoinshrdlucmfw'[pick(16)]).join(''),
+    Array.from({ length: 3 + random(8) }, () => 'etaoinshrdlucmfw'[random(16)]).join(''),
   );
-  const line = (): string => Array.from({ length: 4 + pick(9) }, () => words[pick(words.length)]).join(' ');
-  const contents = Array.from({ length: files }, () => Array.from({ length: 10 + pick(111) }, line));
+  const line = (): string => Array.from({ length: 4 + random(9) }, () => words[random(words.length)]).join(' ');
+  const contents = Array.from({ length: files }, () => Array.from({ length: 10 + random(111) }, line));
   for (let commit = 0; commit < commits; commit++) {
     const message = `commit ${commit}\n`;
     yield `commit refs/heads/main\ncommitter Bench <bench@localhost> ${1_500_000_000 + commit * 100} +0000\n${data(message)}`;
-    const changed = commit === 0 ? contents.map((_, i) => i) : Array.from({ length: changesEach }, () => pick(files));
+    const changed = commit === 0 ? contents.map((_, i) => i) : Array.from({ length: changesEach }, () => random(files));
     for (const file of changed) {
       const lines = contents[file] ?? [];
-      if (commit > 0) lines[pick(lines.length)] = line();
+      if (commit > 0) lines[random(lines.length)] = line();
       yield `M 100644 inline d${file % 40}/e${Math.floor(file / 40) % 25}/f${file}.txt\n${data(lines.join('\n'))}`;
     }
     for (let large = 0; commit === 0 && large < (largeFiles?.count ?? 0); large++) {
       const bytes = Buffer.alloc(largeFiles?.bytes ?? 0);
-      for (let at = 0; at + 4 <= bytes.length; at += 4) bytes.writeUInt32LE(Math.floor(random() * 2 ** 32), at);
+      for (let at = 0; at + 4 <= bytes.length; at += 4) bytes.writeUInt32LE(random(2 ** 32), at);
       yield `M 100644 inline large/${large}.bin\ndata ${bytes.length}\n`;
       yield bytes;
       yield '\n';
@@ -58,15 +58,4 @@ function* importStream({ files, commits, changesEach, largeFiles }: RepositorySh
 
 function data(text: string): string {
   return `data ${Buffer.byteLength(text)}\n${text}\n`;
-}
-
-/** mulberry32: the same numbers in every run. */
-function createRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -2,9 +2,9 @@ import type { RepositoryId } from '#shared/ids.ts';
 import type { CrashHost } from '#test/support/crash/crash-host-process.ts';
 import type { FailPointOrder } from '#test/support/crash/fail-point-order.ts';
 import type { HostFacts } from '#test/support/crash/host-calls.ts';
+import { pick, type Random } from '#test/support/random.ts';
 import { acts, type Check } from './acts.ts';
 import { findLeftovers, findViolations, fsck, settle } from './invariants.ts';
-import type { Random } from './random.ts';
 import { type Area, areas, createWorld, type World } from './world.ts';
 
 export interface Tally {
@@ -88,12 +88,12 @@ export async function runRounds(
 type Death = FailPointOrder | { kind: 'moment'; milliseconds: number };
 
 function chooseDeath(known: ReadonlyMap<string, number>, random: Random): Death {
-  const way = random.below(10);
-  if (way < 2) return { kind: 'moment', milliseconds: random.below(roundMilliseconds) };
+  const way = random(10);
+  if (way < 2) return { kind: 'moment', milliseconds: random(roundMilliseconds) };
   const all = [...known.values()].reduce((sum, count) => sum + count, 0);
-  if (way < 5) return { kind: 'die', nth: 1 + random.below(all) };
-  const [point, count] = random.pick([...known]);
-  return { kind: 'die', point, nth: 1 + random.below(count) };
+  if (way < 5) return { kind: 'die', nth: 1 + random(all) };
+  const [point, count] = pick(random, [...known]);
+  return { kind: 'die', point, nth: 1 + random(count) };
 }
 
 async function playRound(world: World, host: CrashHost, death: Death, random: Random, tally: Tally): Promise<readonly Check[]> {
@@ -108,6 +108,6 @@ async function playRound(world: World, host: CrashHost, death: Death, random: Ra
   for (const { area } of begun) tally.acts.set(area, (tally.acts.get(area) ?? 0) + 1);
   const point = survived || death.kind !== 'die' ? 'at a random moment' : (death.point ?? 'at a random point');
   tally.points.set(point, (tally.points.get(point) ?? 0) + 1);
-  if (survived && death.kind === 'moment') await new Promise((resolve) => setTimeout(resolve, random.below(20)));
+  if (survived && death.kind === 'moment') await new Promise((resolve) => setTimeout(resolve, random(20)));
   return checks;
 }

@@ -1,7 +1,8 @@
 import { AppError } from '#shared/errors.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
-import { mutate, pick, type Random } from '#shared/git/testing/mutation.ts';
+import { mutate } from '#shared/git/testing/mutation.ts';
 import type { Coverage } from '#test/fuzz/git/coverage.ts';
+import { pick, type Random } from '#test/support/random.ts';
 
 /** Something that reads what strangers send. */
 export interface FuzzTarget {

@@ -9,7 +9,6 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createRandom } from '#shared/git/testing/mutation.ts';
 import { compareWithGit, objectKinds } from '#shared/git/testing/object-kinds.ts';
 import { Coverage } from '#test/fuzz/git/coverage.ts';
 import { Fuzzer } from '#test/fuzz/git/engine.ts';
@@ -17,6 +16,7 @@ import { createPackFuzz } from '#test/fuzz/git/pack-target.ts';
 import { parserTargets } from '#test/fuzz/git/parser-targets.ts';
 import { createSessionTargets } from '#test/fuzz/git/session-target.ts';
 import { Watchdog } from '#test/fuzz/git/watchdog.ts';
+import { createRandom } from '#test/support/random.ts';
 
 const { values } = parseArgs({
   options: {

@@ -6,9 +6,10 @@ import { OpenPack } from '#shared/git/packs/open-pack.ts';
 import { encodePackHeader } from '#shared/git/packs/pack-entry.ts';
 import { intakePack } from '#shared/git/packs/pack-intake.ts';
 import { git, tryGit } from '#shared/git/testing/git-client.ts';
-import { createRandom, cut, mutate, pick, type Random, streamed } from '#shared/git/testing/mutation.ts';
+import { cut, mutate, streamed } from '#shared/git/testing/mutation.ts';
 import { commitOf, copyInstruction, deltaOf, objectId, PackBuilder, seal, treeEntry } from '#shared/git/testing/pack-builder.ts';
 import type { FuzzTarget } from '#test/fuzz/git/engine.ts';
+import { createRandom, pick, type Random } from '#test/support/random.ts';
 
 const limits = { packBytes: 1_000_000, objectBytes: 1_000_000, objects: 1000 };
 /** One in so many that are refused is given to git too. */

@@ -11,10 +11,11 @@ import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import { readPush } from '#shared/git/receive-pack/push-session.ts';
 import { isWritableRef, refNameProblem } from '#shared/git/refs/ref-name.ts';
-import { createRandom, cut, streamed } from '#shared/git/testing/mutation.ts';
+import { cut, streamed } from '#shared/git/testing/mutation.ts';
 import { commitOf, copyInstruction, deltaOf, treeEntry } from '#shared/git/testing/pack-builder.ts';
 import { addFetchLine, emptyFetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
 import type { FuzzTarget } from '#test/fuzz/git/engine.ts';
+import { createRandom } from '#test/support/random.ts';
 
 const id = (digit: string): string => digit.repeat(40);
 const words = (...texts: readonly string[]): Buffer[] => texts.map((text) => Buffer.from(text, 'latin1'));

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import type { Db } from '#shared/database/schema.ts';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { createMemoryGitStorage } from '#shared/git/storage.ts';
-import { createRandom, cut, streamed } from '#shared/git/testing/mutation.ts';
+import { cut, streamed } from '#shared/git/testing/mutation.ts';
 import { commitOf, objectId, PackBuilder, treeEntry } from '#shared/git/testing/pack-builder.ts';
 import { newUuid, type RepositoryId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import type { FuzzTarget } from '#test/fuzz/git/engine.ts';
+import { createRandom } from '#test/support/random.ts';
 
 /** The twin in memory takes part in no transaction. */
 const noDatabase = { isTransaction: false } as Db;
