@@ -1,8 +1,9 @@
 import type { Kysely } from 'kysely';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, inject } from 'vitest';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import type { Database } from '#shared/database/schema.ts';
+import { onServer } from '#test/support/postgres.ts';
 
 /** Migrated once a run, and cloned for each test that wants a database. */
 export const templateDatabase = 'paas_template';
@@ -42,16 +43,6 @@ export async function createTestDatabase(): Promise<TestDatabase> {
       await onServer(serverUrl, `drop database ${name} with (force)`);
     },
   };
-}
-
-async function onServer(url: string, statement: string): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
 }
 
 /** Registered by the set-up file of every test file, so that it runs after the file's own hooks. */

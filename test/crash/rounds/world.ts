@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
 import type { Principal } from '#shared/core/principals.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
@@ -11,6 +10,7 @@ import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { type CrashHost, spawnCrashHost } from '#test/support/crash/crash-host-process.ts';
 import { packCommit, packCommits, pushPack } from '#test/support/crash/push-client.ts';
+import { onServer } from '#test/support/postgres.ts';
 
 /** A database and a directory that outlive every control plane that is started on them, and what is known of them. */
 export interface World {
@@ -117,14 +117,4 @@ async function createWorldApp(host: CrashHost, area: Area, deliveries: number): 
     await push('refs/tags/upcoming', oids.at(-1), all);
   }
   return app;
-}
-
-async function onServer(url: string, statement: string): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
 }
