@@ -16,7 +16,7 @@ export const timestamp = z.iso.datetime().openapi({ format: 'date-time', example
 
 export const uuid = z.string().openapi({ format: 'uuid', example: '4f6f1b7e-5d0c-4a43-9c8e-0d3a1f5b2c77' });
 
-export const ErrorSchema = z
+const ErrorSchema = z
   .object({
     error: z.object({
       code: z.enum(errorCodes satisfies readonly ErrorCode[]),

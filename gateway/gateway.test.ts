@@ -1,6 +1,6 @@
 import { type ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
-import { startTestGateway } from './start-test-gateway.ts';
+import { startTestGateway } from './testing/start-test-gateway.ts';
 
 describe('stopping and starting again', () => {
   it('frees its ports at once, ends open requests whole, and starts again with all routes', async () => {

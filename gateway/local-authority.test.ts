@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLocalAuthority } from './local-authority.ts';
-import { readAnswer, startTestGateway, type TestAnswer, type TestGateway } from './start-test-gateway.ts';
+import { readAnswer, startTestGateway, type TestAnswer, type TestGateway } from './testing/start-test-gateway.ts';
 
 let test: TestGateway;
 let ca: string;

@@ -4,7 +4,7 @@ import type { Principal, Tenant } from '#shared/core/principals.ts';
 import type { Role } from '#shared/database/schema.ts';
 import type { TokenSet } from '#shared/identity/identity.ts';
 
-export const TenantSchema = z.object({ id: z.string().openapi({ example: 'k3v9x2ab' }), name: z.string() }).openapi('Tenant');
+const TenantSchema = z.object({ id: z.string().openapi({ example: 'k3v9x2ab' }), name: z.string() }).openapi('Tenant');
 
 const tokenFields = {
   access_token: z.string().openapi({ description: 'JWT; send it as `Authorization: Bearer <access_token>`.' }),

@@ -7,7 +7,7 @@ import type { Platform } from '#shared/platform/platform.ts';
 
 export type SamplingGround = Pick<Context, 'db' | 'clock' | 'log'> & { platform: Pick<Platform, 'workloads'> };
 
-export const samplingSeconds = keptSteps[0].stepSeconds;
+const samplingSeconds = keptSteps[0].stepSeconds;
 
 /** Apps that are read at the same time. */
 const appsAtOnce = 16;

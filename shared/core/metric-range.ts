@@ -9,8 +9,8 @@ const minute = 60;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-export const shortestRangeSeconds = minute;
-export const longestRangeSeconds = 30 * day;
+const shortestRangeSeconds = minute;
+const longestRangeSeconds = 30 * day;
 
 /** How long samples of each length are kept: a little longer than the ranges that are made of them. */
 export const keptSteps = [

@@ -61,7 +61,7 @@ export interface SignedDelivery {
   deliveryId: string;
 }
 
-export function providerOf(header: ReadHeader): WebhookProvider {
+function providerOf(header: ReadHeader): WebhookProvider {
   const found = Object.entries(dialects).find(([, { marks }]) => marks.some((name) => header(name) !== undefined));
   return (found?.[0] ?? 'generic') as WebhookProvider;
 }

@@ -15,7 +15,7 @@ const branchPrefix = 'refs/heads/';
 /** Each branch of a git host is a delivery of its own: one that mirrors hundreds must not start hundreds of environments. */
 const mostPreviews = 10;
 /** Long after any git host has given up on delivering. */
-export const deliveryDays = 90;
+const deliveryDays = 90;
 
 export function createWebhooks(context: Context): Webhooks {
   const platformSecret = (): string => {

@@ -3,10 +3,6 @@ import type { Database, Db } from '#shared/database/schema.ts';
 import type { AppId } from '#shared/ids.ts';
 
 export type AppSampleRow = Database['app_samples'];
-export type AppReadingRow = Pick<Database['app_readings'], 'app_id' | 'read_at'> & {
-  cpu: Record<string, number>;
-  traffic: Database['app_readings']['traffic']['__select__'];
-};
 
 /** Rows in one statement: PostgreSQL takes 65,535 parameters, a row has 11. */
 const rowsAtOnce = 1000;

@@ -10,10 +10,8 @@ import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files
 import { createMemoryPackCatalog } from '#shared/git/packs/memory-pack-catalog.ts';
 import { createMemoryPackFiles } from '#shared/git/packs/memory-pack-files.ts';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
-
 import { createPostgresPackCatalog } from '#shared/git/packs/postgres-pack-catalog.ts';
 import { openQuarantine, type Quarantine, sweepQuarantines } from '#shared/git/packs/quarantine.ts';
-
 import { createReader } from '#shared/git/reader.ts';
 import { type PushLimits, receivePack } from '#shared/git/receive-pack/receive-pack.ts';
 import { stagePack } from '#shared/git/receive-pack/stage-pack.ts';

@@ -24,7 +24,7 @@ export interface S3Patience {
   backoffMilliseconds: number;
 }
 
-export const defaultPatience: S3Patience = {
+const defaultPatience: S3Patience = {
   connectMilliseconds: 5000,
   idleMilliseconds: 20_000,
   attempts: 5,

@@ -3,7 +3,7 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { closeSocketDirectories, listenOnSocket, reachableSocketPath } from './socket-path.ts';
+import { listenOnSocket, reachableSocketPath } from './socket-path.ts';
 
 const listenAndConnect = async (path: string): Promise<string> => {
   const server = createServer((socket) => socket.end('hello'));
@@ -25,7 +25,6 @@ describe('a unix socket', () => {
     await mkdir(deep, { recursive: true });
     expect(await listenAndConnect(join(deep, 'control.sock'))).toBe('hello');
     await expect(stat(join(deep, 'control.sock'))).rejects.toThrow('ENOENT');
-    closeSocketDirectories();
     await rm(root, { recursive: true });
   });
 

@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync } from 'node:fs';
+import { constants, openSync } from 'node:fs';
 import { chmod, rm } from 'node:fs/promises';
 import type { Server } from 'node:net';
 import { basename, dirname } from 'node:path';
@@ -20,12 +20,6 @@ export function reachableSocketPath(path: string): string {
   const handle = directories.get(directory) ?? openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY);
   directories.set(directory, handle);
   return `/proc/self/fd/${handle}/${basename(path)}`;
-}
-
-/** Lets go of the handles; addresses made before lead nowhere then. */
-export function closeSocketDirectories(): void {
-  for (const handle of directories.values()) closeSync(handle);
-  directories.clear();
 }
 
 /**

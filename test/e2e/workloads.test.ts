@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { gatewayFiles } from '#gateway/gateway-options.ts';
-import { startTestGateway, type TestGateway } from '#gateway/start-test-gateway.ts';
+import { startTestGateway, type TestGateway } from '#gateway/testing/start-test-gateway.ts';
 import { type AppId, newUuid } from '#shared/ids.ts';
 import { isAlive, type ProcessIdentity } from '#shared/platform/local/sandbox/process-identity.ts';
 import type { InstanceRecord } from '#shared/platform/local/workloads/instances.ts';

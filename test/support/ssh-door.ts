@@ -15,7 +15,7 @@ import { type HostKey, loadHostKeys } from '#sshd/host-keys.ts';
 import type { SshLimits } from '#sshd/limits.ts';
 import { createSshServer, type SshServer } from '#sshd/server.ts';
 
-export const realClock: Clock = {
+const realClock: Clock = {
   now: () => new Date(),
   sleep: (milliseconds, signal) =>
     new Promise((resolve, reject) => {

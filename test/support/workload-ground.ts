@@ -12,7 +12,7 @@ import type { Router } from '#shared/platform/routing.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
 
 /** The shortest times at which the guarantees can still be seen. */
-export const quickTimings: Partial<WorkloadTimings> = {
+const quickTimings: Partial<WorkloadTimings> = {
   bootSeconds: 10,
   stopSeconds: 3,
   drainSeconds: 5,

@@ -24,7 +24,7 @@ export async function joinPacks(
  * one of them needs comes after a root of its own, so it can be left out of the roots of all; and as no object comes
  * after itself, enough roots stay to reach everything from.
  */
-export function joinLinks(each: readonly (PackLinks | null)[], isWithin: (oid: string) => boolean): PackLinks | undefined {
+function joinLinks(each: readonly (PackLinks | null)[], isWithin: (oid: string) => boolean): PackLinks | undefined {
   const known = each.filter((links) => links !== null);
   if (known.length < each.length) return undefined;
   const needed = new Set(known.flatMap(({ needs }) => needs));

@@ -2,7 +2,6 @@
 export const objectTypes = { commit: 1, tree: 2, blob: 3, tag: 4 } as const;
 
 export type ObjectType = keyof typeof objectTypes;
-export type TypeCode = (typeof objectTypes)[ObjectType];
 
 export const offsetDelta = 6;
 export const referenceDelta = 7;

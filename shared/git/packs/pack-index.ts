@@ -145,7 +145,7 @@ export function encodePackIndex(entries: IndexEntries, packChecksum: Buffer): Bu
 }
 
 /** Entry numbers in the order of their ids. */
-export function sortByOid(oids: Buffer, count: number): Uint32Array {
+function sortByOid(oids: Buffer, count: number): Uint32Array {
   // 32 bits of the id and 21 bits of the number fill a double's 53 exactly, and sorting numbers natively beats a comparator by far.
   const shift = 2 ** 21;
   if (count > shift) throw new RangeError('too many objects for one pack index');

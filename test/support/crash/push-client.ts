@@ -41,23 +41,6 @@ export async function pushPack(
   }
 }
 
-/** Refs as the server advertises them, by name. */
-export async function listRemoteRefs(socketPath: string, repository: string): Promise<Map<string, string>> {
-  const socket = connect(socketPath);
-  try {
-    socket.write(`${JSON.stringify({ service: 'receive-pack', repository, protocol: '' })}\n`);
-    const lines = await untilFlush(new ByteReader(socket));
-    return new Map(
-      lines.flatMap((line) => {
-        const [oid = '', name = ''] = (line.split('\0')[0] ?? '').trim().split(' ');
-        return name === 'capabilities^{}' ? [] : [[name, oid] as const];
-      }),
-    );
-  } finally {
-    socket.destroy();
-  }
-}
-
 /** @throws Error when the connection ends before */
 async function untilFlush(reader: ByteReader): Promise<string[]> {
   const lines: string[] = [];

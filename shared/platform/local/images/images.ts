@@ -145,7 +145,7 @@ export async function removeImageRubbish(dataDir: string): Promise<void> {
   for (const name of names.filter((name) => name.startsWith('.'))) await removeTree(`${dataDir}/images/${name}`);
 }
 
-export function parseImageUrl(imageUrl: string): { appId: AppId; digest: string } | undefined {
+function parseImageUrl(imageUrl: string): { appId: AppId; digest: string } | undefined {
   const [, appId, digest] = /^slug:\/\/([0-9a-f-]{36})@sha256:([0-9a-f]{64})$/.exec(imageUrl) ?? [];
   return appId === undefined || digest === undefined || !isUuid(appId) ? undefined : { appId: appId as AppId, digest };
 }

@@ -45,7 +45,7 @@ export interface JournalLimits {
   retainedBytes: number;
 }
 
-export const journalLimits: JournalLimits = { segmentBytes: 1024 * 1024, retainedBytes: 50 * 1024 * 1024 };
+const journalLimits: JournalLimits = { segmentBytes: 1024 * 1024, retainedBytes: 50 * 1024 * 1024 };
 
 export interface Journal {
   /** Bytes taken over of a raw file. */

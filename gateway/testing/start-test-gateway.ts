@@ -17,8 +17,8 @@ import { createLog } from '#shared/log.ts';
 import { createGatewayRouter } from '#shared/platform/local/gateway-router.ts';
 import type { AppRoute, Router } from '#shared/platform/routing.ts';
 import { listenOnSocket } from '#shared/platform/socket-path.ts';
-import { type Gateway, type GatewayParts, startGateway } from './gateway.ts';
-import { gatewayFiles } from './gateway-options.ts';
+import { type Gateway, type GatewayParts, startGateway } from '../gateway.ts';
+import { gatewayFiles } from '../gateway-options.ts';
 
 /** A gateway on free ports of the loopback and in a directory of its own, with real upstreams: what this room's tests run against. */
 export interface TestGateway {
