@@ -1,9 +1,10 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { CliError } from '#cli/errors.ts';
 import { withFileLock } from '#cli/file-lock.ts';
+import { isMissing } from '#shared/files/if-missing.ts';
+import { replaceFile } from '#shared/files/replace-file.ts';
 
 /** A login at one platform. */
 export interface Login {
@@ -57,7 +58,7 @@ export class CredentialStore {
     await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
     await withFileLock(`${this.path}.lock`, 60, async () => {
       const next = await change(await this.read());
-      if (next !== undefined) await replaceFile(this.path, `${JSON.stringify(next, null, 2)}\n`);
+      if (next !== undefined) await replaceFile(this.path, `${JSON.stringify(next, null, 2)}\n`, 0o600);
     });
   }
 
@@ -70,27 +71,6 @@ export class CredentialStore {
     }
     throw new CliError(`${this.path} is not a credentials file of paas.`, { hint: 'Remove it and run `paas login`.' });
   }
-}
-
-async function replaceFile(path: string, text: string): Promise<void> {
-  const draft = `${path}.${randomUUID()}`;
-  try {
-    const file = await open(draft, 'wx', 0o600);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(draft, path);
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

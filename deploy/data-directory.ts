@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StartError } from '#deploy/start-error.ts';
+import { ifMissing } from '#shared/files/if-missing.ts';
+import { replaceFile } from '#shared/files/replace-file.ts';
+import { syncDirectory } from '#shared/files/sync-directory.ts';
 import { isAlive, type ProcessIdentity, readProcessIdentity } from '#shared/platform/local/sandbox/process-identity.ts';
 
 const keyBytes = 32;
@@ -69,10 +72,7 @@ async function readHolder(path: string): Promise<ProcessIdentity | undefined> {
 export async function loadMasterKey(dataDir: string, secretKey: string | undefined): Promise<Uint8Array<ArrayBuffer>> {
   if (secretKey !== undefined) return Uint8Array.fromBase64(secretKey);
   const path = join(dataDir, 'master.key');
-  const existing = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
+  const existing = await readFile(path, 'utf8').catch(ifMissing(undefined));
   if (existing === undefined) return createMasterKey(path);
   const key = Uint8Array.fromBase64(existing.trim());
   if (key.length !== keyBytes)
@@ -83,10 +83,7 @@ export async function loadMasterKey(dataDir: string, secretKey: string | undefin
 /** On the disk before it is used: a key that a power cut took would make everything it sealed unreadable. */
 async function createMasterKey(path: string): Promise<Uint8Array<ArrayBuffer>> {
   const key = new Uint8Array(randomBytes(keyBytes));
-  const file = await open(`${path}.new`, 'w', 0o600);
-  await file.writeFile(`${key.toBase64()}\n`);
-  await file.sync();
-  await file.close();
-  await rename(`${path}.new`, path);
+  await replaceFile(path, `${key.toBase64()}\n`, 0o600);
+  await syncDirectory(dirname(path));
   return key;
 }

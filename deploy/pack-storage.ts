@@ -1,7 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StartError } from '#deploy/start-error.ts';
-import { createDirectoryPackFiles, ifMissing } from '#shared/git/packs/directory-pack-files.ts';
+import { ifMissing } from '#shared/files/if-missing.ts';
+import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
 import { createObjectStorePackFiles } from '#shared/git/packs/object-store-pack-files.ts';
 import { PackCache } from '#shared/git/packs/pack-cache.ts';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';

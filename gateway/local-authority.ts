@@ -3,7 +3,8 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { replaceFile } from '#shared/platform/replace-file.ts';
+import { ifMissing } from '#shared/files/if-missing.ts';
+import { replaceFile } from '#shared/files/replace-file.ts';
 import type { Certificate, Certificates } from './certificates.ts';
 
 const dayMilliseconds = 24 * 60 * 60 * 1000;
@@ -103,10 +104,5 @@ function expiryOf({ certificate }: KeyPair): Date {
 }
 
 async function readIfThere(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
+  return await readFile(file, 'utf8').catch(ifMissing(undefined));
 }

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { ifMissing } from '#shared/files/if-missing.ts';
+import { replaceFile } from '#shared/files/replace-file.ts';
 import type { AppId } from '#shared/ids.ts';
-import { replaceFile } from '#shared/platform/replace-file.ts';
 import type { AppRoute } from '#shared/platform/routing.ts';
 
 export const appRouteSchema = z.object({
@@ -32,12 +33,8 @@ export function createRouteFile(path: string, current: () => readonly AppRoute[]
   let waiting: Promise<void> | undefined;
   return {
     async read() {
-      try {
-        return fileSchema.parse(JSON.parse(await readFile(path, 'utf8'))).routes;
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-        throw error;
-      }
+      const text = await readFile(path, 'utf8').catch(ifMissing(undefined));
+      return text === undefined ? [] : fileSchema.parse(JSON.parse(text)).routes;
     },
     write() {
       // All who come while a write is under way share the next one.

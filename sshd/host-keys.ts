@@ -2,6 +2,7 @@ import { chmod, link, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import ssh2 from 'ssh2';
+import { ifMissing } from '#shared/files/if-missing.ts';
 import { sshFingerprint } from '#shared/ssh-public-key.ts';
 
 export interface HostKey {
@@ -45,10 +46,7 @@ export async function loadHostKeys(directory: string): Promise<readonly HostKey[
 }
 
 async function readHostKey(file: string): Promise<HostKey | undefined> {
-  const facts = await stat(file).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
+  const facts = await stat(file).catch(ifMissing(undefined));
   if (facts === undefined) return undefined;
   if ((facts.mode & 0o077) !== 0) throw new Error(`The SSH host key ${file} can be read by others. Run: chmod 600 ${file}`);
   return parseHostKey(await readFile(file, 'utf8'), file);

@@ -1,5 +1,7 @@
-import { access, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { access, mkdir, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ifMissing } from '#shared/files/if-missing.ts';
+import { syncDirectory } from '#shared/files/sync-directory.ts';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
 import { isUuid, type RepositoryId } from '#shared/ids.ts';
 
@@ -58,22 +60,5 @@ export function createDirectoryPackFiles(directory: string): PackFiles {
       return existed;
     },
     sweep: async () => 0,
-  };
-}
-
-/** Makes names durable: without it a rename may be forgotten in a power cut, though the file's content is safe. */
-export async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-export function ifMissing<T>(value: T): (error: unknown) => T {
-  return (error) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return value;
-    throw error;
   };
 }

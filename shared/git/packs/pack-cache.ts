@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, renameSync } from 'node:fs';
 import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ifMissing } from '#shared/git/packs/directory-pack-files.ts';
+import { ifMissing } from '#shared/files/if-missing.ts';
 import type { FinishedPack } from '#shared/git/packs/pack-files.ts';
 import type { Log } from '#shared/log.ts';
 

@@ -1,6 +1,6 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ifMissing } from '#shared/git/packs/directory-pack-files.ts';
+import { ifMissing } from '#shared/files/if-missing.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
 /** A place for one push's files, until they are taken over or thrown away. */

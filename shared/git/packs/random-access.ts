@@ -1,4 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { isMissing } from '#shared/files/if-missing.ts';
 import { PackGone } from '#shared/git/packs/pack-gone.ts';
 
 /** Where the bytes of a pack or its index are: a file of this machine, or shared memory. Both can be handed to a thread. */
@@ -89,7 +90,7 @@ function openFile(path: string): number {
   try {
     return openSync(path, 'r');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') throw new PackGone(`${path} is gone`);
+    if (isMissing(error)) throw new PackGone(`${path} is gone`);
     throw error;
   }
 }

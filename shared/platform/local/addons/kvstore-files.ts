@@ -1,8 +1,9 @@
 /** What is written down about each key-value server, so that a control plane started later finds it again. */
 import { chown, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ifMissing } from '#shared/files/if-missing.ts';
+import { replaceFile } from '#shared/files/replace-file.ts';
 import type { SandboxRecord } from '#shared/platform/local/sandbox/sandbox-process.ts';
-import { replaceFile } from '#shared/platform/replace-file.ts';
 import { dumpName } from './kvstore-plan.ts';
 
 export interface KvstoreRecord {
@@ -39,9 +40,9 @@ export class KvstoreFiles {
     return join(this.directory, 'data');
   }
 
-  /** Undefined when nothing readable is there. */
+  /** Undefined when there is none. */
   async read(): Promise<KvstoreRecord | undefined> {
-    const text = await readFile(this.#recordFile, 'utf8').catch(() => undefined);
+    const text = await readFile(this.#recordFile, 'utf8').catch(ifMissing(undefined));
     return text === undefined ? undefined : (JSON.parse(text) as KvstoreRecord);
   }
 
@@ -82,7 +83,7 @@ const longestLogBytes = 1024 * 1024;
 
 /** Of one app, in the order of their index. */
 export async function listKvstoreFiles(appDirectory: string): Promise<{ index: number; files: KvstoreFiles }[]> {
-  const names = await readdir(appDirectory).catch(() => []);
+  const names = await readdir(appDirectory).catch(ifMissing([]));
   return names
     .filter((name) => /^[1-9]\d?$/.test(name))
     .map((name) => ({ index: Number(name), files: new KvstoreFiles(join(appDirectory, name)) }))

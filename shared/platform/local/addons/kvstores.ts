@@ -1,6 +1,7 @@
 import { access, constants, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '#shared/errors.ts';
+import { ifMissing } from '#shared/files/if-missing.ts';
 import { type AppId, isUuid } from '#shared/ids.ts';
 import { kvstoreName } from '#shared/names.ts';
 import type { AddonSpec } from '#shared/platform/addons.ts';
@@ -115,7 +116,7 @@ export function createKvstores({ directory, path, ...options }: KvstoresOptions)
     },
 
     async adopt() {
-      const appIds = (await readdir(directory).catch(() => [])).filter(isUuid) as AppId[];
+      const appIds = (await readdir(directory).catch(ifMissing([]))).filter(isUuid) as AppId[];
       for (const appId of appIds) {
         const servers: KvstoreServer[] = [];
         for (const { files } of await listKvstoreFiles(join(directory, appId))) {

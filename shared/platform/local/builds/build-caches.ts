@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { ifMissing } from '#shared/files/if-missing.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { BuildCaches } from '#shared/platform/platform.ts';
 import { copyTree, measureTree, moveTree, removeTree } from '../images/trees.ts';
@@ -60,7 +61,7 @@ export function createLocalBuildCaches(dataDir: string): LocalBuildCaches {
       return true;
     },
     async readCache(appId) {
-      const names = await readdir(`${base}/${appId}`).catch(() => undefined);
+      const names = await readdir(`${base}/${appId}`).catch(ifMissing(undefined));
       return names === undefined ? undefined : { usedBytes: await measureTree(`${base}/${appId}`) };
     },
     async openVolume(appId) {
@@ -82,10 +83,10 @@ export function createLocalBuildCaches(dataDir: string): LocalBuildCaches {
 /** What a crash left of flushed caches and of trees that were being saved; to be called before any build. */
 export async function removeCacheRubbish(dataDir: string): Promise<void> {
   const base = `${dataDir}/caches`;
-  for (const name of await readdir(base).catch(() => [])) {
+  for (const name of await readdir(base).catch(ifMissing([]))) {
     if (name.startsWith('.')) await removeTree(`${base}/${name}`);
     else {
-      const trees = await readdir(`${base}/${name}/trees`).catch(() => []);
+      const trees = await readdir(`${base}/${name}/trees`).catch(ifMissing([]));
       for (const tree of trees.filter((tree) => tree.startsWith('.'))) await removeTree(`${base}/${name}/trees/${tree}`);
     }
   }
@@ -105,7 +106,7 @@ function accessVolume(volume: OpenVolume): Omit<CacheVolume, 'release'> {
     },
     async restoreTree(tree, to) {
       const saved = treeDirectory(tree);
-      const key = await readFile(`${saved}/key`, 'utf8').catch(() => undefined);
+      const key = await readFile(`${saved}/key`, 'utf8').catch(ifMissing(undefined));
       if (key !== tree.key) return false;
       await copyTree(`${saved}/tree`, to);
       return true;
@@ -146,7 +147,7 @@ interface CachePart {
 }
 
 async function listParts(directory: string): Promise<readonly CachePart[]> {
-  const names = await readdir(directory).catch(() => []);
+  const names = await readdir(directory).catch(ifMissing([]));
   return Promise.all(
     names.map(async (name) => ({ name, path: `${directory}/${name}`, bytes: await measureTree(`${directory}/${name}`) })),
   );

@@ -1,4 +1,5 @@
 import { chown, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { ifMissing } from '#shared/files/if-missing.ts';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 import type { BuildOutcome, BuildRunner, BuildSpec } from '#shared/platform/platform.ts';
@@ -263,5 +264,6 @@ function explainThrown(error: unknown): string | undefined {
 
 /** Ends what a crash left of builds, and removes their directories. To be called before any build. */
 export async function removeLeftBuilds(dataDir: string, sandbox: Sandbox): Promise<void> {
-  for (const name of await readdir(`${dataDir}/builds`).catch(() => [])) await endLeftBuild(`${dataDir}/builds/${name}`, sandbox);
+  for (const name of await readdir(`${dataDir}/builds`).catch(ifMissing([])))
+    await endLeftBuild(`${dataDir}/builds/${name}`, sandbox);
 }

@@ -3,6 +3,7 @@ import { access, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/pro
 import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import { AppError } from '#shared/errors.ts';
+import { ifMissing } from '#shared/files/if-missing.ts';
 import { type AppId, isUuid } from '#shared/ids.ts';
 import type { Images } from '#shared/platform/platform.ts';
 import { type PlatformPart, platformParts, resolveToolchain } from '../builds/builders/builder.ts';
@@ -102,7 +103,7 @@ export function createLocalImages({ dataDir, parts, ensureOwner }: LocalImagesOp
     },
     async readImage(imageUrl) {
       const path = locate(imageUrl);
-      const text = path === undefined ? undefined : await readFile(`${path}/image.json`, 'utf8').catch(() => undefined);
+      const text = path === undefined ? undefined : await readFile(`${path}/image.json`, 'utf8').catch(ifMissing(undefined));
       if (path === undefined || text === undefined)
         throw new AppError('not_found', `The image ${imageUrl} is not here any more. Push again to build it anew.`);
       const { builder, processes, releaseCommand, env, path: directories, toolchain } = descriptionSchema.parse(JSON.parse(text));
@@ -141,7 +142,7 @@ export function createLocalImages({ dataDir, parts, ensureOwner }: LocalImagesOp
 
 /** What a crash left half done; to be called before anything is stored. */
 export async function removeImageRubbish(dataDir: string): Promise<void> {
-  const names = await readdir(`${dataDir}/images`).catch(() => []);
+  const names = await readdir(`${dataDir}/images`).catch(ifMissing([]));
   for (const name of names.filter((name) => name.startsWith('.'))) await removeTree(`${dataDir}/images/${name}`);
 }
 

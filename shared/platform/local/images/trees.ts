@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { rename } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import { ifMissing } from '#shared/files/if-missing.ts';
 
 const run = promisify(execFile);
 const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C' };
@@ -39,11 +40,5 @@ export async function syncTree(path: string): Promise<void> {
 
 /** False when there was nothing at `from`. */
 export async function moveTree(from: string, to: string): Promise<boolean> {
-  try {
-    await rename(from, to);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw error;
-  }
+  return await rename(from, to).then(() => true, ifMissing(false));
 }

@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ifMissing } from '#shared/files/if-missing.ts';
 import type { Log } from '#shared/log.ts';
 import { type Command, initdbArguments, type PostgresSettings, postgresArguments, postgresUser } from './postgres-commands.ts';
 import { choosePostgresRunner, type PostgresRunner } from './postgres-user.ts';
@@ -130,7 +131,7 @@ async function chownAll(path: string, uid: number): Promise<void> {
 }
 
 async function checkCluster(cluster: string, major: string): Promise<void> {
-  const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(() => undefined);
+  const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(ifMissing(undefined));
   if (version === undefined) {
     throw new PostgresError(
       `${cluster} is not a PostgreSQL cluster (no PG_VERSION): move it away to start empty, or restore a backup.`,

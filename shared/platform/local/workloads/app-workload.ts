@@ -1,9 +1,10 @@
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '#shared/errors.ts';
+import { ifMissing } from '#shared/files/if-missing.ts';
+import { replaceFile } from '#shared/files/replace-file.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { ProcessSpec, WorkloadSpec } from '#shared/platform/platform.ts';
-import { replaceFile } from '#shared/platform/replace-file.ts';
 import type { AppRoute, Router } from '#shared/platform/routing.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 import { type InstanceRecord, newInstanceKey } from './instances.ts';
@@ -71,7 +72,7 @@ export class AppWorkload {
 
   /** Learns what an earlier control plane wrote down; nothing is started or ended yet. */
   async load(): Promise<void> {
-    const sealed = await readFile(this.#releasesPath, 'utf8').catch(() => undefined);
+    const sealed = await readFile(this.#releasesPath, 'utf8').catch(ifMissing(undefined));
     if (sealed !== undefined) this.#releases = JSON.parse(await this.ground.secretBox.open(sealed, this.#purpose)) as Releases;
     for (const record of await this.ground.store.list()) {
       if (record.port !== 0) this.ground.ports.hold(record.port);

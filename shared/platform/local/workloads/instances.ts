@@ -1,8 +1,9 @@
 /** What is written down about each instance, so that a control plane started later finds it again. */
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ifMissing } from '#shared/files/if-missing.ts';
+import { replaceFile } from '#shared/files/replace-file.ts';
 import type { AppId } from '#shared/ids.ts';
-import { replaceFile } from '#shared/platform/replace-file.ts';
 import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
 
 export interface InstanceRecord {
@@ -59,7 +60,7 @@ export function createInstanceStore(workloadsDir: string, appId: AppId): Instanc
     },
     remove: (key) => rm(pathOf(key), { force: true }),
     async list() {
-      const names = await readdir(directory).catch(() => []);
+      const names = await readdir(directory).catch(ifMissing([]));
       const keys = names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
       return Promise.all(
         keys

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors.ts';
+import { ifMissing } from '#shared/files/if-missing.ts';
 import { type AppId, isUuid } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
@@ -195,7 +196,7 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
     workloads,
     logs,
     async adopt() {
-      const names = await readdir(workloadsDir).catch(() => []);
+      const names = await readdir(workloadsDir).catch(ifMissing([]));
       const found = await Promise.all(names.filter(isUuid).map((name) => appOf(name as AppId)));
       // Ports of other apps' dead instances must be out of every route before anything new may listen on them.
       for (const route of await router.listRoutes()) {
