@@ -185,6 +185,15 @@ describe('a pack is refused', () => {
       'outside of its base',
     ],
     [
+      'with a delta that makes nothing, in fewer bytes than git reads',
+      () =>
+        builderWith((b) => {
+          const at = b.entry(encodeEntryHeader(3, 1), deflateSync('y'));
+          b.offsetDelta(at, deltaOf(1, 0, Buffer.alloc(0)));
+        }),
+      'a delta is too short',
+    ],
+    [
       'with a delta of a result beyond the limit',
       () =>
         builderWith((b) => {
@@ -207,6 +216,31 @@ describe('a pack is refused', () => {
   it.each(cases)('%s', async (_what, make, fault) => {
     const [unpack] = await push(make(), tip);
     expect(unpack).toContain(fault);
+  });
+
+  it.each([
+    ['out of itself', ['one'], ['one']],
+    ['out of another, and that one out of it', ['one', 'another'], ['another', 'one']],
+  ])('when a thin pack makes what the repository has %s: neither could ever be read', async (_what, bases, results) => {
+    const stored = new PackBuilder();
+    for (const name of bases) stored.add('blob', name);
+    const commit = stored.add('commit', commitOf(stored.add('tree', treeEntry('100644', 'a', objectId('blob', 'one')))));
+    const id = ground.newRepository();
+    const apply = ground.applyPush(id);
+    expect(await pushRaw(ground.storage, id, { name: 'refs/heads/main', to: commit }, stored.build(), apply)).toEqual([
+      'unpack ok',
+      'ok refs/heads/main',
+    ]);
+    const thin = builderWith((b) => {
+      for (const [i, base] of bases.entries()) {
+        const result = results[i] ?? '';
+        const instructions = Buffer.concat([Buffer.of(result.length), Buffer.from(result)]);
+        b.referenceDelta(objectId('blob', base), deltaOf(base.length, result.length, instructions));
+      }
+    });
+    const [unpack] = await pushRaw(ground.storage, id, { name: 'refs/heads/other', to: commit }, thin, apply);
+    expect(unpack).toMatch(/^unpack blob [0-9a-f]{40} is in the pack twice/);
+    expect(await ground.quarantined(id)).toEqual([]);
   });
 
   it('when it unfolds to far more than it is worth, within bounded memory and time', async () => {

@@ -7,8 +7,12 @@ export interface DeltaSizes {
   start: number;
 }
 
-/** @throws GitFault when `delta[start, end)` does not begin with two sizes below 2^49 */
+/** git reads no delta that is shorter, as one that makes nothing out of little could be. */
+const shortestDelta = 4;
+
+/** @throws GitFault when `delta[start, end)` does not begin with two sizes below 2^49, or is shorter than git reads */
 export function readDeltaSizes(delta: Uint8Array, end = delta.length, start = 0): DeltaSizes {
+  if (end - start < shortestDelta) throw new GitFault('a delta is too short');
   let at = start;
   const readSize = (): number => {
     let size = 0;

@@ -69,6 +69,16 @@ export class LinkCheck {
   }
 
   /**
+   * Called when all objects of the pack are known.
+   * @param oid of a base that the pack lacks and is completed with
+   * @throws GitFault when a delta has made it after all: the pack would have two entries of one id, perhaps each the other's base
+   */
+  checkBase(type: number, oid: Buffer): void {
+    const number = this.#table.find(oid);
+    if (number >= 0 && this.#present[number] !== 0) throw new GitFault(`${describeObject(type, oid)} is in the pack twice`);
+  }
+
+  /**
    * @param stored type of an object of the repository, undefined when it has none of that id
    * @throws GitFault naming what is missing or of the wrong type
    */

@@ -72,6 +72,7 @@ export async function intakePack(
       const sent = entries.count;
       if (resolver.unresolved > 0) packEnd = await appendBases(resolver, stored, scanner, file, packEnd);
       if (resolver.unresolved > 0) throw new GitFault(`the pack has ${resolver.unresolved} deltas without a base`);
+      for (let base = sent; base < entries.count; base++) links.checkBase(entries.types[base] ?? 0, entries.oid(base));
       if (entries.count > sent) checksum = await seal(file, entries.count, packEnd, breathe);
     } finally {
       resolver.close();
