@@ -30,7 +30,10 @@ export const limits = {
     packBytes: 256 * mebibyte,
     objectBytes: 100 * mebibyte,
     objects: 2_000_000,
-    refs: 5000,
+    /** Changed by one push. */
+    refs: 10_000,
+    /** Of a repository. */
+    repositoryRefs: 50_000,
     seconds: 15 * 60,
   },
   submodules: {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Context } from '#shared/core/context.ts';
 import { type AppRow, readAppById } from '#shared/database/apps.ts';
 import { cancelOpenBuilds } from '#shared/database/builds.ts';
@@ -55,14 +56,20 @@ export async function ensurePreview(
   return requireRow(trx, id);
 }
 
-/** When a branch is deleted its preview goes with it, now and for good. */
-export async function removePreview(context: Context, trx: Db, parentId: AppId, branch: string): Promise<void> {
-  const id = await findPreview(trx, parentId, branch);
-  if (id === undefined) return;
+/** When branches are deleted their previews go with them, now and for good. */
+export async function removePreviews(context: Context, trx: Db, parentId: AppId, branches: readonly string[]): Promise<void> {
   const now = context.clock.now();
-  await trx.updateTable('apps').set({ deleted_at: now, updated_at: now }).where('id', '=', id).execute();
-  await cancelOpenBuilds(trx, id);
-  await context.jobs.enqueue(trx, 'purge-app', { appId: id }, { queue: `deploy:${id}`, key: `purge:${id}` });
+  const previews = await trx
+    .selectFrom('apps')
+    .select('id')
+    .where('parent_app_id', '=', parentId)
+    .where('preview_branch', '=', sql<string>`any(${branches}::text[])`)
+    .execute();
+  for (const { id } of previews) {
+    await trx.updateTable('apps').set({ deleted_at: now, updated_at: now }).where('id', '=', id).execute();
+    await cancelOpenBuilds(trx, id);
+    await context.jobs.enqueue(trx, 'purge-app', { appId: id }, { queue: `deploy:${id}`, key: `purge:${id}` });
+  }
 }
 
 async function findPreview(db: Db, parentId: AppId, branch: string): Promise<AppId | undefined> {

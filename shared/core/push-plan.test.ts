@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { planPush } from '#shared/core/push-plan.ts';
-import type { RefCommand } from '#shared/git/repository.ts';
+import type { RefChange } from '#shared/git/repository.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
 const oid = 'a'.repeat(40) as ObjectId;
 
-function update(name: string): RefCommand {
-  return { name, oldOid: undefined, newOid: oid, fastForward: true };
+function update(name: string): RefChange {
+  return { name, oldOid: undefined, newOid: oid };
 }
 
-function remove(name: string): RefCommand {
-  return { name, oldOid: oid, newOid: undefined, fastForward: false };
+function remove(name: string): RefChange {
+  return { name, oldOid: oid, newOid: undefined };
 }
 
-function actions(...commands: RefCommand[]): string[] {
+function actions(...commands: RefChange[]): string[] {
   return planPush(commands, 'main').commands.map((planned) => planned.action);
 }
 

@@ -1,8 +1,8 @@
-import type { RefCommand } from '#shared/git/repository.ts';
+import type { RefChange } from '#shared/git/repository.ts';
 
 /** What a pushed ref means for an app. */
 export interface PlannedCommand {
-  command: RefCommand;
+  command: RefChange;
   /** `build`: the ref moves when its build succeeds. `store`: it moves at once. */
   action: 'build' | 'store' | 'delete-branch' | 'refuse';
   /** Short branch name, '' for what is no branch. */
@@ -21,8 +21,8 @@ const branchPrefix = 'refs/heads/';
 const mostPreviews = 3;
 
 /** @param deployBranch the branch whose pushes go live, as 'main' */
-export function planPush(commands: readonly RefCommand[], deployBranch: string): PushPlan {
-  const isPreview = (command: RefCommand): boolean =>
+export function planPush(commands: readonly RefChange[], deployBranch: string): PushPlan {
+  const isPreview = (command: RefChange): boolean =>
     command.newOid !== undefined && command.name.startsWith(branchPrefix) && command.name !== branchPrefix + deployBranch;
   const tooMany = commands.filter(isPreview).length > mostPreviews;
   const hints = tooMany

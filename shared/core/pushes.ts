@@ -4,7 +4,7 @@ import { movedMessage } from '#shared/core/build-job.ts';
 import { followBuildLog } from '#shared/core/build-log.ts';
 import type { Context } from '#shared/core/context.ts';
 import { readMembership } from '#shared/core/memberships.ts';
-import { ensurePreview, removePreview } from '#shared/core/previews.ts';
+import { ensurePreview, removePreviews } from '#shared/core/previews.ts';
 import type { Principal } from '#shared/core/principals.ts';
 import { type PlannedCommand, planPush } from '#shared/core/push-plan.ts';
 import { enqueueMaintenance } from '#shared/core/repository-maintenance.ts';
@@ -13,7 +13,7 @@ import { type AppRow, findApp, lockApp, readAppById } from '#shared/database/app
 import { type BuildRow, readBuildById } from '#shared/database/builds.ts';
 import type { Db, RefMove } from '#shared/database/schema.ts';
 import { AppError, notFound } from '#shared/errors.ts';
-import type { ApplyPush, PushRequest, RefCommand, RefResult } from '#shared/git/repository.ts';
+import type { ApplyPush, PushRequest, RefChange, RefResult } from '#shared/git/repository.ts';
 
 export function createPushes(context: Context): Pushes {
   return {
@@ -48,7 +48,7 @@ function narrowToToken(member: Principal, { tokenScope, tenantId }: Principal): 
 
 /** A build that commands wait for: one, or all of an atomic push. */
 interface Started {
-  commands: readonly RefCommand[];
+  commands: readonly RefChange[];
   build: BuildRow;
   app: AppRow;
 }
@@ -101,17 +101,11 @@ async function accept(
       const locked = await lockApp(trx, app.id);
       if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
       await request.pack?.admit(trx);
-      const accepted: Accepted = { results: [], started: [] };
-      const stored = new Set(together ? [] : await storeAtOnce(context, trx, locked, commands));
-      for (const planned of commands) {
-        if (stored.has(planned)) {
-          accepted.results.push({ name: planned.command.name, status: 'ok' });
-          continue;
-        }
-        const waiting = together ? commands.map(({ command }) => command) : [planned.command];
-        const moved = await acceptCommand(context, trx, principal, locked, planned, { detach, together, waiting }, accepted);
-        if (!moved && request.atomic) throw new AtomicRefusal();
-      }
+      const accepted = await acceptCommands(context, trx, principal, locked, commands, {
+        atomic: request.atomic,
+        detach,
+        together,
+      });
       await enqueueMaintenance(context, trx, locked.repository_id);
       return accepted;
     });
@@ -129,68 +123,59 @@ async function accept(
   }
 }
 
-/**
- * Moves all refs that only move in one go, where each is still as the client saw it: thousands of tags are a few statements
- * then. Nothing where one is not; then each is asked by itself.
- */
-async function storeAtOnce(
-  context: Context,
-  trx: Db,
-  app: AppRow,
-  commands: readonly PlannedCommand[],
-): Promise<readonly PlannedCommand[]> {
-  const plain = commands.filter(({ action }) => action === 'store');
-  if (plain.length < 2) return [];
-  const changes = plain.map(({ command }) => command);
-  return (await context.git.refs.compareAndSwap(trx, app.repository_id, changes)) ? plain : [];
-}
-
 interface PushMode {
+  atomic: boolean;
+  /** Nobody waits for builds: their refs move at once. */
   detach: boolean;
   /** Nothing moves but with the one build. */
   together: boolean;
-  /** What moves with the build of the command. */
-  waiting: readonly RefCommand[];
 }
 
-/** False when the ref is no longer what the client saw. */
-async function acceptCommand(
+/**
+ * Moves what moves at once and starts the builds of the others, where each ref is still as the client saw it. So many
+ * statements for the refs of a push, however many they are.
+ *
+ * @throws AtomicRefusal
+ */
+async function acceptCommands(
   context: Context,
   trx: Db,
   principal: Principal,
   app: AppRow,
-  { command, action, branch, reason }: PlannedCommand,
-  { detach, together, waiting }: PushMode,
-  accepted: Accepted,
-): Promise<boolean> {
-  const { refs } = context.git;
-  if (action === 'refuse') {
-    accepted.results.push(reject(command, reason ?? 'refused'));
-    return true;
-  }
-  const waits = together || (action === 'build' && !detach);
+  commands: readonly PlannedCommand[],
+  { atomic, detach, together }: PushMode,
+): Promise<Accepted> {
+  const waits = ({ action }: PlannedCommand): boolean => together || (action === 'build' && !detach);
+  const open = commands.filter(({ action }) => action !== 'refuse');
   // One that waits stays where it is. Asked in the transaction: a second connection may never be free.
-  const move = waits ? { ...command, newOid: command.oldOid } : command;
-  const moved = await refs.compareAndSwap(trx, app.repository_id, [move]);
-  if (!moved) {
-    accepted.results.push(reject(command, 'fetch first'));
-    return false;
+  const moves = open.map((planned) =>
+    waits(planned) ? { ...planned.command, newOid: planned.command.oldOid } : planned.command,
+  );
+  const { refs } = context.git;
+  if (atomic && !(await refs.compareAndSwap(trx, app.repository_id, moves))) throw new AtomicRefusal();
+  const moved = atomic ? new Set(moves.map(({ name }) => name)) : await refs.swapEach(trx, app.repository_id, moves);
+  const taken = open.filter(({ command }) => moved.has(command.name));
+  const deleted = taken.flatMap(({ action, branch }) => (action === 'delete-branch' ? branch : []));
+  if (deleted.length > 0) await removePreviews(context, trx, app.id, deleted);
+
+  const accepted: Accepted = { results: [], started: [] };
+  for (const planned of commands) {
+    const { command, action, branch, reason } = planned;
+    if (action === 'refuse') accepted.results.push(reject(command, reason ?? 'refused'));
+    else if (!moved.has(command.name)) accepted.results.push(reject(command, 'fetch first'));
+    else if (action === 'build' && command.newOid !== undefined) {
+      const waiting = together ? commands.map((each) => each.command) : [command];
+      const target = branch === app.branch ? app : await ensurePreview(context, trx, app, branch, principal.userId);
+      const build = await createBuild(context, trx, target, {
+        commit: command.newOid,
+        branch,
+        refChanges: waits(planned) ? waiting.map(toMove) : null,
+        createdBy: principal.userId,
+      });
+      accepted.started.push({ commands: waiting, build, app: target });
+    } else if (!together) accepted.results.push({ name: command.name, status: 'ok' });
   }
-  if (action === 'build' && command.newOid !== undefined) {
-    const target = branch === app.branch ? app : await ensurePreview(context, trx, app, branch, principal.userId);
-    const build = await createBuild(context, trx, target, {
-      commit: command.newOid,
-      branch,
-      refChanges: waits ? waiting.map(toMove) : null,
-      createdBy: principal.userId,
-    });
-    accepted.started.push({ commands: waiting, build, app: target });
-    return true;
-  }
-  if (waits) return true;
-  if (action === 'delete-branch') await removePreview(context, trx, app.id, branch);
-  accepted.results.push({ name: command.name, status: 'ok' });
-  return true;
+  return accepted;
 }
 
 async function watch(
@@ -217,7 +202,7 @@ async function watch(
   return refuse(ended?.status === 'canceled' ? 'build canceled' : 'build failed');
 }
 
-function toMove({ name, oldOid, newOid }: RefCommand): RefMove {
+function toMove({ name, oldOid, newOid }: RefChange): RefMove {
   return { name, from: oldOid ?? null, to: newOid ?? null };
 }
 
@@ -233,6 +218,6 @@ async function isBehindAnother({ db }: Context, build: BuildRow): Promise<boolea
   return ahead !== undefined;
 }
 
-function reject(command: RefCommand, reason: string): RefResult {
+function reject(command: RefChange, reason: string): RefResult {
   return { name: command.name, status: 'rejected', reason };
 }

@@ -27,7 +27,7 @@ it('as many pushes at once as the database has connections do not wait for each 
     const newOid = (await app.commit()) as ObjectId;
     expect((await app.push('HEAD:refs/tags/sent')).code).toBe(0);
     const { applyPush } = await house.services.pushes.openRepository(owner, app.name, 'write');
-    const commands = [{ name: 'refs/heads/main', oldOid: undefined, newOid, fastForward: true }];
+    const commands = [{ name: 'refs/heads/main', oldOid: undefined, newOid }];
     const request = { commands, atomic: false, pushOptions: [], pack: undefined };
     pushes.push(() => applyPush(request, () => undefined, new AbortController().signal));
   }

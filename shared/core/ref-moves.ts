@@ -1,14 +1,18 @@
 import type { Context } from '#shared/core/context.ts';
 import type { Db, RefMove } from '#shared/database/schema.ts';
 import type { RefChange } from '#shared/git/repository.ts';
-import type { RepositoryId } from '#shared/ids.ts';
+import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
 /**
  * The change that brings a ref to where a push wants it, from where it is now. Between the push and the end of its
  * build another push may have moved the ref: that is fine as long as nothing of it is lost. Undefined when it would be.
  */
-async function rebase({ git }: Context, repositoryId: RepositoryId, move: RefMove): Promise<RefChange | undefined> {
-  const current = await git.refs.readRef(repositoryId, move.name);
+async function rebase(
+  { git }: Context,
+  repositoryId: RepositoryId,
+  move: RefMove,
+  current: ObjectId | undefined,
+): Promise<RefChange | undefined> {
   const change = { name: move.name, oldOid: current, newOid: move.to ?? undefined };
   if (current === (move.from ?? undefined) || current === move.to) return change;
   if (current === undefined || move.to === null) return undefined;
@@ -21,8 +25,7 @@ export async function canMoveRefs(
   repositoryId: RepositoryId,
   moves: readonly RefMove[] | null,
 ): Promise<boolean> {
-  for (const move of moves ?? []) if ((await rebase(context, repositoryId, move)) === undefined) return false;
-  return true;
+  return (await rebaseAll(context, repositoryId, moves ?? [])) !== undefined;
 }
 
 /**
@@ -37,11 +40,24 @@ export async function moveRefs(
 ): Promise<boolean> {
   const asked = (moves ?? []).map(({ name, from, to }) => ({ name, oldOid: from ?? undefined, newOid: to ?? undefined }));
   if (asked.length === 0 || (await context.git.refs.compareAndSwap(trx, repositoryId, asked))) return true;
-  const changes: RefChange[] = [];
-  for (const move of moves ?? []) {
-    const change = await rebase(context, repositoryId, move);
-    if (change === undefined) return false;
-    if (change.oldOid !== change.newOid) changes.push(change);
-  }
+  const rebased = await rebaseAll(context, repositoryId, moves ?? []);
+  if (rebased === undefined) return false;
+  const changes = rebased.filter(({ oldOid, newOid }) => oldOid !== newOid);
   return changes.length === 0 || context.git.refs.compareAndSwap(trx, repositoryId, changes);
+}
+
+async function rebaseAll(
+  context: Context,
+  repositoryId: RepositoryId,
+  moves: readonly RefMove[],
+): Promise<readonly RefChange[] | undefined> {
+  const names = moves.map(({ name }) => name);
+  const current = names.length === 0 ? new Map<string, ObjectId>() : await context.git.refs.readRefs(repositoryId, names);
+  const changes: RefChange[] = [];
+  for (const move of moves) {
+    const change = await rebase(context, repositoryId, move, current.get(move.name));
+    if (change === undefined) return undefined;
+    changes.push(change);
+  }
+  return changes;
 }

@@ -2,7 +2,7 @@ import { checkBranchName } from '#shared/core/branch-name.ts';
 import { createBuild } from '#shared/core/build-creation.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Delivery, DeliveryResult, Webhooks } from '#shared/core/git-host-services.ts';
-import { ensurePreview, removePreview } from '#shared/core/previews.ts';
+import { ensurePreview, removePreviews } from '#shared/core/previews.ts';
 import { type PushEvent, readEvent } from '#shared/core/webhook-event.ts';
 import { appWebhookSecret } from '#shared/core/webhook-secret.ts';
 import { judgeHeaders, type SignedDelivery, verifyDelivery } from '#shared/core/webhook-signature.ts';
@@ -148,7 +148,7 @@ async function applyPush(
   }
   if (event.deleted) {
     if (branch === app.branch) return ignored(`${branch} is what the app is deployed from: its last release serves on.`);
-    await removePreview(context, trx, app.id, branch);
+    await removePreviews(context, trx, app.id, [branch]);
     forgotten.push({ app, ref });
     return { outcome: 'removed', message: `The preview of ${branch} is removed.` };
   }

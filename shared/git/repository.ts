@@ -22,11 +22,15 @@ export interface RefStore {
   /** Sorted by name in byte order. */
   listRefs(repositoryId: RepositoryId): Promise<readonly Ref[]>;
   readRef(repositoryId: RepositoryId, name: string): Promise<ObjectId | undefined>;
+  /** By name; those that do not exist are left out. */
+  readRefs(repositoryId: RepositoryId, names: readonly string[]): Promise<ReadonlyMap<string, ObjectId>>;
   /**
    * All or nothing: true when every old value was as stated and all changes are made. Takes part in the caller's
    * transaction, so the row and whatever depends on it commit together.
    */
   compareAndSwap(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<boolean>;
+  /** Each by itself, and names of those that were made; in the caller's transaction likewise. */
+  swapEach(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<ReadonlySet<string>>;
 }
 
 /** A received pack: complete (thin bases appended), indexed, checked, on stable storage, but not yet part of the repository. */
@@ -41,13 +45,8 @@ export interface StagedPack {
   discard(): Promise<void>;
 }
 
-export interface RefCommand extends RefChange {
-  /** True when `newOid` descends from `oldOid` (or creates). */
-  fastForward: boolean;
-}
-
 export interface PushRequest {
-  commands: readonly RefCommand[];
+  commands: readonly RefChange[];
   atomic: boolean;
   pushOptions: readonly string[];
   /** Undefined when the client had nothing new to send. */

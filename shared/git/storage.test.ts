@@ -74,28 +74,28 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
     await verify(id);
   });
 
-  it('tells the callback whether a change goes forward, and which options came with it', async () => {
+  it('tells the callback what changes, and which options came with it', async () => {
     const id = ground.newRepository();
     const work = await ground.workingCopy(id);
     const first = await commitFiles(work, { a: '1' });
-    await commitFiles(work, { a: '2' });
+    const second = await commitFiles(work, { a: '2' });
     await git(work, 'push', '-q', 'origin', 'main');
     const seen: unknown[] = [];
     const usual = ground.applyPush;
     ground.applyPush = (repositoryId) => async (request) => {
-      seen.push(
-        request.commands.map(({ fastForward }) => fastForward),
-        request.pushOptions,
-        request.atomic,
-      );
+      seen.push(request.commands, request.pushOptions, request.atomic);
       return await ground.moveRefs(repositoryId, request);
     };
-    await commitFiles(work, { a: '3' });
+    const third = await commitFiles(work, { a: '3' });
     await git(work, 'push', '-q', '-o', 'detach', '-o', 'x=y', 'origin', 'main');
     await git(work, 'reset', '-q', '--hard', first);
     await git(work, 'push', '-q', '--atomic', '--force', 'origin', 'main');
     ground.applyPush = usual;
-    expect(seen).toEqual([[true], ['detach', 'x=y'], false, [false], [], true]);
+    const name = 'refs/heads/main';
+    expect(seen).toEqual([
+      ...[[{ name, oldOid: second, newOid: third }], ['detach', 'x=y'], false],
+      ...[[{ name, oldOid: third, newOid: first }], [], true],
+    ]);
   });
 
   it('shows progress at once, refuses what the callback rejects, and keeps nothing of it', async () => {

@@ -212,7 +212,7 @@ function stage(newOid: ObjectId, has: readonly string[]) {
 
 async function move(name: string, newOid: ObjectId, pack: Awaited<ReturnType<typeof stage>>): Promise<void> {
   const oldOid = await ground.storage.refs.readRef(id, name);
-  const request = { commands: [{ name, oldOid, newOid, fastForward: true }], atomic: false, pushOptions: [], pack };
+  const request = { commands: [{ name, oldOid, newOid }], atomic: false, pushOptions: [], pack };
   expect(await ground.moveRefs(id, request)).toEqual([{ name, status: 'ok' }]);
   await pack?.discard();
 }

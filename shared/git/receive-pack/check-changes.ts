@@ -1,34 +1,41 @@
 import type { Inspection } from '#shared/git/objects/history.ts';
-import { conflictingRef, isWritableRef, refNameProblem } from '#shared/git/refs/ref-name.ts';
-import type { Ref, RefChange } from '#shared/git/repository.ts';
+import { isWritableRef, refNameProblem } from '#shared/git/refs/ref-name.ts';
+import { RefNames } from '#shared/git/refs/ref-names.ts';
+import type { RefChange } from '#shared/git/repository.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
-/**
- * What is wrong with each change, told by name; nothing for a sound one.
- * @param refs as they are now
- * @param inspected the new tips, by id; undefined for what is neither in the pack nor in the repository
- * @param limit refs a repository may have
- */
+/** What the check of a push's changes depends on. */
+export interface ChangeChecks {
+  /** Refs of those names as they are now, and all that could stand in their way. */
+  current: ReadonlyMap<string, ObjectId>;
+  /** The new tips, by id; undefined for what is neither in the pack nor in the repository. */
+  inspected: ReadonlyMap<ObjectId, Inspection | undefined>;
+  /** Refs the repository may still get. */
+  room: number;
+}
+
+/** What is wrong with each change, told by name; nothing for a sound one. */
 export function checkChanges(
   changes: readonly RefChange[],
-  refs: readonly Ref[],
-  inspected: ReadonlyMap<ObjectId, Inspection | undefined>,
-  limit: number,
+  { current, inspected, room }: ChangeChecks,
 ): ReadonlyMap<string, string> {
   const problems = new Map<string, string>();
-  const current = new Map(refs.map(({ name, oid }) => [name, oid]));
-  const names = new Set(current.keys());
-  for (const { name, newOid } of changes) if (newOid === undefined) names.delete(name);
+  const gone = new Set(changes.flatMap(({ name, newOid }) => (newOid === undefined && current.has(name) ? name : [])));
+  const names = new RefNames(
+    [...current.keys()].filter((name) => !gone.has(name)),
+    changes.map(({ name }) => name),
+  );
+  const most = names.size + gone.size + room;
   for (const change of changes) {
-    const problem =
-      nameProblem(change) ?? staleProblem(change, current) ?? tipProblem(change, inspected) ?? placeProblem(change, names, limit);
+    const problem = staleProblem(change, current) ?? tipProblem(change, inspected) ?? placeProblem(change, names, most);
     if (problem !== undefined) problems.set(change.name, problem);
     else if (change.newOid !== undefined) names.add(change.name);
   }
   return problems;
 }
 
-function nameProblem({ name }: RefChange): string | undefined {
+/** What keeps a ref of this name from being pushed at all. */
+export function nameProblem(name: string): string | undefined {
   const problem = refNameProblem(name);
   if (problem !== undefined) return `funny refname: it ${problem}`;
   return isWritableRef(name) ? undefined : 'only branches, tags and notes can be pushed here';
@@ -51,9 +58,9 @@ function tipProblem({ name, newOid }: RefChange, inspected: ReadonlyMap<ObjectId
     : undefined;
 }
 
-function placeProblem({ name, newOid, oldOid }: RefChange, names: ReadonlySet<string>, limit: number): string | undefined {
+function placeProblem({ name, newOid, oldOid }: RefChange, names: RefNames, most: number): string | undefined {
   if (newOid === undefined || oldOid !== undefined) return undefined;
-  const conflict = conflictingRef(name, names);
+  const conflict = names.conflictWith(name);
   if (conflict !== undefined) return `'${conflict}' exists; cannot create '${name}'`;
-  return names.size >= limit ? `a repository may have ${limit} refs at most; delete some first` : undefined;
+  return names.size >= most ? 'the repository has as many refs as it may have; delete some first' : undefined;
 }

@@ -7,16 +7,18 @@ import { openQuarantine, type Quarantine } from '#shared/git/packs/quarantine.ts
 import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { SideBandWriter } from '#shared/git/protocol/side-band-writer.ts';
-import { checkChanges } from '#shared/git/receive-pack/check-changes.ts';
+import { checkChanges, nameProblem } from '#shared/git/receive-pack/check-changes.ts';
 import { advertiseForPush, encodeReport, type PushAsked, readPush } from '#shared/git/receive-pack/push-session.ts';
 import { stagePack } from '#shared/git/receive-pack/stage-pack.ts';
-import type { ApplyPush, GitRepository, GitStream, PushEnd, RefCommand, RefResult, StagedPack } from '#shared/git/repository.ts';
+import type { ApplyPush, GitRepository, GitStream, PushEnd, RefResult, StagedPack } from '#shared/git/repository.ts';
 import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
 export interface PushLimits extends PackLimits {
-  /** Refs a push may change, and a repository may have. */
+  /** Refs a push may change. */
   refs: number;
+  /** Refs a repository may have. */
+  repositoryRefs: number;
   /** Time for the pack to arrive. */
   seconds: number;
 }
@@ -112,7 +114,7 @@ class Push {
   /** Checks the refs, and lets the caller decide about those that are sound. */
   async #apply(applyPush: ApplyPush, pack: StagedPack | undefined, quarantine: Quarantine | undefined): Promise<RefResult[]> {
     const { changes, atomic, pushOptions } = this.#asked;
-    const { refs, workers, log } = this.#access;
+    const { workers, log } = this.#access;
     const reject = (reason: string): RefResult[] => changes.map(({ name }) => ({ name, status: 'rejected', reason }));
     try {
       const listed = await this.#access.catalog.listPacks(this.#repositoryId);
@@ -129,23 +131,11 @@ class Push {
       }
       const tips = [...new Set(changes.flatMap(({ newOid }) => newOid ?? []))];
       const found = tips.length === 0 ? [] : await workers.run('inspect', { packs, oids: tips });
-      const inspected = new Map<ObjectId, Inspection | undefined>(tips.map((oid, i) => [oid, found[i]]));
-      const problems = checkChanges(changes, await refs.listRefs(this.#repositoryId), inspected, this.#limits.refs);
+      const problems = await this.#check(new Map<ObjectId, Inspection | undefined>(tips.map((oid, i) => [oid, found[i]])));
       if (problems.size > 0 && atomic)
         return changes.map(({ name }) => ({ name, status: 'rejected', reason: problems.get(name) ?? 'atomic push failure' }));
 
-      const sound = changes.filter(({ name }) => !problems.has(name));
-      const updates = sound.flatMap(({ oldOid, newOid }) =>
-        oldOid === undefined || newOid === undefined ? [] : ([[oldOid, newOid]] as const),
-      );
-      const forward = updates.length === 0 ? [] : await workers.run('ancestry', { packs, pairs: updates });
-      const isForward = new Map(updates.map(([from, to], i) => [`${from} ${to}`, forward[i] === true]));
-      const commands = sound.map(
-        (change): RefCommand => ({
-          ...change,
-          fastForward: change.newOid !== undefined && (isForward.get(`${change.oldOid} ${change.newOid}`) ?? true),
-        }),
-      );
+      const commands = changes.filter(({ name }) => !problems.has(name));
       const decided =
         commands.length === 0
           ? []
@@ -161,6 +151,21 @@ class Push {
       log.error('a push could not be applied', { repositoryId: this.#repositoryId, error });
       return reject(describeProblem(error, unknownProblem));
     }
+  }
+
+  /** What is wrong with each change, by name. */
+  async #check(inspected: ReadonlyMap<ObjectId, Inspection | undefined>): Promise<ReadonlyMap<string, string>> {
+    const { refs } = this.#access;
+    const problems = new Map<string, string>();
+    const named = this.#asked.changes.filter(({ name }) => {
+      const problem = nameProblem(name);
+      if (problem !== undefined) problems.set(name, problem);
+      return problem === undefined;
+    });
+    const creates = named.some(({ oldOid, newOid }) => oldOid === undefined && newOid !== undefined);
+    const current = await refs.readNeighbours(this.#repositoryId, named);
+    const room = creates ? this.#limits.repositoryRefs - (await refs.countRefs(this.#repositoryId)) : 0;
+    return new Map([...problems, ...checkChanges(named, { current, inspected, room })]);
   }
 
   async #refuse(problem: string): Promise<void> {

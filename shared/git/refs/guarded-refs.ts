@@ -1,5 +1,6 @@
 import type { Db } from '#shared/database/schema.ts';
 import type { StoredRefs } from '#shared/git/refs/memory-refs.ts';
+import type { RefChange } from '#shared/git/repository.ts';
 import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
@@ -10,18 +11,26 @@ import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 export function createGuardedRefs(refs: StoredRefs, access: Omit<RepositoryAccess, 'refs'>): StoredRefs {
   // Within a transaction that holds the repository nothing becomes unreachable: a push of many refs asks once.
   const withoutUnreachable = new WeakMap<Db, RepositoryId>();
+  const guard = async <T>(
+    db: Db,
+    repositoryId: RepositoryId,
+    changes: readonly RefChange[],
+    swap: (db: Db) => Promise<T>,
+  ): Promise<T> => {
+    const tips = [...new Set(changes.flatMap(({ newOid }) => newOid ?? []))];
+    if (tips.length === 0 || withoutUnreachable.get(db) === repositoryId) return await swap(db);
+    return await access.catalog.hold(db, repositoryId, async (held) => {
+      await reinstateTips(access, held, repositoryId, tips);
+      if (db.isTransaction) withoutUnreachable.set(db, repositoryId);
+      return await swap(held);
+    });
+  };
   return {
     ...refs,
-    async compareAndSwap(db, repositoryId, changes) {
-      const tips = [...new Set(changes.flatMap(({ newOid }) => newOid ?? []))];
-      if (tips.length === 0 || withoutUnreachable.get(db) === repositoryId)
-        return await refs.compareAndSwap(db, repositoryId, changes);
-      return await access.catalog.hold(db, repositoryId, async (held) => {
-        await reinstateTips(access, held, repositoryId, tips);
-        if (db.isTransaction) withoutUnreachable.set(db, repositoryId);
-        return await refs.compareAndSwap(held, repositoryId, changes);
-      });
-    },
+    compareAndSwap: (db, repositoryId, changes) =>
+      guard(db, repositoryId, changes, (held) => refs.compareAndSwap(held, repositoryId, changes)),
+    swapEach: (db, repositoryId, changes) =>
+      guard(db, repositoryId, changes, (held) => refs.swapEach(held, repositoryId, changes)),
   };
 }
 

@@ -1,11 +1,16 @@
 import type { Db } from '#shared/database/schema.ts';
-import { conflictingRef } from '#shared/git/refs/ref-name.ts';
-import type { Ref, RefStore } from '#shared/git/repository.ts';
+import { soundChanges } from '#shared/git/refs/sound-changes.ts';
+import type { Ref, RefChange, RefStore } from '#shared/git/repository.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
 export interface StoredRefs extends RefStore {
   /** @param db to read within a transaction */
   listRefs(repositoryId: RepositoryId, db?: Db): Promise<readonly Ref[]>;
+  /** Sorted likewise: those whose name begins with one of these. */
+  listRefsBelow(repositoryId: RepositoryId, prefixes: readonly string[]): Promise<readonly Ref[]>;
+  /** The refs that are to change and all that could stand in their way, by name; maybe others too. */
+  readNeighbours(repositoryId: RepositoryId, changes: readonly RefChange[], db?: Db): Promise<ReadonlyMap<string, ObjectId>>;
+  countRefs(repositoryId: RepositoryId): Promise<number>;
   /** False when there were none. */
   deleteRefs(repositoryId: RepositoryId): Promise<boolean>;
 }
@@ -13,29 +18,45 @@ export interface StoredRefs extends RefStore {
 /** The twin for tests: no database, and so no part in anybody's transaction. */
 export function createMemoryRefs(): StoredRefs {
   const repositories = new Map<RepositoryId, Map<string, ObjectId>>();
+  const sorted = (repositoryId: RepositoryId): readonly Ref[] => {
+    const refs = [...(repositories.get(repositoryId) ?? [])].map(([name, oid]) => ({ name, oid }));
+    return refs.sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
+  };
+  const change = (repositoryId: RepositoryId, changes: readonly RefChange[]): void => {
+    const refs = new Map(repositories.get(repositoryId));
+    for (const { name, newOid } of changes) {
+      if (newOid === undefined) refs.delete(name);
+      else refs.set(name, newOid);
+    }
+    repositories.set(repositoryId, refs);
+  };
+  const current = (repositoryId: RepositoryId): ReadonlyMap<string, ObjectId> => repositories.get(repositoryId) ?? new Map();
   return {
-    async listRefs(repositoryId) {
-      const refs = [...(repositories.get(repositoryId) ?? [])].map(([name, oid]) => ({ name, oid }));
-      return refs.sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
-    },
-    async readRef(repositoryId, name) {
-      return repositories.get(repositoryId)?.get(name);
-    },
+    listRefs: async (repositoryId) => sorted(repositoryId),
+    listRefsBelow: async (repositoryId, prefixes) =>
+      sorted(repositoryId).filter(({ name }) => prefixes.some((prefix) => name.startsWith(prefix))),
+    readRef: async (repositoryId, name) => current(repositoryId).get(name),
+    readRefs: async (repositoryId, names) =>
+      new Map(
+        names.flatMap((name) => {
+          const oid = current(repositoryId).get(name);
+          return oid === undefined ? [] : [[name, oid] as const];
+        }),
+      ),
+    readNeighbours: async (repositoryId) => new Map(current(repositoryId)),
+    countRefs: async (repositoryId) => current(repositoryId).size,
     async compareAndSwap(_db, repositoryId, changes) {
-      const current = repositories.get(repositoryId) ?? new Map<string, ObjectId>();
-      if (changes.some(({ name, oldOid }) => current.get(name) !== oldOid)) return false;
-      const next = new Map(current);
-      for (const { name } of changes) next.delete(name);
-      for (const { name, newOid } of changes) {
-        if (newOid === undefined) continue;
-        if (conflictingRef(name, new Set(next.keys())) !== undefined) return false;
-        next.set(name, newOid);
-      }
-      repositories.set(repositoryId, next);
+      if (soundChanges(current(repositoryId), changes).length < changes.length) return false;
+      change(repositoryId, changes);
       return true;
     },
+    async swapEach(_db, repositoryId, changes) {
+      const sound = soundChanges(current(repositoryId), changes);
+      change(repositoryId, sound);
+      return new Set(sound.map(({ name }) => name));
+    },
     async deleteRefs(repositoryId) {
-      const existed = (repositories.get(repositoryId)?.size ?? 0) > 0;
+      const existed = current(repositoryId).size > 0;
       repositories.delete(repositoryId);
       return existed;
     },

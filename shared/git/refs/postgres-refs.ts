@@ -1,14 +1,18 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '#shared/database/schema.ts';
 import type { StoredRefs } from '#shared/git/refs/memory-refs.ts';
-import { conflictingRef } from '#shared/git/refs/ref-name.ts';
-import type { RefChange } from '#shared/git/repository.ts';
+import { prefixRanges } from '#shared/git/refs/prefix-ranges.ts';
+import { soundChanges } from '#shared/git/refs/sound-changes.ts';
+import type { Ref, RefChange } from '#shared/git/repository.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
-/** Rows a statement may bring: PostgreSQL takes 65,535 parameters. */
-const batch = 5000;
+/** From so many names on it costs less to read all refs than to look up each. */
+const manyNames = 5000;
 
+/** Each method is a fixed number of statements, however many refs it is about. */
 export function createPostgresRefs(db: Db): StoredRefs {
+  const inTransaction = <T>(within: Db, run: (transaction: Db) => Promise<T>): Promise<T> =>
+    within.isTransaction ? run(within) : within.transaction().execute(run);
   return {
     async listRefs(repositoryId, within = db) {
       return await within
@@ -17,6 +21,15 @@ export function createPostgresRefs(db: Db): StoredRefs {
         .where('repository_id', '=', repositoryId)
         .orderBy('name')
         .execute();
+    },
+    async listRefsBelow(repositoryId, prefixes) {
+      const ranges = prefixRanges(prefixes);
+      const { rows } = await sql<Ref>`
+        select refs.name, refs.oid
+        from ${unnest({ from: ranges.map(([from]) => from), below: ranges.map(([, below]) => below) })} as range (first, after)
+        join git_refs refs on refs.repository_id = ${repositoryId} and refs.name >= range.first and refs.name < range.after
+        order by refs.name`.execute(db);
+      return rows;
     },
     async readRef(repositoryId, name) {
       const row = await db
@@ -27,9 +40,30 @@ export function createPostgresRefs(db: Db): StoredRefs {
         .executeTakeFirst();
       return row?.oid;
     },
+    readRefs: (repositoryId, names) => readNamed(db, repositoryId, names),
+    readNeighbours: (repositoryId, changes, within = db) => readNeighbours(within, repositoryId, changes),
+    async countRefs(repositoryId) {
+      const { count } = await db
+        .selectFrom('git_refs')
+        .select((count) => count.fn.countAll<string>().as('count'))
+        .where('repository_id', '=', repositoryId)
+        .executeTakeFirstOrThrow();
+      return Number(count);
+    },
     async compareAndSwap(within, repositoryId, changes) {
-      if (within.isTransaction) return await swap(within, repositoryId, changes);
-      return await within.transaction().execute((transaction) => swap(transaction, repositoryId, changes));
+      return await inTransaction(within, async (transaction) => {
+        const sound = await findSound(transaction, repositoryId, changes);
+        if (sound.length < changes.length) return false;
+        await write(transaction, repositoryId, changes);
+        return true;
+      });
+    },
+    async swapEach(within, repositoryId, changes) {
+      return await inTransaction(within, async (transaction) => {
+        const sound = await findSound(transaction, repositoryId, changes);
+        await write(transaction, repositoryId, sound);
+        return new Set(sound.map(({ name }) => name));
+      });
     },
     async deleteRefs(repositoryId) {
       const { numDeletedRows } = await db
@@ -46,55 +80,59 @@ export async function lockRepository(db: Db, repositoryId: RepositoryId): Promis
   await sql`select pg_advisory_xact_lock(hashtextextended(${`git_refs ${repositoryId}`}, 0))`.execute(db);
 }
 
-async function swap(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<boolean> {
+async function findSound(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<readonly RefChange[]> {
   // Then what is read below is what is changed.
   await lockRepository(db, repositoryId);
-  const current = await readNeighbours(db, repositoryId, changes);
-  if (changes.some(({ name, oldOid }) => current.get(name) !== oldOid)) return false;
-  const names = new Set(current.keys());
-  for (const { name } of changes) names.delete(name);
-  const written = changes.flatMap(({ name, newOid }) =>
-    newOid === undefined ? [] : [{ repository_id: repositoryId, name, oid: newOid }],
-  );
-  for (const { name } of written) {
-    if (conflictingRef(name, names) !== undefined) return false;
-    names.add(name);
-  }
-  const deleted = changes.filter(({ oldOid, newOid }) => oldOid !== undefined && newOid === undefined).map(({ name }) => name);
-  for (let at = 0; at < deleted.length; at += batch) {
-    await db
-      .deleteFrom('git_refs')
-      .where('repository_id', '=', repositoryId)
-      .where('name', 'in', deleted.slice(at, at + batch))
-      .execute();
-  }
-  for (let at = 0; at < written.length; at += batch) {
-    await db
-      .insertInto('git_refs')
-      .values(written.slice(at, at + batch))
-      .onConflict((conflict) =>
-        conflict.columns(['repository_id', 'name']).doUpdateSet({ oid: sql`excluded.oid`, updated_at: sql`now()` }),
-      )
-      .execute();
-  }
-  return true;
+  return soundChanges(await readNeighbours(db, repositoryId, changes), changes);
 }
 
-/** The refs that are changed, and all that could stand in their way; for many changes simply all refs. */
-async function readNeighbours(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<Map<string, ObjectId>> {
-  let query = db.selectFrom('git_refs').select(['name', 'oid']).where('repository_id', '=', repositoryId);
-  if (changes.length <= 20) {
-    query = query.where((where) =>
-      where.or(
-        changes.flatMap(({ name }) => [
-          where('name', 'in', [name, ...parents(name)]),
-          // "0" comes after "/": between them is everything below the name.
-          where.and([where('name', '>', `${name}/`), where('name', '<', `${name}0`)]),
-        ]),
-      ),
-    );
+async function write(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<void> {
+  const deleted = changes.flatMap(({ name, oldOid, newOid }) => (oldOid !== undefined && newOid === undefined ? name : []));
+  if (deleted.length > 0) {
+    await sql`delete from git_refs where repository_id = ${repositoryId} and name = any(${deleted}::text[])`.execute(db);
   }
+  const written = changes.flatMap(({ name, oldOid, newOid }) =>
+    newOid === undefined || newOid === oldOid ? [] : { name, newOid },
+  );
+  if (written.length === 0) return;
+  await sql`
+    insert into git_refs (repository_id, name, oid)
+    select ${repositoryId}, name, oid
+    from ${unnest({ names: written.map(({ name }) => name), oids: written.map(({ newOid }) => newOid) })} as changed (name, oid)
+    on conflict (repository_id, name) do update set oid = excluded.oid, updated_at = now()`.execute(db);
+}
+
+async function readNeighbours(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<Map<string, ObjectId>> {
+  const created = changes.flatMap(({ name, oldOid, newOid }) => (oldOid === undefined && newOid !== undefined ? name : []));
+  const slashes = created.reduce((sum, name) => sum + name.split('/').length - 1, 0);
+  if (changes.length + slashes > manyNames) return await readNamed(db, repositoryId);
+  const names = [...new Set([...changes.map(({ name }) => name), ...created.flatMap(parents)])];
+  const found = await readNamed(db, repositoryId, names);
+  if (created.length === 0) return found;
+  const deleted = changes.flatMap(({ name, newOid }) => (newOid === undefined ? name : []));
+  // "0" comes after "/": between them is everything below the name. One that stays is enough to be in the way.
+  const { rows } = await sql<Ref>`
+    select below.name, below.oid from unnest(${created}::text[]) as created (name)
+    cross join lateral (
+      select name, oid from git_refs
+      where repository_id = ${repositoryId} and name > created.name || '/' and name < created.name || '0'
+        and name <> all(${deleted}::text[])
+      limit 1
+    ) as below`.execute(db);
+  for (const { name, oid } of rows) found.set(name, oid);
+  return found;
+}
+
+/** @param names all when not given */
+async function readNamed(db: Db, repositoryId: RepositoryId, names?: readonly string[]): Promise<Map<string, ObjectId>> {
+  let query = db.selectFrom('git_refs').select(['name', 'oid']).where('repository_id', '=', repositoryId);
+  if (names !== undefined) query = query.where(sql<boolean>`name = any(${names}::text[])`);
   return new Map((await query.execute()).map(({ name, oid }) => [name, oid]));
+}
+
+/** Arrays side by side as rows: a statement takes 65,535 parameters, and is planned once whatever their number. */
+function unnest(columns: Readonly<Record<string, readonly string[]>>): RawBuilder<unknown> {
+  return sql`unnest(${sql.join(Object.values(columns).map((values) => sql`${values}::text[]`))})`;
 }
 
 function parents(name: string): string[] {

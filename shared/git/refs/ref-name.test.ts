@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { expect, it } from 'vitest';
-import { conflictingRef, isWritableRef, refNameProblem } from '#shared/git/refs/ref-name.ts';
+import { isWritableRef, refNameProblem } from '#shared/git/refs/ref-name.ts';
 import { tryGit } from '#shared/git/testing/git-client.ts';
 
 it('allows exactly the names that git allows', async () => {
@@ -46,11 +46,4 @@ it('allows exactly the names that git allows', async () => {
 it('lets pushes write branches, tags and notes only', () => {
   expect(['refs/heads/a', 'refs/tags/v1', 'refs/notes/commits'].every(isWritableRef)).toBe(true);
   expect(['refs/pull/1/head', 'HEAD', 'refs/heads/-x', 'refs/heads/HEAD', 'refs/remotes/o/m'].some(isWritableRef)).toBe(false);
-});
-
-it('finds what could not be a directory and a file at once', () => {
-  const existing = new Set(['refs/heads/a/b', 'refs/heads/c']);
-  expect(conflictingRef('refs/heads/a', existing)).toBe('refs/heads/a/b');
-  expect(conflictingRef('refs/heads/c/d', existing)).toBe('refs/heads/c');
-  expect(conflictingRef('refs/heads/a-b', existing)).toBeUndefined();
 });

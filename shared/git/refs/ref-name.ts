@@ -20,13 +20,3 @@ export function isWritableRef(name: string): boolean {
   // "git branch" refuses these too: a command would take the first for an option, and the second is every repository's own.
   return writable.some((prefix) => name.startsWith(prefix)) && !name.startsWith('refs/heads/-') && name !== 'refs/heads/HEAD';
 }
-
-/** A name that cannot exist beside `name`, because one would be a directory of the other. */
-export function conflictingRef(name: string, existing: ReadonlySet<string>): string | undefined {
-  for (let slash = name.lastIndexOf('/'); slash > 0; slash = name.lastIndexOf('/', slash - 1)) {
-    if (existing.has(name.slice(0, slash))) return name.slice(0, slash);
-  }
-  const prefix = `${name}/`;
-  for (const other of existing) if (other.startsWith(prefix)) return other;
-  return undefined;
-}

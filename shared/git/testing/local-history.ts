@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import type { RefCommand } from '#shared/git/repository.ts';
+import type { RefChange } from '#shared/git/repository.ts';
 import { git, tryGit } from '#shared/git/testing/git-client.ts';
 import type { GitGround } from '#shared/git/testing/git-ground.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
@@ -45,7 +45,7 @@ export async function createLocalHistory(ground: GitGround, repositoryId: Reposi
     async push(name, newOid, has) {
       const pack = newOid === undefined ? undefined : await stage(newOid, has);
       const oldOid = await ground.storage.refs.readRef(repositoryId, name);
-      const command: RefCommand = { name, oldOid, newOid, fastForward: true };
+      const command: RefChange = { name, oldOid, newOid };
       const [result] = await ground.moveRefs(repositoryId, { commands: [command], atomic: false, pushOptions: [], pack });
       await pack?.discard();
       if (result?.status !== 'ok') throw new Error(`${name} did not move`);
