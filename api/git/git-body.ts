@@ -1,4 +1,10 @@
-/** The body of a request, unpacked where the client has packed it: git sends long negotiations so. */
+import { AppError } from '#shared/errors.ts';
+
+/**
+ * The body of a request, unpacked where the client has packed it: git sends long negotiations so. It is unpacked as it is
+ * read, so that what unfolds to gigabytes is of no harm to a reader with a limit.
+ * @throws AppError validation_failed when it is packed and broken
+ */
 export async function* readRequestBody(request: Request): AsyncGenerator<Uint8Array> {
   if (request.body === null) return;
   const encoding = request.headers.get('content-encoding');
@@ -8,7 +14,11 @@ export async function* readRequestBody(request: Request): AsyncGenerator<Uint8Ar
   ).getReader();
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch((cause: unknown) => {
+        throw packed && cause instanceof TypeError
+          ? new AppError('validation_failed', 'The body of the request says that it is gzip, and cannot be unpacked.')
+          : cause;
+      });
       if (done) return;
       yield value;
     }

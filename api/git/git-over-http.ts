@@ -71,15 +71,18 @@ async function serve(
   const served = pushing
     ? options.git.receivePack(repository, stream, repository.applyPush)
     : options.git.uploadPack(repository, stream);
+  let refusal: AppError | undefined;
   const ended = served.then(
     () => body.end(),
     (error: unknown) => {
-      options.log.error('git over HTTP failed', { request_id: requestId, error });
+      if (error instanceof AppError) refusal = error;
+      else options.log.error('git over HTTP failed', { request_id: requestId, error });
       body.fail(new Error('the server has failed'));
     },
   );
   // Nothing is answered before there is something to say: until then the client is sending.
   await Promise.race([body.begun, ended]);
+  if (refusal !== undefined) throw refusal;
   return new Response(body.readable, {
     headers: {
       'content-type': step === 'advertise' ? `application/x-${service}-advertisement` : `application/x-${service}-result`,

@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { doorTargets } from '#test/fuzz/git/door-targets.ts';
 import { Fuzzer, type FuzzTarget } from '#test/fuzz/git/engine.ts';
 import { createPackFuzz, type PackFuzz } from '#test/fuzz/git/pack-target.ts';
 import { parserTargets } from '#test/fuzz/git/parser-targets.ts';
@@ -34,9 +37,12 @@ async function fuzz(target: FuzzTarget, count: number): Promise<void> {
   expect(taken).toBeLessThanOrEqual(inputs);
 }
 
-it.each(parserTargets)('$name: thousands of changed inputs are read or refused with a reason', async (target) => {
-  await fuzz(target, 2000);
-});
+it.each([...parserTargets, ...doorTargets])(
+  '$name: thousands of changed inputs are read or refused with a reason',
+  async (target) => {
+    await fuzz(target, target.batch === undefined ? 2000 : 200);
+  },
+);
 
 it('packs by the hundred are taken only where git fsck finds them sound', async () => {
   for (const target of packs.targets) await fuzz(target, 200);
@@ -44,4 +50,25 @@ it('packs by the hundred are taken only where git fsck finds them sound', async 
 
 it('sessions by the hundred move no ref that they report as refused, and leave no file behind', async () => {
   for (const target of sessions.targets) await fuzz(target, 100);
+});
+
+it.each([
+  ['planted-crash', [], /planted: a crash/],
+  ['planted-endless', ['--input-seconds', '1'], /an input did not end within 1 s/],
+  ['planted-memory', ['--max-rss', '384'], /an input made the process hold \d+ MiB/],
+])('the fuzzer fails on what it is there to find: %s', async (target, more, told) => {
+  const main = fileURLToPath(import.meta.resolve('#test/fuzz/git/fuzz.ts'));
+  const { code, output } = await new Promise<{ code: number | null; output: string }>((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [main, '--seconds', '2', '--seed', '1', '--target', target, ...more],
+      (_error, stdout, stderr) => resolve({ code: child.exitCode, output: stdout + stderr }),
+    );
+  });
+  expect(output).toMatch(told);
+  expect(code).toBe(1);
+  const [, findings] = /findings in (.+)/.exec(output) ?? [];
+  const [found] = await readdir(findings ?? '');
+  expect((await readFile(join(findings ?? '', found ?? ''))).length).toBeGreaterThan(8);
+  await rm(findings ?? '', { recursive: true });
 });

@@ -1,94 +1,71 @@
 /**
- * `npm run test:fuzz:git -- [--seconds N] [--seed N] [--target name]... [--blind] [--replay file]`: what strangers send to the git
- * gateway, fed with changed inputs; those that reach code none has reached before are kept and changed further. A finding
- * is anything thrown but a refusal, an input that takes 30 s, more than 512 MiB held, a ref that moves in a refused push,
- * a file left in quarantine, a pack or object that we take and git does not. Its input is written to a file, for --replay.
+ * `npm run test:fuzz:git -- [--seconds N] [--seed N] [--processes N] [--target name]... [--blind] [--replay file]`: what
+ * strangers send to the git gateway, fed with changed inputs; those that reach code none has reached before are kept and
+ * changed further. A finding is anything thrown but a refusal, an input that takes 30 s of the processor, more than 512 MiB
+ * held, a ref that moves in a refused push, a file left in quarantine, a pack or object that we take and git does not, a pack
+ * that is taken though it has a fault that no reader may overlook. Its input is written to a file, for --replay.
+ * SIGINT and SIGTERM end it early, with its table.
  */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { compareWithGit, objectKinds } from '#shared/git/testing/object-kinds.ts';
-import { Coverage } from '#test/fuzz/git/coverage.ts';
-import { Fuzzer } from '#test/fuzz/git/engine.ts';
-import { createPackFuzz } from '#test/fuzz/git/pack-target.ts';
-import { parserTargets } from '#test/fuzz/git/parser-targets.ts';
-import { createSessionTargets } from '#test/fuzz/git/session-target.ts';
-import { Watchdog } from '#test/fuzz/git/watchdog.ts';
-import { createRandom } from '#test/support/random.ts';
+import type { FuzzOrder } from '#test/fuzz/git/fuzz-process.ts';
+import { countFindings, describeReport, type FuzzReport, mergeReports } from '#test/fuzz/git/fuzz-report.ts';
 
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '300' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    processes: { type: 'string', default: '1' },
     target: { type: 'string', multiple: true },
     replay: { type: 'string' },
-    /** Twice as many inputs, chosen by chance alone. */
+    /** More inputs, chosen by chance alone. */
     blind: { type: 'boolean', default: false },
+    /** For one input. */
+    'input-seconds': { type: 'string', default: '30' },
+    'max-rss': { type: 'string', default: '512' },
   },
 });
-const seconds = Number(values.seconds);
-const seed = Number(values.seed);
-/** In memory where there is such a place: packs are written and flushed by the hundred thousand. */
-const directory = await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'paas-fuzz-'));
-const findings = await mkdtemp(join(tmpdir(), 'paas-fuzz-findings-'));
-const watchdog = new Watchdog(60, join(findings, 'endless'));
-const coverage = values.blind ? undefined : new Coverage('/shared/git/');
-const packs = await createPackFuzz(directory);
-const sessions = await createSessionTargets(directory);
-const targets = [...parserTargets, ...packs.targets, ...sessions.targets].filter(
-  ({ name }) => values.target === undefined || values.target.includes(name),
-);
-try {
-  if (values.replay === undefined) await fuzz();
-  else for (const target of targets) await target.run(await readFile(values.replay));
-} finally {
-  await sessions.close();
-  await packs.close();
-  coverage?.close();
-  await watchdog.close();
-  await rm(directory, { recursive: true, force: true });
+const order: FuzzOrder = {
+  seconds: Number(values.seconds),
+  seed: Number(values.seed),
+  limits: { seconds: Number(values['input-seconds']), bytes: Number(values['max-rss']) * 1024 * 1024 },
+  // In memory where there is such a place: packs are written and flushed by the hundred thousand.
+  directory: await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'paas-fuzz-')),
+  findings: await mkdtemp(join(tmpdir(), 'paas-fuzz-findings-')),
+  targets: values.target,
+  blind: values.blind,
+  replay: values.replay,
+};
+console.log(`seed ${order.seed}, ${order.seconds} s, findings in ${order.findings}`);
+const children: ChildProcess[] = [];
+const reports: FuzzReport[] = [];
+const ends = Array.from({ length: Number(values.processes) }, async (_, number) => {
+  // Far apart: each target counts on from the seed of its process.
+  const child = fork(fileURLToPath(import.meta.resolve('#test/fuzz/git/fuzz-process.ts')), [
+    JSON.stringify({ ...order, seed: order.seed + number * 1_000_000 }),
+  ]);
+  children.push(child);
+  child.on('message', (report: FuzzReport) => {
+    reports[number] = report;
+  });
+  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
+  if (code === 0) return;
+  console.log(`process ${number} ended by ${signal ?? `status ${code}`}: what it was at is in ${order.findings}`);
+  process.exitCode = 1;
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    for (const child of children) if (child.connected) child.send('stop');
+  });
 }
-
-async function fuzz(): Promise<void> {
-  console.log(`seed ${seed}, ${seconds} s, findings in ${findings}`);
-  const fuzzers = targets.map(
-    (target, index) => new Fuzzer(target, createRandom(seed + index), coverage, (input) => watchdog.announce(input)),
-  );
-  const objectRandom = createRandom(seed);
-  const objects = { count: 0, differences: [] as string[] };
-  const end = performance.now() + seconds * 1000;
-  const sliceSeconds = Math.min(20, seconds / fuzzers.length / 2);
-  for (let round = 0; performance.now() < end; round++) {
-    for (const fuzzer of fuzzers) {
-      const sliceEnd = Math.min(end, performance.now() + sliceSeconds * 1000);
-      while (performance.now() < sliceEnd) await fuzzer.run(500);
-    }
-    const kind = values.target === undefined ? objectKinds[round % objectKinds.length] : undefined;
-    if (kind !== undefined && performance.now() < end) {
-      objects.differences.push(...(await compareWithGit(kind, objectRandom, 5000, directory)).differences);
-      objects.count += 5000;
-    }
-  }
-  for (const { target, result, corpusSize } of fuzzers) {
-    const { inputs, taken, refused, slowestMilliseconds } = result;
-    console.log(
-      `${target.name.padEnd(18)} ${String(inputs).padStart(9)} inputs, ${taken} taken, ${refused} refused, ` +
-        `${corpusSize} kept, slowest ${Math.round(slowestMilliseconds)} ms, ${result.findings.length} findings`,
-    );
-    for (const [number, { input, error }] of result.findings.entries()) {
-      const file = join(findings, `${target.name}-${number}`);
-      await writeFile(file, input);
-      console.log(`  ${file}: ${error.stack}${error.cause instanceof Error ? `\n${error.cause.stack}` : ''}`);
-      process.exitCode = 1;
-    }
-  }
-  console.log(`${objects.count} objects against git fsck, ${objects.differences.length} seen differently`);
-  for (const difference of objects.differences.slice(0, 20)) console.log(`  ${difference}`);
-  if (objects.differences.length > 0) process.exitCode = 1;
-  for (const [fault, count] of packs.stricter) console.log(`refused here only, ${count} times: ${fault}`);
-  console.log(
-    `${coverage?.blocks ?? 0} blocks reached, ${Math.round(process.memoryUsage().rss / 1024 / 1024)} MiB held at the end`,
-  );
-}
+await Promise.all(ends);
+await rm(order.directory, { recursive: true, force: true });
+const report = mergeReports(reports.filter((each) => each !== undefined));
+for (const line of describeReport(report)) console.log(line);
+if (countFindings(report) > 0) process.exitCode = 1;

@@ -15,14 +15,10 @@ import { cut, streamed } from '#shared/git/testing/mutation.ts';
 import { commitOf, copyInstruction, deltaOf, treeEntry } from '#shared/git/testing/pack-builder.ts';
 import { addFetchLine, emptyFetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
 import type { FuzzTarget } from '#test/fuzz/git/engine.ts';
+import { hold, words } from '#test/fuzz/git/expectations.ts';
 import { createRandom } from '#test/support/random.ts';
 
 const id = (digit: string): string => digit.repeat(40);
-const words = (...texts: readonly string[]): Buffer[] => texts.map((text) => Buffer.from(text, 'latin1'));
-
-function hold(condition: boolean, what: string): void {
-  if (!condition) throw new Error(`does not hold: ${what}`);
-}
 
 /** Comes in one piece, or in small ones: the input alone decides. */
 function readerOf(input: Buffer): ByteReader {
@@ -47,6 +43,7 @@ const packets = words(
 
 const pktLine: FuzzTarget = {
   name: 'pkt-line',
+  share: 2,
   seeds: [Buffer.concat([encodePacket('hello\n'), flushPacket, encodePacket('x'.repeat(200)), Buffer.from('00010002')])],
   words: packets,
   async run(input) {
@@ -60,6 +57,7 @@ const pktLine: FuzzTarget = {
 
 const commands: FuzzTarget = {
   name: 'commands',
+  share: 3,
   seeds: [
     Buffer.concat([
       encodePacket(`shallow ${id('c')}\n`),
@@ -88,6 +86,7 @@ const commands: FuzzTarget = {
 
 const fetchRequest: FuzzTarget = {
   name: 'fetch-request',
+  share: 2,
   seeds: [
     `want ${id('a')}\nhave ${id('b')}\nshallow ${id('c')}\ndeepen 3\ndeepen-relative\nthin-pack\nofs-delta\ndone`,
     `want ${id('a')}\nfilter blob:limit=10k\ndeepen-since 1700000000\ninclude-tag\nno-progress\nwait-for-done`,

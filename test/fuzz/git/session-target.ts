@@ -64,7 +64,7 @@ export async function createSessionTargets(
     Buffer.concat(packets.map((packet) => (typeof packet === 'string' ? encodePacket(packet) : packet)));
   const delimiter = Buffer.from('0001');
   const words = ['0000', '0001', 'want ', 'have ', 'deepen 1', 'filter tree:0', 'done', none, tip];
-  const common = { batch: 50, words: words.map((word) => Buffer.from(word)) };
+  const common = { batch: 50, share: 0.5, words: words.map((word) => Buffer.from(word)) };
   await serve('push', '', push);
   const fetches: readonly [protocol: string, seeds: Buffer[]][] = [
     ['', [request(`want ${tip} ofs-delta side-band-64k`, 'deepen 1', flushPacket, `have ${objectId('blob', 'y')}`, 'done')]],

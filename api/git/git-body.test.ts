@@ -1,0 +1,60 @@
+import { gzipSync } from 'node:zlib';
+import { expect, it } from 'vitest';
+import { readRequestBody } from '#api/git/git-body.ts';
+import { AppError } from '#shared/errors.ts';
+
+function packed(body: ReadableStream<Uint8Array<ArrayBuffer>> | Buffer): Request {
+  return new Request('http://localhost/', {
+    method: 'POST',
+    body: body instanceof Buffer ? new Uint8Array(body) : body,
+    headers: { 'content-encoding': 'gzip' },
+    duplex: 'half',
+  } as RequestInit);
+}
+
+async function readAll(request: Request): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of readRequestBody(request)) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+const sound = gzipSync('0032want and so on, for long enough to be packed'.repeat(10));
+
+it('unpacks what is packed', async () => {
+  expect((await readAll(packed(sound))).toString()).toContain('0032want');
+});
+
+it.each([
+  ['ends too soon', sound.subarray(0, -10)],
+  ['is empty', Buffer.alloc(0)],
+  ['is not packed at all', Buffer.from('0032want and so on')],
+  ['has a wrong sum', Buffer.concat([sound.subarray(0, -8), Buffer.alloc(8)])],
+  ['goes on with something else', Buffer.concat([sound, Buffer.from('more')])],
+])('tells the client, not the operator, of a packed body that %s', async (_what, body) => {
+  await expect(readAll(packed(body))).rejects.toThrow(AppError);
+});
+
+it('takes no more of a body that unfolds to gigabytes than its reader wants', async () => {
+  const megabyte = 1024 * 1024;
+  // 64 MiB in 64 KiB, again and again: each is a whole of its own, and one after the other is still gzip.
+  const part = new Uint8Array(gzipSync(Buffer.alloc(64 * megabyte)));
+  let sent = 0;
+  const bomb = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    pull(controller) {
+      sent++;
+      if (sent > 1000) controller.close();
+      else controller.enqueue(part);
+    },
+  });
+  let bytes = 0;
+  let longest = 0;
+  const before = process.memoryUsage.rss();
+  for await (const piece of readRequestBody(packed(bomb))) {
+    bytes += piece.length;
+    longest = Math.max(longest, piece.length);
+    if (bytes > 20 * megabyte) break;
+  }
+  expect(longest).toBeLessThanOrEqual(megabyte);
+  expect(sent).toBeLessThan(10);
+  expect(process.memoryUsage.rss() - before).toBeLessThan(200 * megabyte);
+});

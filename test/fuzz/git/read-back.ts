@@ -1,0 +1,51 @@
+import { rmSync } from 'node:fs';
+import { startObjectHash } from '#shared/git/objects/hash-object.ts';
+import { objectTypes } from '#shared/git/objects/object-type.ts';
+import { readWholeTree } from '#shared/git/objects/read-tree.ts';
+import { ObjectDatabase } from '#shared/git/packs/object-database.ts';
+import { OpenPack } from '#shared/git/packs/open-pack.ts';
+import { type IntakeRequest, intakePack } from '#shared/git/packs/pack-intake.ts';
+import { streamed } from '#shared/git/testing/mutation.ts';
+import { writePack } from '#shared/git/upload-pack/pack-writer.ts';
+import { selectEverything } from '#shared/git/upload-pack/whole-packs.ts';
+
+/**
+ * Reads a pack that was taken in as those do who come later: every object by its id, the files of every commit, and all of
+ * it for a client, whose pack is taken in again.
+ * @throws Error where any of it is not what was sent
+ */
+export async function readBack(request: IntakeRequest, stored: ObjectDatabase, offsetDeltas: boolean): Promise<void> {
+  const { packPath, indexPath, linksPath } = request;
+  const received = new OpenPack({ key: packPath, pack: packPath, index: indexPath, links: linksPath });
+  const alone = new ObjectDatabase([received]);
+  const database = new ObjectDatabase([...stored.packs, received]);
+  try {
+    for (let position = 0; position < received.index.objectCount; position++) {
+      const oid = received.index.oidAt(position);
+      const { type, data } = alone.read(oid) ?? { type: 0, data: Buffer.alloc(0) };
+      if (type !== alone.readType(oid) || !startObjectHash(type, data.length).update(data).digest().equals(oid))
+        throw new Error(`object ${oid.toString('hex')} is read as another`);
+      const found = alone.find(oid);
+      if (found === undefined || alone.readSize(found) !== data.length)
+        throw new Error(`the size of object ${oid.toString('hex')} is read as another`);
+      if (type === objectTypes.commit) await readWholeTree(database, oid.toString('hex'), () => undefined);
+    }
+    const pieces: Buffer[] = [];
+    const selection = await selectEverything(alone, () => undefined);
+    const write = async (chunk: Uint8Array): Promise<void> => void pieces.push(Buffer.from(chunk));
+    await writePack(alone, selection, { thin: false, offsetDeltas }, write, () => undefined);
+    const paths = { packPath: `${packPath}-again`, indexPath: `${indexPath}-again`, linksPath: `${linksPath}-again` };
+    try {
+      const again = await intakePack(streamed(pieces), { ...request, ...paths }, stored, () => undefined);
+      if (again?.objectCount !== received.index.objectCount) throw new Error('a fetch does not give what was pushed');
+    } catch (error) {
+      throw new Error('what was pushed cannot be fetched', { cause: error });
+    } finally {
+      for (const path of Object.values(paths)) rmSync(path, { force: true });
+    }
+  } finally {
+    alone.close();
+    database.close();
+    received.close();
+  }
+}
