@@ -6,6 +6,7 @@ import type { Log } from '#shared/log.ts';
 import { type Authentication, authenticate, type Login } from './authentication.ts';
 import type { CommandHandler } from './command-handler.ts';
 import { guardFlow } from './flow-guard.ts';
+import type { HandshakeTurns } from './handshake-turns.ts';
 import type { SshLimits } from './limits.ts';
 import type { Offence, Penalties } from './penalties.ts';
 import { type SessionCommand, serveSession } from './session.ts';
@@ -17,6 +18,7 @@ export interface House {
   readonly sshKeys: Pick<SshKeys, 'resolveKey'>;
   readonly handle: CommandHandler;
   readonly waitingRoom: WaitingRoom;
+  readonly handshakeTurns: HandshakeTurns;
   readonly penalties: Penalties;
   readonly limits: SshLimits;
   readonly clock: Clock;
@@ -94,6 +96,7 @@ export function serveConnection(socket: Socket, source: string, house: House): L
       gone: gone.signal,
       hangUp,
     });
+    house.handshakeTurns.pace(socket, { authenticated: () => authenticated, gone: gone.signal });
     guardFlow(socket, { authenticated: () => authenticated, channels, violated });
     arrived.on('ready', () => {
       authenticated = true;

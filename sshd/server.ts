@@ -8,6 +8,7 @@ import { algorithms } from './algorithms.ts';
 import { chain } from './command-handler.ts';
 import { type House, type LiveConnection, serveConnection } from './connection.ts';
 import { gitServed } from './git-served.ts';
+import { HandshakeTurns } from './handshake-turns.ts';
 import type { HostKey } from './host-keys.ts';
 import type { SshLimits } from './limits.ts';
 import { faultsTold } from './middleware/faults-told.ts';
@@ -54,6 +55,7 @@ export function createSshServer(options: SshServerOptions): SshServer {
       gitServed(options.pushes, options.git),
     ),
     waitingRoom: new WaitingRoom(limits, clock),
+    handshakeTurns: new HandshakeTurns(),
     penalties,
     limits,
     clock,
