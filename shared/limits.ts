@@ -45,6 +45,14 @@ export const limits = {
     /** For all of them. */
     seconds: 10 * 60,
   },
+  /** The files of one commit: a few hundred bytes of pack can name more of them than any machine holds. */
+  tree: {
+    /** Files and directories. */
+    entries: 200_000,
+    pathCharacters: 4096,
+    /** Of all paths together. */
+    characters: 64 * mebibyte,
+  },
   archive: {
     packedBytes: 256 * mebibyte,
     /** Unpacked, with all that a tar has around its files. */

@@ -173,3 +173,49 @@ it('sweeps no pack that a push is about to make part of the repository', async (
   await sweeping;
   await git(ground.directory, 'clone', '-q', ground.server.url(id), join(ground.directory, `clone-${id}`));
 });
+
+const deep = (leaf: string, name: string, levels: number, width: number, mode: string) => (builder: PackBuilder) => {
+  let tree = builder.add('tree', treeEntry(mode, name, leaf));
+  for (let level = 1; level < levels; level++) {
+    const entries = Array.from({ length: width }, (_, i) => treeEntry('40000', width === 1 ? name : `${i}`, tree));
+    tree = builder.add('tree', Buffer.concat(entries));
+  }
+  return tree;
+};
+const leaf = objectId('blob', 'x');
+
+it.each([
+  ['a million files in a few hundred bytes', deep(leaf, 'f', 7, 10, '100644'), 'more than 200000 files and directories'],
+  [
+    'a million directories and no file',
+    deep(objectId('tree', ''), 'd', 7, 10, '40000'),
+    'more than 200000 files and directories',
+  ],
+  ['directories in each other, thousands deep', deep(leaf, 'dir', 3000, 1, '100644'), 'a path of more than 4096 characters'],
+  [
+    'paths that are long all together',
+    (builder: PackBuilder) => {
+      const names = Array.from({ length: 30_000 }, (_, i) => `${i}`).toSorted();
+      let tree = builder.add('tree', Buffer.concat(names.map((name) => treeEntry('100644', name, leaf))));
+      for (let level = 0; level < 20; level++) tree = builder.add('tree', treeEntry('40000', 'n'.repeat(200), tree));
+      return tree;
+    },
+    'characters together',
+  ],
+])('does not read a commit of %s', async (_what, make, fault) => {
+  const id = ground.newRepository();
+  const builder = new PackBuilder();
+  builder.add('blob', 'x');
+  builder.add('tree', '');
+  const commit = builder.add('commit', commitOf(make(builder)));
+  const lines = await pushRaw(ground.storage, id, { name: 'refs/heads/main', to: commit }, builder.build(), ground.applyPush(id));
+  expect(lines).toEqual(['unpack ok', 'ok refs/heads/main']);
+  const refusal = { code: 'validation_failed', message: expect.stringContaining(fault) as string };
+  await expect(
+    ground.storage.reader
+      .readTree(id, commit as ObjectId)
+      [Symbol.asyncIterator]()
+      .next(),
+  ).rejects.toMatchObject(refusal);
+  await expect(ground.storage.reader.listSubmodules(id, commit as ObjectId)).rejects.toMatchObject(refusal);
+});

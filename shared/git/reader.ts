@@ -1,4 +1,5 @@
-import { notFound } from '#shared/errors.ts';
+import { AppError, notFound } from '#shared/errors.ts';
+import { GitFault } from '#shared/git/git-fault.ts';
 import { holdPacks, type ReadPacks } from '#shared/git/held-packs.ts';
 import { readGitmodules } from '#shared/git/objects/read-gitmodules.ts';
 import type { GitReader, Submodule, TreeEntry } from '#shared/git/repository.ts';
@@ -37,7 +38,7 @@ export function createReader(access: RepositoryAccess): GitReader {
   };
 }
 
-/** @throws AppError not_found when the packs do not have the commit */
+/** @throws AppError not_found when the packs do not have the commit, validation_failed when it has more than `limits.tree` */
 export async function* readTree(packs: ReadPacks, commit: ObjectId) {
   const entries = await listTree(packs, commit);
   const contents = new ReadAhead(packs, entries);
@@ -64,9 +65,14 @@ export async function listSubmodules(packs: ReadPacks, commit: ObjectId): Promis
 }
 
 async function listTree(packs: ReadPacks, commit: ObjectId): Promise<readonly TreeEntry[]> {
-  const entries = fullOid.test(commit) ? await packs.run('tree', { commit }) : undefined;
+  const entries = fullOid.test(commit) ? await packs.run('tree', { commit }).catch(refuse) : undefined;
   if (entries === undefined) throw notFound('commit');
   return entries;
+}
+
+function refuse(error: unknown): never {
+  if (!(error instanceof GitFault)) throw error;
+  throw new AppError('validation_failed', `The commit cannot be read: ${error.message}.`, { cause: error });
 }
 
 /** As git understands a name: a full ref first, then a tag, then a branch. */

@@ -119,7 +119,10 @@ export interface Submodule {
   isOff: boolean;
 }
 
-/** Reading what is stored. Every method rejects with `not_found` for an object that is not there. */
+/**
+ * Reading what is stored. Every method rejects with `not_found` for an object that is not there, those that read a whole tree
+ * with `validation_failed` for one beyond `limits.tree`.
+ */
 export interface GitReader {
   /** The whole tree of a commit in path order, directories left out. Files are read while it is walked, not after. */
   readTree(repositoryId: RepositoryId, commit: ObjectId): AsyncIterable<TreeEntry & { read(): Promise<Uint8Array> }>;

@@ -1,3 +1,4 @@
+import { GitFault } from '#shared/git/git-fault.ts';
 import { objectTypes } from '#shared/git/objects/object-type.ts';
 import { modes, TreeCursor } from '#shared/git/objects/tree.ts';
 import type { ObjectDatabase } from '#shared/git/packs/object-database.ts';
@@ -5,6 +6,7 @@ import type { EntryLocation } from '#shared/git/packs/pack-lookup.ts';
 import type { TreeEntry } from '#shared/git/repository.ts';
 import { CommitGraph } from '#shared/git/upload-pack/commit-graph.ts';
 import type { ObjectId } from '#shared/ids.ts';
+import { limits } from '#shared/limits.ts';
 
 type Breathe = () => Promise<void> | undefined;
 
@@ -14,7 +16,10 @@ const kinds = new Map<number, TreeEntry['kind']>([
   [modes.submodule, 'submodule'],
 ]);
 
-/** Everything but directories, in the order of git's index. Undefined when there is no such commit. */
+/**
+ * Everything but directories, in the order of git's index. Undefined when there is no such commit.
+ * @throws GitFault when it is more than `limits.tree`
+ */
 export async function readWholeTree(
   database: ObjectDatabase,
   commit: string,
@@ -23,22 +28,38 @@ export async function readWholeTree(
   const root = new CommitGraph(database).commitOf(commit)?.tree;
   if (root === undefined) return undefined;
   const entries: TreeEntry[] = [];
+  const count = createCounter();
   const stack = [{ cursor: openTree(database, root), prefix: '' }];
   for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
     const pause = breathe();
     if (pause !== undefined) await pause;
     const { cursor, prefix } = top;
-    if (!cursor.next()) stack.pop();
-    else if (cursor.mode === modes.tree)
-      stack.push({ cursor: openTree(database, cursor.oid()), prefix: `${prefix}${cursor.name()}/` });
-    else
-      entries.push({
-        path: prefix + cursor.name(),
-        kind: kinds.get(cursor.mode) ?? 'file',
-        oid: cursor.oid().toString('hex') as ObjectId,
-      });
+    if (!cursor.next()) {
+      stack.pop();
+      continue;
+    }
+    const path = prefix + cursor.name();
+    count(path);
+    if (cursor.mode === modes.tree) stack.push({ cursor: openTree(database, cursor.oid()), prefix: `${path}/` });
+    else entries.push({ path, kind: kinds.get(cursor.mode) ?? 'file', oid: cursor.oid().toString('hex') as ObjectId });
   }
   return entries;
+}
+
+/** To be called for each path. One directory can be in many places, and so can those in it: sizes of objects say nothing. */
+function createCounter(): (path: string) => void {
+  const { entries, pathCharacters, characters } = limits.tree;
+  const refuse = (what: string): never => {
+    throw new GitFault(`it has ${what}, which is the limit here`);
+  };
+  let [paths, together] = [0, 0];
+  return ({ length }) => {
+    paths++;
+    together += length;
+    if (paths > entries) refuse(`more than ${entries} files and directories`);
+    if (length > pathCharacters) refuse(`a path of more than ${pathCharacters} characters`);
+    if (together > characters) refuse(`paths of more than ${characters} characters together`);
+  };
 }
 
 function openTree(database: ObjectDatabase, oid: Buffer): TreeCursor {

@@ -7,6 +7,8 @@ import type { FileBatch } from './write-files.ts';
 
 const batchFiles = 256;
 const batchBytes = 2 * 1024 * 1024;
+/** Bytes. */
+const longestTarget = 4095;
 
 export interface WrittenSource {
   readonly files: number;
@@ -49,7 +51,7 @@ export async function writeSource(
       writing.signal.throwIfAborted();
       checkPath(entry.path);
       if (entry.kind === 'symlink') {
-        const target = await readTarget(entry.content);
+        const target = await readTarget(entry.path, entry.content);
         if (staysInside(entry.path, target)) links.push({ path: entry.path, target });
         else leftOut.push(entry.path);
         continue;
@@ -175,10 +177,16 @@ function staysInside(path: string, target: string): boolean {
   return led !== '..' && !led.startsWith('../');
 }
 
-async function readTarget(content: SourceEntry['content']): Promise<string> {
-  if (content instanceof Uint8Array) return new TextDecoder().decode(content);
+/** Targets are held until all files are written. */
+async function readTarget(path: string, content: SourceEntry['content']): Promise<string> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of content) chunks.push(chunk);
+  let bytes = 0;
+  for await (const chunk of content instanceof Uint8Array ? [content] : content) {
+    bytes += chunk.length;
+    if (bytes > longestTarget)
+      throw new BuildFailure(`The source has a symlink that leads further than any path: ${JSON.stringify(path.slice(0, 100))}`);
+    chunks.push(chunk);
+  }
   return Buffer.concat(chunks).toString();
 }
 
