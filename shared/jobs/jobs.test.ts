@@ -107,6 +107,29 @@ describe('graphile-worker', () => {
     await worker.stop();
   });
 
+  it.each([true, false])(
+    'runs what it took and never heard of, the connection being lost before the answer came (the only worker: %s)',
+    async (soleWorker) => {
+      const seen: string[] = [];
+      const { pool, db } = database;
+      const handlers: JobHandlers = {
+        ...untouched,
+        restart: ({ appId }) => Promise.resolve(void seen.push(appId)),
+      };
+      const worker = await startGraphileWorker({ pool, db, handlers, log, concurrency: 4, soleWorker, leaseSeconds: 0.5 });
+      await expect.poll(async () => (await pool.query('select from worker_leases')).rowCount).toBe(1);
+      await db.transaction().execute(async (trx) => {
+        await graphileJobs.enqueue(trx, 'restart', { appId: 'unheard of' }, { queue: 'q' });
+        for (const table of ['jobs', 'job_queues'])
+          await sql`update ${sql.table(`graphile_worker._private_${table}`)}
+            set locked_by = (select worker_id from worker_leases), locked_at = now()`.execute(trx);
+      });
+      await graphileJobs.enqueue(db, 'restart', { appId: 'behind it' }, { queue: 'q' });
+      await expect.poll(() => seen, patience).toEqual(['unheard of', 'behind it']);
+      await worker.stop();
+    },
+  );
+
   it('leaves nothing of a job that was replaced while the worker that ran it died', async () => {
     await graphileJobs.enqueue(database.db, 'restart', { appId: 'old' }, { key: 'a' });
     await database.pool.query(`update graphile_worker._private_jobs set locked_by = 'dead', locked_at = now(), attempts = 1`);

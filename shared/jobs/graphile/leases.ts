@@ -3,6 +3,11 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Database } from '#shared/database/schema.ts';
 import type { Log } from '#shared/log.ts';
 
+interface JobEvent {
+  /** A string or a number, as the pool reads bigint. */
+  job: { id: unknown };
+}
+
 /** So many in a lease that a stall of the event loop is not a death. */
 const heartbeats = 5;
 
@@ -22,6 +27,12 @@ export interface LeaseOptions {
 export async function keepLeases(options: LeaseOptions): Promise<{ release(): Promise<void> }> {
   const { db, events, log, soleWorker, leaseSeconds } = options;
   let poolId: string | undefined;
+  /** Ids of jobs that a handler in this process works on. */
+  const running = new Set<string>();
+  events.on('job:start', ({ job }: JobEvent) => running.add(String(job.id)));
+  events.on('job:complete', ({ job }: JobEvent) => running.delete(String(job.id)));
+  /** What was held in our name at the last beat, and run by nobody. */
+  let unheardOf: readonly string[] = [];
   events.on('pool:create', ({ workerPool }: { workerPool: { id: string } }) => {
     poolId = workerPool.id;
     void beat();
@@ -38,6 +49,25 @@ export async function keepLeases(options: LeaseOptions): Promise<{ release(): Pr
     );
   }
 
+  /**
+   * The database may have locked a job for a worker whose connection was lost before it heard so. At one beat alone it is
+   * one that is being told of, or that is over and about to be recorded.
+   */
+  async function freeJobsUnheardOf(): Promise<void> {
+    const held = await sql<{ id: string }>`
+      select id::text from graphile_worker._private_jobs where locked_by = ${poolId ?? null}::text`.execute(db);
+    const before = unheardOf;
+    unheardOf = held.rows.map(({ id }) => id).filter((id) => !running.has(id));
+    const lost = unheardOf.filter((id) => before.includes(id));
+    if (lost.length === 0) return;
+    await sql`
+      with freed as (update graphile_worker._private_jobs set locked_at = null, locked_by = null
+        where id = any(${lost}::bigint[]) and locked_by = ${poolId ?? null}::text returning job_queue_id)
+      update graphile_worker._private_job_queues set locked_at = null, locked_by = null
+        where id in (select job_queue_id from freed) and locked_by = ${poolId ?? null}::text`.execute(db);
+    log.warn('Jobs that this worker took without hearing of it are free again.', { jobs: lost.length });
+  }
+
   async function beat(): Promise<void> {
     try {
       if (poolId !== undefined) {
@@ -48,6 +78,7 @@ export async function keepLeases(options: LeaseOptions): Promise<{ release(): Pr
           .execute();
       }
       await freeJobsOfTheDead();
+      await freeJobsUnheardOf();
     } catch (error) {
       log.warn('Could not renew the worker leases; trying again.', { error });
     }
