@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { createLog } from '#shared/log.ts';
+import type { PostgresSettings } from '#shared/platform/local/postgres/postgres-commands.ts';
 import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
 import { findPostmaster } from '#shared/platform/local/postgres/postmaster.ts';
 
@@ -16,24 +17,39 @@ export interface TestPostgres {
   readonly url: string;
   readonly server: PostgresServer;
   readonly directory: string;
+  /** Of the server that runs now. */
+  readonly pid: number;
+  /** Starts it again at the same address, once it was killed. */
+  startAgain(): Promise<void>;
   /** Stops the server and removes its files. */
   close(): Promise<void>;
 }
 
-/** A whole PostgreSQL server of the test's own, for tests that stop, kill or reconfigure it. */
-export async function openTestPostgres(): Promise<TestPostgres> {
+/**
+ * A whole PostgreSQL server of the test's own, for tests that stop, kill or reconfigure it.
+ * @param settings on top of the forgetful ones
+ */
+export async function openTestPostgres(settings: PostgresSettings = {}): Promise<TestPostgres> {
   const directory = await mkdtemp(join(tmpdir(), prefix));
   // Run by root, PostgreSQL's own user must get through.
   await chmod(directory, 0o711);
   await writeFile(join(directory, 'owner'), String(process.pid));
   const log = createLog('warn', (line) => process.stderr.write(`${line}\n`));
-  const server = await startPostgres({ directory: join(directory, 'postgres'), settings: forgetful, log });
+  const options = { directory: join(directory, 'postgres'), settings: { ...forgetful, ...settings }, log };
+  const server = await startPostgres(options);
+  let running = server;
   return {
     url: server.url,
     server,
     directory,
+    get pid() {
+      return running.pid;
+    },
+    startAgain: async () => {
+      running = await startPostgres({ ...options, port: Number(new URL(server.url).port) });
+    },
     close: async () => {
-      await server.stop();
+      await running.stop();
       await rm(directory, { recursive: true, force: true });
     },
   };

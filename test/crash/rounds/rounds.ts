@@ -1,113 +1,152 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { RepositoryId } from '#shared/ids.ts';
-import type { CrashHost } from '#test/support/crash/crash-host-process.ts';
-import type { FailPointOrder } from '#test/support/crash/fail-point-order.ts';
+import { type CrashHost, OutcomeUnknown } from '#test/support/crash/crash-host-process.ts';
 import type { HostFacts } from '#test/support/crash/host-calls.ts';
-import { pick, type Random } from '#test/support/random.ts';
-import { acts, type Check } from './acts.ts';
-import { findLeftovers, findViolations, fsck, settle } from './invariants.ts';
+import { createRandom, type Random } from '#test/support/random.ts';
+import type { Act, Check } from './act.ts';
+import { acts } from './acts.ts';
+import { findLeftovers, findUnfinished, findViolations, fsck, settle } from './invariants.ts';
+import { type Ground, openGround, type Way } from './strikes.ts';
+import type { Tally } from './tally.ts';
 import { type Area, areas, createWorld, type World } from './world.ts';
 
-export interface Tally {
-  /** Control planes that were killed. */
-  kills: number;
-  /** By the point at which they died, or 'at a random moment'. */
-  points: Map<string, number>;
-  /** What was under way, or about to be, when they died. */
-  acts: Map<Area, number>;
-  fscks: number;
-  /** From a start until nothing was under way any more. */
-  longestResumeSeconds: number;
-  readonly violations: readonly string[];
-  addViolation(violation: string): void;
+export interface RoundsOptions {
+  way: Way;
+  /** Superuser's URL of a PostgreSQL. */
+  serverUrl: string;
+  rounds: number;
+  seed: number;
+  tally: Tally;
+  stopping?: AbortSignal;
 }
 
-/** @param tell is called with each violation at once */
-export function newTally(tell: (violation: string) => void = () => undefined): Tally {
-  const violations: string[] = [];
-  return {
-    kills: 0,
-    points: new Map(),
-    acts: new Map(),
-    fscks: 0,
-    longestResumeSeconds: 0,
-    violations,
-    addViolation(violation) {
-      violations.push(violation);
-      tell(violation);
-    },
-  };
-}
-
-/** Longer than a round takes, in which everything is under way. */
-const roundMilliseconds = 120;
+/** Of those that a control plane outlives: now and then another one finds what they have left. */
+const roundsOfHost = 8;
 
 /**
- * Rounds on one database: a control plane is started, all that the one before left is finished and held against what was
- * acknowledged, then work is begun in every area and the control plane is killed in the middle of it.
+ * Rounds on one database: all that the round before left is finished and held against what was acknowledged, then work
+ * is begun in every area and in the middle of it the control plane, its connections or its database are killed. Ends early
+ * where something is wrong, and keeps what there is to look at.
  */
-export async function runRounds(
-  serverUrl: string,
-  rounds: number,
-  random: Random,
-  tally: Tally,
-  stopping?: AbortSignal,
-): Promise<void> {
-  const world = await createWorld(serverUrl, { deliveries: rounds + 1 });
-  const known = new Map<string, number>();
+export async function runRounds({ way, serverUrl, rounds, seed, tally, stopping }: RoundsOptions): Promise<void> {
+  const random = createRandom(seed);
+  const ground = await openGround(way, serverUrl, random);
   try {
-    let checks: readonly Check[] = [];
-    for (let round = 0; round <= rounds; round++) {
-      const host = await world.startHost();
-      const found = [...(await findLeftovers(world))];
-      const begun = performance.now();
-      found.push(...(await settle(world)));
-      tally.longestResumeSeconds = Math.max(tally.longestResumeSeconds, (performance.now() - begun) / 1000);
-      const facts = await host.call<HostFacts>({ kind: 'facts' });
-      for (const check of checks) found.push(...(await check(facts)));
-      found.push(...(await findViolations(world, facts)));
-      for (const what of found) tally.addViolation(`round ${round}: ${what}`);
-      if (round === rounds || found.length > 0 || stopping?.aborted === true) {
-        await host.kill();
-        break;
-      }
-      // The first goes to its end, to learn what points there are.
-      const order = round === 0 ? ({ kind: 'count' } as const) : chooseDeath(known, random);
-      checks = await playRound(world, host, order, random, tally);
-      for (const [point, count] of Object.entries(round === 0 ? await host.order({ kind: 'tell' }) : {})) known.set(point, count);
-      await host.kill();
-    }
-    for (const app of areas.flatMap((area) => world.apps[area])) {
-      for (const what of await fsck(world, app.id as string as RepositoryId)) tally.addViolation(what);
-      tally.fscks += 1;
+    const world = await createWorld({ ...ground, deliveries: rounds + 1 });
+    try {
+      await playRounds(world, ground, rounds, random, { way, seed }, tally, stopping);
+    } finally {
+      await world.close();
     }
   } finally {
-    await world.close();
+    await ground.close();
   }
 }
 
-type Death = FailPointOrder | { kind: 'moment'; milliseconds: number };
-
-function chooseDeath(known: ReadonlyMap<string, number>, random: Random): Death {
-  const way = random(10);
-  if (way < 2) return { kind: 'moment', milliseconds: random(roundMilliseconds) };
-  const all = [...known.values()].reduce((sum, count) => sum + count, 0);
-  if (way < 5) return { kind: 'die', nth: 1 + random(all) };
-  const [point, count] = pick(random, [...known]);
-  return { kind: 'die', point, nth: 1 + random(count) };
+async function playRounds(
+  world: World,
+  ground: Ground,
+  rounds: number,
+  random: Random,
+  origin: { way: Way; seed: number },
+  tally: Tally,
+  stopping: AbortSignal | undefined,
+): Promise<void> {
+  let checks: readonly Check[] = [];
+  let points: readonly string[] = [];
+  let host: CrashHost | undefined;
+  const report = async (round: number, found: readonly string[]): Promise<void> => {
+    if (found.length === 0) return;
+    const struck = points.length === 0 ? '' : `, struck ${points.join(', ')}`;
+    for (const what of found) tally.addViolation(`${origin.way}, seed ${origin.seed}, round ${round}${struck}: ${what}`);
+    tally.addViolation(`To be looked at: ${world.directory}`);
+    await world.keep({ ...origin, round, points, found });
+  };
+  for (let round = 0; ; round++) {
+    const found: string[] = [];
+    const begun = performance.now();
+    if (host === undefined) {
+      host = await world.startHost();
+      found.push(...(await findLeftovers(world)));
+    }
+    found.push(...(await settle(world)));
+    tally.longestResumeSeconds = Math.max(tally.longestResumeSeconds, (performance.now() - begun) / 1000);
+    const facts = await readFacts(host);
+    for (const check of checks) found.push(...(await check(facts)));
+    found.push(...(await findViolations(world, facts)));
+    await report(round, found);
+    if (round === rounds || found.length > 0 || stopping?.aborted === true) {
+      await host.kill();
+      for (const app of areas.flatMap((area) => world.apps[area])) {
+        await report(round, await fsck(world, app.id as string as RepositoryId));
+        tally.fscks += 1;
+      }
+      return;
+    }
+    ({ checks, points } = await playRound(world, ground, host, random, tally));
+    if (!ground.outages || random(roundsOfHost) === 0) {
+      await host.kill();
+      host = undefined;
+    }
+  }
 }
 
-async function playRound(world: World, host: CrashHost, death: Death, random: Random, tally: Tally): Promise<readonly Check[]> {
-  if (death.kind === 'moment') setTimeout(() => void host.kill(), death.milliseconds);
-  else await host.order(death);
-  const begun = areas.flatMap((area) => world.apps[area].map((app) => ({ area, check: acts[area](world, host, app) })));
-  const checks = await Promise.all(begun.map(({ check }) => check));
-  // Some deaths wait for what goes on after the answers.
-  const survived = await Promise.race([host.died.then(() => false), settle(world).then(() => true)]);
-  if (death.kind === 'count') return checks;
-  tally.kills += 1;
-  for (const { area } of begun) tally.acts.set(area, (tally.acts.get(area) ?? 0) + 1);
-  const point = survived || death.kind !== 'die' ? 'at a random moment' : (death.point ?? 'at a random point');
-  tally.points.set(point, (tally.points.get(point) ?? 0) + 1);
-  if (survived && death.kind === 'moment') await new Promise((resolve) => setTimeout(resolve, random(20)));
-  return checks;
+/** Of a request that is neither answered nor cut. */
+const answerMilliseconds = 60_000;
+
+/** Asked again where the database was just away. */
+async function readFacts(host: CrashHost): Promise<HostFacts> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await host.call<HostFacts>({ kind: 'facts' });
+    } catch (error) {
+      if (!(error instanceof OutcomeUnknown) || attempt === 20) throw error;
+    }
+  }
+}
+
+interface Begun {
+  area: Area;
+  appId: string;
+  act: Act;
+  unanswered: number;
+}
+
+async function playRound(
+  world: World,
+  ground: Ground,
+  host: CrashHost,
+  random: Random,
+  tally: Tally,
+): Promise<{ checks: readonly Check[]; points: readonly string[] }> {
+  const { outages } = ground;
+  const all: Begun[] = [];
+  for (const area of areas) {
+    for (const app of world.apps[area]) {
+      const act = await acts[area]({ world, host, app, random, outages });
+      all.push({ area, appId: app.id, act, unanswered: 0 });
+    }
+  }
+  const over = new AbortController();
+  const unheard: string[] = [];
+  const points = await ground.strike(host, {
+    async begin() {
+      await Promise.all(
+        all.map(async (begun) => {
+          const answers = await Promise.race([begun.act.begin(), delay(answerMilliseconds, undefined, { ref: false })]);
+          if (answers === undefined) unheard.push(`${begun.area}: no answer in ${answerMilliseconds / 1000} s`);
+          begun.unanswered = answers ?? begun.act.requests;
+        }),
+      );
+    },
+    settled: () => settle(world, over.signal),
+  });
+  over.abort();
+  const unfinished = await findUnfinished(world);
+  for (const point of points) tally.addPoint(point);
+  for (const { area, appId, act, unanswered } of points.length === 0 ? [] : all) {
+    const { requests } = act;
+    tally.addAct(area, { begun: requests, cut: unfinished.has(appId) ? requests : unanswered });
+  }
+  return { checks: [...all.map(({ act }) => act.check), async () => unheard], points };
 }

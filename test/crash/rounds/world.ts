@@ -11,6 +11,7 @@ import { createLog } from '#shared/log.ts';
 import { type CrashHost, spawnCrashHost } from '#test/support/crash/crash-host-process.ts';
 import { packCommit, packCommits, pushPack } from '#test/support/crash/push-client.ts';
 import { onServer } from '#test/support/postgres.ts';
+import { writeEvidence } from './evidence.ts';
 
 /** A database and a directory that outlive every control plane that is started on them, and what is known of them. */
 export interface World {
@@ -19,10 +20,13 @@ export interface World {
   readonly apps: Readonly<Record<Area, readonly WorldApp[]>>;
   /** The next control plane, started and taking work. */
   startHost(): Promise<CrashHost>;
+  /** Leaves what there is to look at in `directory`, also after the world's end. */
+  keep(facts: object): Promise<void>;
   close(): Promise<void>;
 }
 
-export const areas = ['push', 'build', 'rollout', 'add-on', 'webhook'] as const;
+export const areas = ['push', 'race', 'refs', 'atomic', 'build', 'rollout', 'add-on', 'webhook'] as const;
+/** What is done to an app: of pushes to the deployed branch, two of them at once, to other refs, or to both together. */
 export type Area = (typeof areas)[number];
 
 export interface WorldApp {
@@ -36,18 +40,27 @@ export interface WorldApp {
   deliveryId: string | undefined;
 }
 
-const appsOfArea: Record<Area, number> = { push: 8, build: 2, rollout: 2, 'add-on': 2, webhook: 2 };
-const ownerless = { owner: undefined };
+const appsOfArea: Record<Area, number> = {
+  push: 8,
+  race: 2,
+  refs: 4,
+  atomic: 2,
+  build: 3,
+  rollout: 3,
+  'add-on': 3,
+  webhook: 3,
+};
 
-/**
- * @param serverUrl of a PostgreSQL whose superuser it is
- * @param databaseUrl what a control plane is given instead of the database's own address, as that of a proxy
- * @param deliveries how many the git host is going to make
- */
-export async function createWorld(
-  serverUrl: string,
-  { deliveries = 100, reachBy = (url: URL) => url }: { deliveries?: number; reachBy?: (url: URL) => URL } = {},
-): Promise<World> {
+export interface WorldOptions {
+  /** Superuser's URL of a PostgreSQL. */
+  serverUrl: string;
+  /** What a control plane is given instead of the database's own address, as that of a proxy. */
+  reachBy(url: URL): URL;
+  /** How many the git host is going to make. */
+  deliveries: number;
+}
+
+export async function createWorld({ serverUrl, reachBy, deliveries }: WorldOptions): Promise<World> {
   const name = `paas_crash_${crypto.randomUUID().replaceAll('-', '')}`;
   await onServer(serverUrl, `create database ${name}`);
   const url = new URL(serverUrl);
@@ -63,9 +76,9 @@ export async function createWorld(
   const hostStart = { databaseUrl: reachBy(url).href, directory, secretKey };
 
   const first = await spawnCrashHost(directory);
-  await first.start({ ...hostStart, ...ownerless });
+  await first.start({ ...hostStart, owner: undefined });
   const owner = await first.call<Principal>({ kind: 'sign up' });
-  await first.kill();
+  await first.leave();
 
   let standby = spawnCrashHost(directory);
   const startHost = async (): Promise<CrashHost> => {
@@ -75,22 +88,35 @@ export async function createWorld(
     return host;
   };
   const host = await startHost();
-  const apps: Record<Area, WorldApp[]> = { push: [], build: [], rollout: [], 'add-on': [], webhook: [] };
-  for (const area of areas) {
-    for (let count = 0; count < appsOfArea[area]; count++) apps[area].push(await createWorldApp(host, area, deliveries));
-  }
+  const apps: Record<Area, WorldApp[]> = {
+    push: [],
+    race: [],
+    refs: [],
+    atomic: [],
+    build: [],
+    rollout: [],
+    'add-on': [],
+    webhook: [],
+  };
+  for (const area of areas)
+    apps[area] = await Promise.all(Array.from({ length: appsOfArea[area] }, () => createWorldApp(host, area, deliveries)));
   await host.kill();
 
+  let kept = false;
   return {
     db,
     directory,
     apps,
     startHost,
+    async keep(facts) {
+      kept = true;
+      await writeEvidence(db, directory, facts);
+    },
     async close() {
       await (await standby).kill();
       await close();
       await onServer(serverUrl, `drop database ${name} with (force)`);
-      await rm(directory, { recursive: true, force: true });
+      if (!kept) await rm(directory, { recursive: true, force: true });
     },
   };
 }
@@ -100,10 +126,10 @@ async function createWorldApp(host: CrashHost, area: Area, deliveries: number): 
   const gitUrl = area === 'webhook' ? `https://git.example.com/${crypto.randomUUID()}` : undefined;
   const { id, name } = await host.call<WorldApp>({ kind: 'create app', ...(gitUrl === undefined ? {} : { gitUrl }) });
   const app: WorldApp = { id, name, tip: undefined, upcoming: [], deliveryId: undefined };
-  if (area === 'push') return app;
+  if (['push', 'race', 'refs', 'atomic'].includes(area)) return app;
   const push = async (ref: string, to: string | undefined, pack: Buffer): Promise<void> => {
-    const verdict = await pushPack(host.socketPath, id, { name: ref, from: undefined, to }, pack);
-    if (verdict?.accepted !== true) throw new Error(`The world cannot be made: ${verdict?.reason ?? 'the host is gone'}`);
+    const told = await pushPack(host.socketPath, id, [{ name: ref, from: undefined, to }], { pack });
+    if (told?.get(ref) !== 'ok') throw new Error(`The world cannot be made: ${told?.get(ref) ?? 'the host is gone'}`);
   };
   const { oid, pack } = packCommit('first', undefined);
   await push('refs/heads/main', oid, pack);

@@ -10,6 +10,7 @@ import { openAddonPassword } from '#shared/core/addon-secrets.ts';
 import { createJobHandlers, createServices, resumeApps } from '#shared/core/control-plane.ts';
 import type { Principal } from '#shared/core/principals.ts';
 import { readAddonRow } from '#shared/database/addons.ts';
+import { isDatabaseOutage } from '#shared/database/outages.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import { createGitStorage } from '#shared/git/storage.ts';
 import { serveGit } from '#shared/git/testing/git-server.ts';
@@ -93,7 +94,8 @@ async function take(message: { id: number; start?: HostStart; call?: HostCall })
     const value = message.call === undefined ? null : await answer?.(message.call);
     process.send?.({ id: message.id, value: value ?? null });
   } catch (error) {
-    process.send?.({ id: message.id, error: error instanceof Error ? error.message : String(error) });
+    const outage = isDatabaseOutage(error);
+    process.send?.({ id: message.id, outage, error: error instanceof Error ? error.message : String(error) });
   }
 }
 

@@ -11,28 +11,33 @@ export interface RefUpdate {
   to: string | undefined;
 }
 
-/** Undefined when the server went away before it said what became of the push. */
-export type PushVerdict = { accepted: true } | { accepted: false; reason: string } | undefined;
+/** Of each ref 'ok' or why not. Undefined when the server went away before it said what became of the push. */
+export type PushReport = ReadonlyMap<string, string> | undefined;
 
 /** A push without git: a hundred a second cost next to nothing. The socket is that of `serveGit`. */
 export async function pushPack(
   socketPath: string,
   repository: string,
-  { name, from, to }: RefUpdate,
-  pack: Buffer | undefined,
-): Promise<PushVerdict> {
+  updates: readonly RefUpdate[],
+  { pack, atomic = false }: { pack?: Buffer; atomic?: boolean } = {},
+): Promise<PushReport> {
   const socket = connect(socketPath);
   const failed = new Promise<undefined>((resolve) => socket.on('error', () => resolve(undefined)));
   socket.write(`${JSON.stringify({ service: 'receive-pack', repository, protocol: '' })}\n`);
-  const talk = async (): Promise<PushVerdict> => {
+  const talk = async (): Promise<PushReport> => {
     const reader = new ByteReader(socket);
     await untilFlush(reader);
-    const command = encodePacket(`${from ?? none} ${to ?? none} ${name}\0report-status`);
-    socket.write(Buffer.concat([command, flushPacket, ...(pack === undefined ? [] : [pack])]));
-    const report = await untilFlush(reader);
-    const ref = report.find((line) => line.startsWith('ok ') || line.startsWith('ng '));
-    if (ref === undefined) return { accepted: false, reason: report.join('; ') };
-    return ref.startsWith('ok ') ? { accepted: true } : { accepted: false, reason: ref.slice(`ng ${name} `.length) };
+    const capabilities = `\0report-status${atomic ? ' atomic' : ''}`;
+    const commands = updates.map(({ name, from, to }, index) =>
+      encodePacket(`${from ?? none} ${to ?? none} ${name}${index === 0 ? capabilities : ''}`),
+    );
+    socket.write(Buffer.concat([...commands, flushPacket, ...(pack === undefined ? [] : [pack])]));
+    const told = new Map<string, string>();
+    for (const line of await untilFlush(reader)) {
+      const [, verdict, name = '', reason = ''] = /^(ok|ng) (\S+) ?(.*)$/.exec(line) ?? [];
+      if (verdict !== undefined) told.set(name, verdict === 'ok' ? 'ok' : reason);
+    }
+    return told;
   };
   try {
     return await Promise.race([talk().catch(() => undefined), failed]);

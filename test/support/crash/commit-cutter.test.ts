@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { connectPostgres, type PostgresConnection } from '#shared/database/postgres.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { type CommitCutter, openCommitCutter } from './commit-cutter.ts';
+
+let database: TestDatabase;
+let cutter: CommitCutter;
+let client: PostgresConnection;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await database.pool.query('create table words (word text)');
+  cutter = await openCommitCutter(new URL(inject('postgresUrl')));
+  client = connectPostgres(cutter.reach(new URL(database.url)).href, () => undefined, 1);
+});
+afterAll(async () => {
+  await client.close();
+  await cutter.close();
+  await database.close();
+});
+
+/** In a transaction, or by itself. */
+async function write(word: string, kind: 'COMMIT' | 'statement'): Promise<void> {
+  if (kind === 'statement') return void (await client.pool.query('insert into words values ($1)', [word]));
+  const connection = await client.pool.connect();
+  try {
+    for (const statement of ['begin', `insert into words values ('${word}')`, 'commit']) await connection.query(statement);
+    connection.release();
+  } catch (error) {
+    connection.release(true);
+    throw error;
+  }
+}
+
+async function count(word: string): Promise<number> {
+  return (await database.pool.query('select from words where word = $1', [word])).rowCount ?? 0;
+}
+
+describe('a commit through the cutter', () => {
+  it('passes, with whatever belongs to it', async () => {
+    const long = 'word'.repeat(500_000);
+    await write(long, 'statement');
+    await write('short', 'COMMIT');
+    expect([await count(long), await count('short')]).toEqual([1, 1]);
+  });
+
+  for (const kind of ['COMMIT', 'statement'] as const) {
+    it(`as ${kind}: is not there when cut before the server got it, and is there when after; the client hears nothing`, async () => {
+      for (const way of ['unsent', 'sent', 'answered'] as const) {
+        let left = 1;
+        const seen: string[] = [];
+        cutter.judge = (judged) => {
+          seen.push(judged);
+          return left-- > 0 ? way : undefined;
+        };
+        const word = `${kind} ${way}`;
+        await expect(write(word, kind)).rejects.toThrow(/terminated|ECONNRESET/);
+        expect(seen).toEqual([kind]);
+        if (way === 'unsent') expect(await count(word)).toBe(0);
+        else await expect.poll(() => count(word)).toBe(1);
+        cutter.judge = () => undefined;
+      }
+    });
+  }
+
+  it('fails with all others when every connection is cut', async () => {
+    const waiting = client.pool.query('select pg_sleep(60)');
+    waiting.catch(() => undefined);
+    await expect.poll(() => cutter.cutAll()).toBe(1);
+    await expect(waiting).rejects.toThrow(/terminated|ECONNRESET/);
+  });
+});
