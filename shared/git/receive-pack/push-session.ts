@@ -1,6 +1,7 @@
 import { GitFault } from '#shared/git/git-fault.ts';
 import type { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
+import { writePackets } from '#shared/git/protocol/write-packets.ts';
 import type { Ref, RefChange } from '#shared/git/repository.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
@@ -19,36 +20,76 @@ const nullOid = '0'.repeat(40);
 const capabilities =
   'report-status report-status-v2 delete-refs side-band-64k quiet atomic ofs-delta object-format=sha1 push-options agent=paas';
 const commandPattern = /^([0-9a-f]{40}) ([0-9a-f]{40}) ([^\0]+)$/;
-const commandBytes = 4 * 1024 * 1024;
+const commandBytes = 16 * 1024 * 1024;
+/** One for each place where the client's history ends. */
+const mostShallow = 100_000;
 const pushOptionBytes = 64 * 1024;
 
-export function advertiseForPush(refs: readonly Ref[]): Buffer {
+export async function advertiseForPush(refs: readonly Ref[], write: (bytes: Uint8Array) => Promise<void>): Promise<void> {
   const lines = refs.length === 0 ? [`${nullOid} capabilities^{}`] : refs.map(({ oid, name }) => `${oid} ${name}`);
-  const packets = lines.map((line, i) => encodePacket(i === 0 ? `${line}\0${capabilities}\n` : `${line}\n`));
-  return Buffer.concat([...packets, flushPacket]);
+  await writePackets(
+    write,
+    lines.map((line, i) => (i === 0 ? `${line}\0${capabilities}\n` : `${line}\n`)),
+  );
+  await write(flushPacket);
+}
+
+/** What the client asked for cannot be served. */
+export class UnreadablePush extends GitFault {
+  /** It reads our answers in side bands only. */
+  readonly sideBand: boolean;
+  /** All that comes before the pack was read. */
+  readonly packFollows: boolean;
+
+  constructor(message: string, sideBand: boolean, packFollows: boolean) {
+    super(message);
+    this.sideBand = sideBand;
+    this.packFollows = packFollows;
+  }
 }
 
 /**
  * Undefined when the client wants nothing.
- * @throws GitFault when it does not speak the protocol, or asks for more than `limit` changes
+ * @throws UnreadablePush when it does not speak the protocol, or asks for more than `limit` changes
  */
 export async function readPush(reader: ByteReader, limit: number): Promise<PushAsked | undefined> {
+  const offered = new Set<string>();
+  const progress = { packFollows: false };
+  try {
+    return await readRequest(reader, limit, offered, progress);
+  } catch (error) {
+    if (!(error instanceof GitFault)) throw error;
+    throw new UnreadablePush(error.message, offered.has('side-band-64k'), progress.packFollows);
+  }
+}
+
+/** @param offered capabilities of the client, once they have arrived */
+async function readRequest(
+  reader: ByteReader,
+  limit: number,
+  offered: Set<string>,
+  progress: { packFollows: boolean },
+): Promise<PushAsked | undefined> {
   const changes: RefChange[] = [];
   const shallow: ObjectId[] = [];
-  let offered = new Set<string>();
+  let commands = 0;
   let bytes = 0;
   for (;;) {
     const packet = await readPacket(reader);
     if (packet === 'end' || packet === 'flush') break;
     if (typeof packet === 'string') throw new GitFault(`a ${packet} packet does not belong here`);
     bytes += packet.length;
-    if (changes.length >= limit || bytes > commandBytes)
-      throw new GitFault(`a push may change ${limit} refs at most; push them in parts`);
+    if (bytes > commandBytes) throw new GitFault('the commands of the push are too long');
     const [line = '', announced] = packetText(packet).split('\0', 2);
-    if (announced !== undefined) offered = new Set(announced.trim().split(' '));
-    if (line.startsWith('shallow ')) shallow.push(parseShallow(line));
-    else changes.push(parseCommand(line));
+    for (const capability of announced?.trim().split(' ') ?? []) offered.add(capability);
+    // All are counted, so that the answer comes when it is read; no more are held than can be served.
+    if (line.startsWith('shallow ')) {
+      if (shallow.length < mostShallow) shallow.push(parseShallow(line));
+    } else if (++commands <= limit) changes.push(parseCommand(line));
   }
+  const pushOptions = offered.has('push-options') && commands > 0 ? await readPushOptions(reader) : [];
+  progress.packFollows = true;
+  if (commands > limit) throw new GitFault(tooManyRefs(commands, limit));
   if (changes.length === 0) return undefined;
   const names = new Set(changes.map(({ name }) => name));
   if (names.size < changes.length) throw new GitFault('a push may name each ref once');
@@ -56,11 +97,18 @@ export async function readPush(reader: ByteReader, limit: number): Promise<PushA
   return {
     changes,
     shallow,
-    pushOptions: offered.has('push-options') ? await readPushOptions(reader) : [],
+    pushOptions,
     atomic: offered.has('atomic'),
     reportStatus: offered.has('report-status') || offered.has('report-status-v2'),
     sideBand: offered.has('side-band-64k'),
   };
+}
+
+function tooManyRefs(commands: number, limit: number): string {
+  return (
+    `this push changes ${commands} refs, and ${limit} is the most at once. Push branches and tags in parts, as ` +
+    "git push <remote> 'refs/heads/*' and git push <remote> 'refs/tags/v1*'; what else a mirror has (refs/pull/*) is not kept here"
+  );
 }
 
 function parseShallow(line: string): ObjectId {

@@ -1,6 +1,12 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type PushTurn, PushTurns } from '#shared/git/receive-pack/push-turns.ts';
+import { createMemoryGitStorage } from '#shared/git/storage.ts';
+import { newUuid, type RepositoryId } from '#shared/ids.ts';
+import { createLog } from '#shared/log.ts';
 import { ManualClock } from '#shared/manual-clock.ts';
 
 const clock = new ManualClock();
@@ -100,4 +106,36 @@ test('who leaves the queue is told at once, and keeps nobody waiting', async () 
   left[0]?.end();
   await setImmediate();
   expect(numbers(given)).toEqual([0]);
+});
+
+test('clients that push at once are shown the refs a few at a time, and silent ones keep nobody out', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'paas-turns-'));
+  const storage = createMemoryGitStorage({ directory, log: createLog('error', () => undefined), threads: 1, clock });
+  const gone = new AbortController();
+  let shown = 0;
+  const silent = async function* (): AsyncGenerator<Uint8Array> {
+    while (!gone.signal.aborted) await new Promise((resolve) => gone.signal.addEventListener('abort', resolve, { once: true }));
+    yield* [];
+  };
+  const served = Array.from({ length: 6 }, () =>
+    storage.server.receivePack(
+      { repositoryId: newUuid<RepositoryId>(), headRef: 'refs/heads/main' },
+      { input: silent(), write: async () => void shown++, protocol: '', clientGone: gone.signal },
+      async () => [],
+    ),
+  );
+  try {
+    await expect.poll(() => shown).toBe(2);
+    await pass(50);
+    expect(shown).toBe(2);
+    await pass(150);
+    expect(shown).toBe(4);
+    await pass(200);
+    expect(shown).toBe(6);
+  } finally {
+    gone.abort();
+    await Promise.all(served);
+    await storage.close();
+    await rm(directory, { recursive: true });
+  }
 });

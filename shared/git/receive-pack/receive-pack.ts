@@ -6,9 +6,16 @@ import type { PackLimits } from '#shared/git/packs/pack-scanner.ts';
 import { openQuarantine, type Quarantine } from '#shared/git/packs/quarantine.ts';
 import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
+import { dataBand, encodeBand } from '#shared/git/protocol/side-band.ts';
 import { SideBandWriter } from '#shared/git/protocol/side-band-writer.ts';
 import { checkChanges, nameProblem } from '#shared/git/receive-pack/check-changes.ts';
-import { advertiseForPush, encodeReport, type PushAsked, readPush } from '#shared/git/receive-pack/push-session.ts';
+import {
+  advertiseForPush,
+  encodeReport,
+  type PushAsked,
+  readPush,
+  UnreadablePush,
+} from '#shared/git/receive-pack/push-session.ts';
 import { stagePack } from '#shared/git/receive-pack/stage-pack.ts';
 import type { ApplyPush, GitRepository, GitStream, PushEnd, RefResult, StagedPack } from '#shared/git/repository.ts';
 import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
@@ -43,13 +50,16 @@ export async function receivePack(
   const reader = new ByteReader(stream.input);
   let asked: PushAsked | undefined;
   try {
-    if (stream.step !== 'serve') await stream.write(advertiseForPush(await access.refs.listRefs(repositoryId)));
+    if (stream.step !== 'serve') await advertiseForPush(await access.refs.listRefs(repositoryId), (bytes) => stream.write(bytes));
     if (stream.step === 'advertise') return { exitStatus: 0, refsAsked: 0 };
     asked = await readPush(reader, limits.refs);
   } catch (error) {
     if (stream.clientGone.aborted) return { exitStatus: fatal, refsAsked: 0 };
     if (!(error instanceof GitFault)) throw error;
-    await stream.write(encodePacket(`ERR ${error.message}\n`)).catch(() => undefined);
+    const answer = encodePacket(`ERR ${error.message}\n`);
+    const { sideBand, packFollows } = error instanceof UnreadablePush ? error : { sideBand: false, packFollows: false };
+    await stream.write(sideBand ? encodeBand(dataBand, answer) : answer).catch(() => undefined);
+    if (packFollows) await drain(reader.rest(), limits.packBytes, stream.clientGone);
     return { exitStatus: fatal, refsAsked: 0 };
   }
   if (asked === undefined) return { exitStatus: 0, refsAsked: 0 };
@@ -173,7 +183,7 @@ class Push {
       problem,
       this.#asked.changes.map(({ name }) => ({ name, status: 'rejected', reason: 'unpacker error' })),
     );
-    await this.#drain();
+    await drain(this.#rest, this.#limits.packBytes, this.#stream.clientGone);
   }
 
   async #report(unpack: string, results: readonly RefResult[]): Promise<void> {
@@ -187,16 +197,16 @@ class Push {
       this.#access.log.debug('a client left before its report', { error });
     }
   }
+}
 
-  /** A client that is still sending reads our answer only if it is not stopped by a pipe that has closed. */
-  async #drain(): Promise<void> {
-    const deadline = AbortSignal.any([AbortSignal.timeout(30_000), this.#stream.clientGone]);
-    const over = new Promise<'over'>((resolve) => deadline.addEventListener('abort', () => resolve('over'), { once: true }));
-    for (let drained = 0; drained < this.#limits.packBytes; ) {
-      const next = await Promise.race([this.#rest.next().catch(() => 'over' as const), over]);
-      if (next === 'over' || next.done === true) return;
-      drained += next.value.length;
-    }
+/** A client that is still sending reads our answer only if it is not stopped by a pipe that has closed. */
+async function drain(rest: AsyncIterator<Uint8Array>, mostBytes: number, clientGone: AbortSignal): Promise<void> {
+  const deadline = AbortSignal.any([AbortSignal.timeout(30_000), clientGone]);
+  const over = new Promise<'over'>((resolve) => deadline.addEventListener('abort', () => resolve('over'), { once: true }));
+  for (let drained = 0; drained < mostBytes; ) {
+    const next = await Promise.race([rest.next().catch(() => 'over' as const), over]);
+    if (next === 'over' || next.done === true) return;
+    drained += next.value.length;
   }
 }
 

@@ -19,7 +19,7 @@ describe.each(['postgres', 'memory'] as const)('refs in %s', (kind) => {
   let statements = 0;
   beforeAll(async () => {
     database = await createTestDatabase();
-    db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: database.pool }), log: () => (statements += 1) });
+    db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: database.pool }), log: () => void (statements += 1) });
     refs = kind === 'memory' ? createMemoryRefs() : createPostgresRefs(db);
   });
   afterAll(() => database.close());

@@ -1,7 +1,14 @@
 import { GitFault } from '#shared/git/git-fault.ts';
+import { isObjectType, type ObjectType } from '#shared/git/objects/object-type.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
-export type ObjectFilter = { kind: 'none' } | { kind: 'blob-limit'; bytes: number } | { kind: 'tree-depth'; depth: number };
+export type ObjectFilter =
+  | { kind: 'none' }
+  | { kind: 'blob-limit'; bytes: number }
+  | { kind: 'tree-depth'; depth: number }
+  | { kind: 'type'; type: ObjectType }
+  /** What each of them lets through. */
+  | { kind: 'all-of'; filters: readonly ObjectFilter[] };
 
 /** How much of history the client wants to have; undefined: all. */
 export type Deepen =
@@ -27,6 +34,7 @@ export interface FetchRequest {
 /** Wants, haves and shallow commits of one request. */
 const mostLines = 200_000;
 const mostExcluded = 100;
+const mostFilters = 100;
 
 export function emptyFetchRequest(): FetchRequest {
   return {
@@ -113,10 +121,30 @@ function count(value: string, what: string): number {
   return Number(value);
 }
 
+/** A git that is told of several filters sends them as `combine:`, each encoded as in a URL. */
 function parseFilter(value: string): ObjectFilter {
+  if (!value.startsWith('combine:')) return parseSimpleFilter(value);
+  const parts = value.slice('combine:'.length).split('+');
+  if (parts.length > mostFilters) throw new GitFault('the fetch combines too many filters');
+  return { kind: 'all-of', filters: parts.map((part) => parseSimpleFilter(decodePart(part))) };
+}
+
+function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new GitFault('a filter of the fetch is not encoded as in a URL');
+  }
+}
+
+function parseSimpleFilter(value: string): ObjectFilter {
   if (value === 'blob:none') return { kind: 'blob-limit', bytes: 0 };
+  const type = value.startsWith('object:type=') ? value.slice('object:type='.length) : undefined;
+  if (type !== undefined && isObjectType(type)) return { kind: 'type', type };
   const [, kind, digits = '', unit = ''] = /^(blob:limit|tree)[=:](\d{1,12})([kmg]?)$/.exec(value) ?? [];
   if (kind === 'tree' && unit === '') return { kind: 'tree-depth', depth: Number(digits) };
   if (kind === 'blob:limit') return { kind: 'blob-limit', bytes: Number(digits) * 1024 ** ['', 'k', 'm', 'g'].indexOf(unit) };
-  throw new GitFault(`the filter '${value.slice(0, 100)}' is not known here; blob:none, blob:limit=<n> and tree:<depth> are`);
+  throw new GitFault(
+    `the filter '${value.slice(0, 100)}' is not known here; blob:none, blob:limit=<n>, tree:<depth> and object:type=<type> are`,
+  );
 }

@@ -2,6 +2,7 @@ import { GitFault } from '#shared/git/git-fault.ts';
 import { type HeldPacks, holdPacks } from '#shared/git/held-packs.ts';
 import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
+import { writePackets } from '#shared/git/protocol/write-packets.ts';
 import type { GitRepository, GitStream } from '#shared/git/repository.ts';
 import type { RepositoryAccess } from '#shared/git/repository-access.ts';
 import { addFetchLine, emptyFetchRequest, type FetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
@@ -19,7 +20,7 @@ const mostHaves = 200_000;
 export async function serveFetchV0(access: RepositoryAccess, repository: GitRepository, stream: GitStream): Promise<void> {
   const reader = new ByteReader(stream.input);
   const refs = await readPeeledRefs(access, repository);
-  if (stream.step !== 'serve') await stream.write(advertise(repository, refs));
+  if (stream.step !== 'serve') await advertise(repository, refs, stream);
   if (stream.step === 'advertise') return;
   const asked = await readWants(reader);
   if (asked === undefined) return;
@@ -39,7 +40,7 @@ export async function serveFetchV0(access: RepositoryAccess, repository: GitRepo
   await sendPack(held, refs, { ...request, haves }, change, stream, options.has('side-band-64k'));
 }
 
-function advertise({ headRef }: GitRepository, refs: readonly AdvertisedRef[]): Buffer {
+async function advertise({ headRef }: GitRepository, refs: readonly AdvertisedRef[], stream: GitStream): Promise<void> {
   const head = refs.find(({ name }) => name === headRef);
   const lines = head === undefined ? [] : [`${head.oid} HEAD`];
   for (const { name, oid, peeled } of refs) {
@@ -48,7 +49,11 @@ function advertise({ headRef }: GitRepository, refs: readonly AdvertisedRef[]): 
   }
   if (lines.length === 0) lines.push(`${nullOid} capabilities^{}`);
   const offered = head === undefined ? capabilities : `${capabilities} symref=HEAD:${headRef}`;
-  return Buffer.concat([...lines.map((line, i) => encodePacket(i === 0 ? `${line}\0${offered}\n` : `${line}\n`)), flushPacket]);
+  await writePackets(
+    (bytes) => stream.write(bytes),
+    lines.map((line, i) => (i === 0 ? `${line}\0${offered}\n` : `${line}\n`)),
+  );
+  await stream.write(flushPacket);
 }
 
 /** Undefined when the client wants nothing. */

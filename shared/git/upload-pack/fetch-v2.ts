@@ -2,9 +2,10 @@ import { GitFault } from '#shared/git/git-fault.ts';
 import { holdPacks } from '#shared/git/held-packs.ts';
 import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { delimiterPacket, encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
+import { writePackets } from '#shared/git/protocol/write-packets.ts';
 import type { GitRepository, GitStream } from '#shared/git/repository.ts';
 import type { RepositoryAccess } from '#shared/git/repository-access.ts';
-import { addFetchLine, emptyFetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
+import { addFetchLine, emptyFetchRequest, type FetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
 import { readPeeledRefs } from '#shared/git/upload-pack/ref-advertisement.ts';
 import { readShallowChange, sendPack, shallowLines } from '#shared/git/upload-pack/send-pack.ts';
 
@@ -16,7 +17,7 @@ const capabilities = [
   'server-option',
   'object-format=sha1',
 ];
-/** Beyond it all refs are sent: each ref would be held against each prefix. */
+/** Beyond it all refs are sent, as git does. */
 const mostPrefixes = 1000;
 const argumentBytes = 16 * 1024 * 1024;
 /** What a line costs to hold, however little is in it. */
@@ -74,23 +75,21 @@ async function listRefs(
   stream: GitStream,
   lines: readonly string[],
 ): Promise<void> {
-  const prefixes = lines.filter((line) => line.startsWith('ref-prefix ')).map((line) => line.slice('ref-prefix '.length));
-  const wanted = (name: string): boolean =>
-    prefixes.length === 0 || prefixes.length > mostPrefixes || prefixes.some((prefix) => name.startsWith(prefix));
+  const asked = lines.filter((line) => line.startsWith('ref-prefix ')).map((line) => line.slice('ref-prefix '.length));
+  const prefixes = asked.length === 0 || asked.length > mostPrefixes ? undefined : asked;
   const [peel, symrefs, unborn] = ['peel', 'symrefs', 'unborn'].map((word) => lines.includes(word));
-  const refs = await readPeeledRefs(access, repository);
-  const packets: Buffer[] = [];
-  const target = symrefs === true ? ` symref-target:${repository.headRef}` : '';
-  const head = refs.find(({ name }) => name === repository.headRef);
-  if (wanted('HEAD')) {
-    if (head !== undefined) packets.push(encodePacket(`${head.oid} HEAD${target}\n`));
-    else if (unborn === true) packets.push(encodePacket(`unborn HEAD${target}\n`));
+  if (prefixes === undefined || prefixes.some((prefix) => 'HEAD'.startsWith(prefix))) {
+    const target = symrefs === true ? ` symref-target:${repository.headRef}` : '';
+    const head = await access.refs.readRef(repository.repositoryId, repository.headRef);
+    if (head !== undefined) await stream.write(encodePacket(`${head} HEAD${target}\n`));
+    else if (unborn === true) await stream.write(encodePacket(`unborn HEAD${target}\n`));
   }
-  for (const { name, oid, peeled } of refs) {
-    if (wanted(name))
-      packets.push(encodePacket(`${oid} ${name}${peel === true && peeled !== undefined ? ` peeled:${peeled}` : ''}\n`));
-  }
-  await stream.write(Buffer.concat([...packets, flushPacket]));
+  const refs = await readPeeledRefs(access, repository, prefixes);
+  await writePackets(
+    (bytes) => stream.write(bytes),
+    refs.map(({ name, oid, peeled }) => `${oid} ${name}${peel === true && peeled !== undefined ? ` peeled:${peeled}` : ''}\n`),
+  );
+  await stream.write(flushPacket);
 }
 
 async function fetch(
@@ -101,7 +100,8 @@ async function fetch(
 ): Promise<void> {
   const request = emptyFetchRequest();
   for (const line of lines) addFetchLine(request, line);
-  if (request.wants.length === 0) throw new GitFault('the fetch wants nothing');
+  // A client that waits for done may only ask what both have, before a push.
+  if (request.wants.length === 0 && !request.waitForDone) throw new GitFault('the fetch wants nothing');
   using held = await holdPacks(access, repository.repositoryId);
   const { wants, shallow } = request;
   const { missing, common, ready } = await held.run('negotiate', {
@@ -122,7 +122,7 @@ async function fetch(
     );
     if (!proceed) return;
   }
-  const refs = request.includeTags || request.deepen !== undefined ? await readPeeledRefs(access, repository) : [];
+  const refs = await readPeeledRefs(access, repository, neededRefs(request));
   const change = await readShallowChange(held, refs, request);
   if (change !== undefined) {
     await stream.write(
@@ -131,4 +131,10 @@ async function fetch(
   }
   await stream.write(encodePacket('packfile\n'));
   await sendPack(held, refs, { ...request, haves: common }, change, stream, true);
+}
+
+/** What names of refs a fetch is about begin with; undefined for any. */
+function neededRefs({ deepen, includeTags }: FetchRequest): readonly string[] | undefined {
+  if (deepen?.kind === 'not') return undefined;
+  return includeTags ? ['refs/tags/'] : [];
 }

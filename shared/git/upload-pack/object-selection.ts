@@ -1,4 +1,4 @@
-import { objectTypes } from '#shared/git/objects/object-type.ts';
+import { type ObjectType, objectTypes } from '#shared/git/objects/object-type.ts';
 import { parseTag } from '#shared/git/objects/tag.ts';
 import { modes, TreeCursor } from '#shared/git/objects/tree.ts';
 import type { ObjectDatabase } from '#shared/git/packs/object-database.ts';
@@ -34,6 +34,29 @@ export interface Selection {
 
 const met = 1;
 const clientHas = 2;
+/** The filter leaves it out, but not what is in it. */
+const passedBy = 3;
+
+/** A filter, as what is asked of each object. Depths count from 0, the root of a commit. */
+interface Sieve {
+  belowDepth: number;
+  belowBytes: number;
+  commits: boolean;
+  trees: boolean;
+  blobs: boolean;
+}
+
+function sieveOf(filter: ObjectFilter): Sieve {
+  const parts = filter.kind === 'all-of' ? filter.filters : [filter];
+  const has = (type: ObjectType): boolean => parts.every((part) => part.kind !== 'type' || part.type === type);
+  return {
+    belowDepth: Math.min(...parts.map((part) => (part.kind === 'tree-depth' ? part.depth : Number.POSITIVE_INFINITY))),
+    belowBytes: Math.min(...parts.map((part) => (part.kind === 'blob-limit' ? part.bytes : Number.POSITIVE_INFINITY))),
+    commits: has('commit'),
+    trees: has('tree'),
+    blobs: has('blob'),
+  };
+}
 
 type Breathe = () => Promise<void> | undefined;
 
@@ -49,12 +72,12 @@ class ObjectSelection {
   readonly send: number[] = [];
   flags = new Uint8Array(4096);
   readonly #database: ObjectDatabase;
-  readonly #filter: ObjectFilter;
+  readonly #sieve: Sieve;
   readonly #breathe: Breathe;
 
   constructor(database: ObjectDatabase, filter: ObjectFilter, breathe: Breathe) {
     this.#database = database;
-    this.#filter = filter;
+    this.#sieve = sieveOf(filter);
     this.#breathe = breathe;
   }
 
@@ -77,7 +100,9 @@ class ObjectSelection {
       const tree = graph.node(number)?.tree;
       if (tree !== undefined) await this.#walkTree(tree, clientHas, 0);
     }
-    for (const node of selected.commits) this.#mark(graph.oid(node.number), met);
+    const wanted = new Set(tips.map(({ number }) => number));
+    for (const { number } of selected.commits)
+      this.#mark(graph.oid(number), this.#sieve.commits || wanted.has(number) ? met : passedBy);
     for (const oid of direct) await this.#sendWanted(oid);
     for (const node of selected.commits) await this.#walkTree(node.tree, met, 0);
     for (const { tag, target } of question.tags) {
@@ -107,8 +132,8 @@ class ObjectSelection {
       const target = await this.#sendTags(oid);
       if (this.#database.readType(target) !== objectTypes.commit) await this.#sendWanted(target);
     } else if (type === objectTypes.tree) {
-      const depth = this.#filter.kind === 'tree-depth' && this.#filter.depth === 0 ? -1 : 0;
-      await this.#walkTree(oid, met, depth);
+      this.#mark(oid, met);
+      await this.#walkInto(oid, met, 0);
     } else {
       this.#mark(oid, met);
     }
@@ -127,9 +152,14 @@ class ObjectSelection {
 
   /** @param depth of the tree itself, 0 for the root of a commit */
   async #walkTree(root: Buffer, flag: number, depth: number): Promise<void> {
-    const filter = this.#filter;
-    const deepest = flag === met && filter.kind === 'tree-depth' ? filter.depth : Number.POSITIVE_INFINITY;
-    if (depth >= deepest || !this.#mark(root, flag)) return;
+    const { belowDepth, trees, blobs } = this.#sieve;
+    if (flag === met && (depth >= belowDepth || !(trees || blobs))) return;
+    if (this.#mark(root, this.#flagOfTree(flag))) await this.#walkInto(root, flag, depth);
+  }
+
+  async #walkInto(root: Buffer, flag: number, depth: number): Promise<void> {
+    const deepest = flag === met ? this.#sieve.belowDepth : Number.POSITIVE_INFINITY;
+    const treeFlag = this.#flagOfTree(flag);
     const stack = [{ cursor: this.#openTree(root), depth: depth + 1 }];
     for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
       const pause = this.#breathe();
@@ -141,7 +171,7 @@ class ObjectSelection {
       }
       if (cursor.mode === modes.submodule || top.depth >= deepest) continue;
       if (cursor.mode === modes.tree) {
-        if (this.#mark(cursor.data, flag, cursor.oidAt))
+        if (this.#mark(cursor.data, treeFlag, cursor.oidAt))
           stack.push({ cursor: this.#openTree(cursor.oid()), depth: top.depth + 1 });
       } else if (flag === clientHas || this.#passes(cursor)) {
         this.#mark(cursor.data, flag, cursor.oidAt);
@@ -149,11 +179,16 @@ class ObjectSelection {
     }
   }
 
+  #flagOfTree(flag: number): number {
+    return flag === met && !this.#sieve.trees ? passedBy : flag;
+  }
+
   #passes(cursor: TreeCursor): boolean {
-    if (this.#filter.kind !== 'blob-limit') return true;
-    if (this.#filter.bytes === 0) return false;
+    const { belowBytes, blobs } = this.#sieve;
+    if (belowBytes === 0 || !blobs) return false;
+    if (belowBytes === Number.POSITIVE_INFINITY) return true;
     const location = this.#database.find(cursor.data, cursor.oidAt);
-    return location === undefined || this.#database.readSize(location) < this.#filter.bytes;
+    return location === undefined || this.#database.readSize(location) < belowBytes;
   }
 
   #openTree(oid: Buffer): TreeCursor {

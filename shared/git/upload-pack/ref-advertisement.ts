@@ -12,9 +12,20 @@ export interface AdvertisedRef extends Ref {
 const rememberedTags = 50_000;
 const peeledTags = new Map<ObjectId, ObjectId>();
 
-/** All refs, and what the tags among them peel to. */
-export async function readPeeledRefs(access: RepositoryAccess, { repositoryId }: GitRepository): Promise<AdvertisedRef[]> {
-  const refs = await access.refs.listRefs(repositoryId);
+/**
+ * Refs, and what the tags among them peel to.
+ *
+ * @param prefixes only those whose name begins with one of them; all when not given
+ */
+export async function readPeeledRefs(
+  access: RepositoryAccess,
+  { repositoryId }: GitRepository,
+  prefixes?: readonly string[],
+): Promise<AdvertisedRef[]> {
+  if (prefixes?.length === 0) return [];
+  const refs = await (prefixes === undefined
+    ? access.refs.listRefs(repositoryId)
+    : access.refs.listRefsBelow(repositoryId, prefixes));
   const unknown = [
     ...new Set(refs.filter(({ name, oid }) => !name.startsWith('refs/heads/') && !peeledTags.has(oid)).map(({ oid }) => oid)),
   ];

@@ -1,3 +1,4 @@
+import { GitFault } from '#shared/git/git-fault.ts';
 import type { HeldPacks } from '#shared/git/held-packs.ts';
 import { flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { SideBandWriter } from '#shared/git/protocol/side-band-writer.ts';
@@ -11,23 +12,28 @@ export function shallowLines({ shallow, unshallow }: ShallowChange): string[] {
   return [...shallow.map((oid) => `shallow ${oid}`), ...unshallow.map((oid) => `unshallow ${oid}`)];
 }
 
-/** Undefined when the client asks for nothing of the kind. */
+/** Undefined when the client asks for nothing of the kind. @throws GitFault when it names a ref that is not there */
 export async function readShallowChange(
   held: HeldPacks,
   refs: readonly AdvertisedRef[],
   { wants, shallow, deepen }: FetchRequest,
 ): Promise<ShallowChange | undefined> {
   if (deepen === undefined) return undefined;
-  const excluded =
-    deepen.kind === 'not'
-      ? refs.filter(({ name }) => deepen.refs.some((ref) => [ref, `refs/heads/${ref}`, `refs/tags/${ref}`].includes(name)))
-      : [];
+  const excluded = deepen.kind === 'not' ? deepen.refs.flatMap((ref) => refsNamed(ref, refs)) : [];
   return await held.run('shallow', {
     wants,
     clientShallow: shallow,
     deepen,
     excluded: excluded.map(({ oid }) => oid),
   });
+}
+
+/** The ref that the client means, as git completes names. @throws GitFault when there is none */
+function refsNamed(given: string, refs: readonly AdvertisedRef[]): AdvertisedRef[] {
+  const names = [given, `refs/${given}`, `refs/tags/${given}`, `refs/heads/${given}`];
+  const found = refs.filter(({ name }) => names.includes(name));
+  if (found.length === 0) throw new GitFault(`there is no ref '${given.slice(0, 100)}' here to leave out the history of`);
+  return found;
 }
 
 /** Sends the pack that brings the client what it wants. */
