@@ -14,3 +14,7 @@ export function typeName(code: number): ObjectType {
   if (name === undefined) throw new RangeError(`${code} is not a type of object`);
   return name;
 }
+
+export function isObjectType(name: string): name is ObjectType {
+  return Object.hasOwn(objectTypes, name);
+}
