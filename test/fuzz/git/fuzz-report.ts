@@ -18,7 +18,7 @@ export interface TargetReport {
   taken: number;
   refused: number;
   kept: number;
-  /** Of the processor, for one input. */
+  /** For one input, by the clock. */
   slowestMilliseconds: number;
   findings: string[];
 }

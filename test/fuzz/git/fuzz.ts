@@ -3,7 +3,8 @@
  * strangers send to the git gateway, fed with changed inputs; those that reach code none has reached before are kept and
  * changed further. A finding is anything thrown but a refusal, an input that takes 30 s of the processor, more than 512 MiB
  * held, a ref that moves in a refused push, a file left in quarantine, a pack or object that we take and git does not, a pack
- * that is taken though it has a fault that no reader may overlook. Its input is written to a file, for --replay.
+ * that is taken though it has a fault that no reader may overlook. Its input is written to a file, for --replay,
+ * which also tells the stack.
  * SIGINT and SIGTERM end it early, with its table.
  */
 import { type ChildProcess, fork } from 'node:child_process';

@@ -46,6 +46,9 @@ export interface SoundPack extends PackModel {
   objects: ModelObject[];
 }
 
+/** What takes longest of making a small pack is the memory of its compressor. */
+const quickly = { memLevel: 1, windowBits: 9 };
+
 export function encodeModel({ entries, version = 2, count = entries.length, trailer, behind, length }: PackModel): Buffer {
   const header = encodePackHeader(count);
   header.writeUInt32BE(version, 4);
@@ -59,7 +62,7 @@ export function encodeModel({ entries, version = 2, count = entries.length, trai
       head ?? encodeEntryHeader(type, data.length),
       ...(type === offsetDelta ? [distance ?? encodeBaseDistance(at - (starts[base ?? -1] ?? 0))] : []),
       ...(type === referenceDelta ? [Buffer.from(baseId ?? '', 'hex')] : []),
-      packed ?? deflateSync(data),
+      packed ?? deflateSync(data, quickly),
       ...(junk === undefined ? [] : [junk]),
     ];
     parts.push(...bytes);
