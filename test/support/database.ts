@@ -1,9 +1,10 @@
 import type { Kysely } from 'kysely';
 import type pg from 'pg';
-import { afterAll, inject } from 'vitest';
+import { inject } from 'vitest';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import type { Database } from '#shared/database/schema.ts';
-import { onServer } from '#test/support/postgres.ts';
+import { onServer } from '#test/support/on-server.ts';
+import { openDatabases } from '#test/support/open-databases.ts';
 
 /** Migrated once a run, and cloned for each test that wants a database. */
 export const templateDatabase = 'paas_template';
@@ -17,7 +18,6 @@ export interface TestDatabase {
   close(): Promise<void>;
 }
 
-const open = new Set<string>();
 let counter = 0;
 
 /**
@@ -27,10 +27,11 @@ let counter = 0;
 export async function createTestDatabase(): Promise<TestDatabase> {
   const serverUrl = inject('postgresUrl');
   const name = `paas_test_${process.pid}_${crypto.randomUUID().slice(0, 8)}_${(counter += 1)}`;
-  await onServer(serverUrl, `create database ${name} template ${templateDatabase}`);
+  // Copied as files: half of the work of copying by way of the log.
+  await onServer(serverUrl, `create database ${name} template ${templateDatabase} strategy file_copy`);
   const url = new URL(serverUrl);
   url.pathname = name;
-  open.add(name);
+  openDatabases.add(name);
   // An idle connection may be cut by a test that means to; the pool replaces it.
   const { db, pool, close } = connectPostgres(url.href, () => undefined, 5);
   return {
@@ -38,16 +39,9 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     db,
     pool,
     close: async () => {
-      if (!open.delete(name)) return;
+      if (!openDatabases.delete(name)) return;
       await close();
       await onServer(serverUrl, `drop database ${name} with (force)`);
     },
   };
-}
-
-/** Registered by the set-up file of every test file, so that it runs after the file's own hooks. */
-export function failOnOpenDatabases(): void {
-  afterAll(() => {
-    if (open.size > 0) throw new Error(`This file left ${open.size} test database(s) open: close what createTestDatabase gave.`);
-  });
 }

@@ -1,3 +1,3 @@
-import { failOnOpenDatabases } from '#test/support/database.ts';
+import { failOnOpenDatabases } from '#test/support/open-databases.ts';
 
 failOnOpenDatabases();

@@ -1,7 +1,6 @@
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
 import { createLog } from '#shared/log.ts';
 import type { PostgresSettings } from '#shared/platform/local/postgres/postgres-commands.ts';
 import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
@@ -55,16 +54,7 @@ export async function openTestPostgres(settings: PostgresSettings = {}): Promise
   };
 }
 
-/** One statement that no transaction may hold, such as `create database`, on a connection of its own. */
-export async function onServer(url: string, statement: string): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
-}
+export { onServer } from '#test/support/on-server.ts';
 
 /** Ends and removes the servers of test runs that were killed before they could. */
 export async function removeAbandonedPostgres(): Promise<void> {
