@@ -23,7 +23,10 @@ export function createBuildCache({ db, platform }: Context): BuildCacheService {
       if (running !== undefined) {
         throw new AppError('conflict', 'A build is using the cache. Wait for it, or cancel it with `paas builds:cancel`.');
       }
-      const flushed = await platform.caches.deleteCache(id);
+      const flushed = await db.transaction().execute(async (trx) => {
+        await trx.updateTable('apps').set({ cache_begun: false }).where('id', '=', id).execute();
+        return platform.caches.deleteCache(id);
+      });
       const message = flushed ? 'Build cache flushed; the next build starts cold.' : 'There was no build cache to flush.';
       return { appId: id, flushed, message };
     },

@@ -32,7 +32,7 @@ export async function createBuild(context: Context, trx: Db, app: AppRow, build:
   if (!platform.capabilities.sandbox) await requireOperator(trx, app);
   const { existed } = await platform.caches.ensureCache(app.id);
   // The volume stays where a transaction is rolled back: without a build it was made for, nothing has filled it.
-  const isWarm = existed && (await hasBuild(trx, app));
+  const isWarm = (await beginCache(trx, app)) && existed;
   await addBuildStart(trx, { cacheState: isWarm ? 'warm' : 'cold', pipeline: platform.capabilities.pipeline });
   const now = clock.now();
   const superseded = await trx
@@ -71,9 +71,15 @@ export async function createBuild(context: Context, trx: Db, app: AppRow, build:
   return row;
 }
 
-async function hasBuild(trx: Db, app: AppRow): Promise<boolean> {
-  const any = await trx.selectFrom('builds').select('id').where('app_id', '=', app.id).limit(1).executeTakeFirst();
-  return any !== undefined;
+/** @returns whether a build before has begun it */
+async function beginCache(trx: Db, { id }: AppRow): Promise<boolean> {
+  const first = await trx
+    .updateTable('apps')
+    .set({ cache_begun: true })
+    .where('id', '=', id)
+    .where('cache_begun', '=', false)
+    .executeTakeFirst();
+  return first.numUpdatedRows === 0n;
 }
 
 /** Code that cannot be confined runs with the operator's rights: only the operator's own, who signed up first. */

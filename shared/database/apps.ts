@@ -4,10 +4,10 @@ import type { Database, Db } from '#shared/database/schema.ts';
 import type { AppId, ReleaseId, TenantId } from '#shared/ids.ts';
 import { isUuid } from '#shared/ids.ts';
 
-/** An app with the version of the release that is current. */
-export type AppRow = Selectable<Database['apps']> & { current_version: number | null };
+/** An app with the version of the release that is current; `cache_begun` is for who starts a build alone. */
+export type AppRow = Omit<Selectable<Database['apps']>, 'cache_begun'> & { current_version: number | null };
 
-/** All of them, by name: see `prepare`. */
+/** All of these, by name: see `prepare`. */
 export const appColumns = [
   'apps.id',
   'apps.tenant_id',

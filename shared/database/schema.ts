@@ -104,6 +104,8 @@ export interface Database {
     parent_app_id: AppId | null;
     preview_branch: string | null;
     current_release_id: ReleaseId | null;
+    /** A build was started on the cache since it was last flushed, or ever. */
+    cache_begun: Generated<boolean>;
     created_by: UserId;
     created_at: CreatedAt;
     updated_at: ColumnType<Date, Date | undefined, Date>;

@@ -13,6 +13,7 @@ import type { PackFiles } from '#shared/git/packs/pack-files.ts';
 import { createPostgresPackCatalog } from '#shared/git/packs/postgres-pack-catalog.ts';
 import { openQuarantine, type Quarantine, sweepQuarantines } from '#shared/git/packs/quarantine.ts';
 import { createReader } from '#shared/git/reader.ts';
+import { PushTurns, receiveInTurn } from '#shared/git/receive-pack/push-turns.ts';
 import { type PushLimits, receivePack } from '#shared/git/receive-pack/receive-pack.ts';
 import { stagePack } from '#shared/git/receive-pack/stage-pack.ts';
 import { createGuardedRefs } from '#shared/git/refs/guarded-refs.ts';
@@ -70,11 +71,13 @@ export function createGitStorageOf(options: GitStorageOptions, kept: GitStorageP
   const { directory, log, limits = platformLimits.push, clock = systemClock } = options;
   const { catalog, files } = kept;
   const parts = { catalog, files, directory, log, clock, workers: new WorkerPool(options.threads) };
+  const turns = new PushTurns(parts.workers.size, clock);
   const access: RepositoryAccess = { ...parts, refs: createGuardedRefs(kept.refs, parts) };
   return {
     refs: access.refs,
     server: {
-      receivePack: (repository, stream, applyPush) => receivePack(access, limits, repository, stream, applyPush),
+      receivePack: (repository, stream, applyPush) =>
+        receiveInTurn(turns, stream, applyPush, (inTurn, apply) => receivePack(access, limits, repository, inTurn, apply)),
       uploadPack: (repository, stream) => uploadPack(access, repository, stream),
     },
     reader: createReader(access),

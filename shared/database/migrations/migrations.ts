@@ -11,6 +11,7 @@ import * as latencies from '#shared/database/migrations/0009-latencies.ts';
 import * as once from '#shared/database/migrations/0010-once.ts';
 import * as appIndexes from '#shared/database/migrations/0011-app-indexes.ts';
 import * as packReplacement from '#shared/database/migrations/0012-pack-replacement.ts';
+import * as cachesBegun from '#shared/database/migrations/0013-caches-begun.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -26,4 +27,5 @@ export const migrations: Record<string, Migration> = {
   '0010-once': once,
   '0011-app-indexes': appIndexes,
   '0012-pack-replacement': packReplacement,
+  '0013-caches-begun': cachesBegun,
 };

@@ -22,6 +22,12 @@ interface RunningTask {
   finished(): Promise<void>;
 }
 
+/**
+ * What a thread's short-lived objects may take before they are cleared away. A thread makes buffers, not objects: with Node's
+ * own limit, several times this, each keeps some 10 MiB more for nothing once it had much to do.
+ */
+const youngMegabytes = 8;
+
 interface PooledWorker {
   thread: Worker;
   tasks: Map<number, RunningTask>;
@@ -29,13 +35,14 @@ interface PooledWorker {
 
 /** The threads in which git's heavy work happens. They start when first needed and share the tasks evenly. */
 export class WorkerPool {
-  readonly #size: number;
+  /** How many threads there are at most. */
+  readonly size: number;
   readonly #workers: PooledWorker[] = [];
   #nextTask = 1;
   #closed = false;
 
   constructor(size = Math.max(2, availableParallelism())) {
-    this.#size = size;
+    this.size = size;
   }
 
   /**
@@ -103,13 +110,15 @@ export class WorkerPool {
       (best, each) => (best === undefined || each.tasks.size < best.tasks.size ? each : best),
       undefined,
     );
-    const chosen = idle === undefined || (idle.tasks.size > 0 && this.#workers.length < this.#size) ? this.#start() : idle;
+    const chosen = idle === undefined || (idle.tasks.size > 0 && this.#workers.length < this.size) ? this.#start() : idle;
     chosen.thread.ref();
     return chosen;
   }
 
   #start(): PooledWorker {
-    const thread = new Worker(new URL('./worker.ts', import.meta.url));
+    const thread = new Worker(new URL('./worker.ts', import.meta.url), {
+      resourceLimits: { maxYoungGenerationSizeMb: youngMegabytes },
+    });
     const worker: PooledWorker = { thread, tasks: new Map() };
     thread.on('message', (message: FromWorker) => deliver(worker, message));
     let problem = new Error('git storage is closed');
