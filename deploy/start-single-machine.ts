@@ -142,7 +142,13 @@ async function bringUp(
   const identity = createEmbeddedIdentity({ db, secrets, clock: systemClock, issuer: issuerOf(settings.baseUrl) });
   const packs = await openPackStorage(settings.objectStore, dataDir, log, tell);
   started.defer(() => packs.close());
-  const git = createGitStorage({ db, directory: join(dataDir, 'git'), files: packs.files, log });
+  const git = createGitStorage({
+    db,
+    directory: join(dataDir, 'git'),
+    files: packs.files,
+    log,
+    tolerated: settings.toleratedFaults,
+  });
   started.defer(() => git.close());
   // Nobody else receives in this directory: what is in quarantine was left by a crash. An object store may have others.
   await git.sweep(settings.objectStore === undefined ? 0 : abandonedPushSeconds);

@@ -37,6 +37,11 @@ describe('parseSettings', () => {
     [{ PAAS_OBJECT_STORE_URL: 'https://s3.example.com/bucket' }, 'PAAS_OBJECT_STORE_ACCESS_KEY_ID'],
     [{ PAAS_OBJECT_STORE_ACCESS_KEY_ID: 'id', PAAS_OBJECT_STORE_SECRET_ACCESS_KEY: 'secret' }, 'PAAS_OBJECT_STORE_URL'],
     [{ PAAS_OBJECT_STORE_CACHE_MIB: 'much' }, 'PAAS_OBJECT_STORE_CACHE_MIB'],
+    [{ PAAS_GIT_TOLERATE: 'badTimeZone' }, 'PAAS_GIT_TOLERATE'],
+    [{ PAAS_GIT_TOLERATE: 'badTimezone,none' }, 'PAAS_GIT_TOLERATE'],
+    ...['hasDotgit', 'gitmodulesUrl', 'gitmodulesSymlink', 'duplicateEntries', 'treeNotSorted', 'nullSha1', 'nulInHeader'].map(
+      (id): [Record<string, string>, string] => [{ PAAS_GIT_TOLERATE: `badTimezone,${id}` }, 'PAAS_GIT_TOLERATE'],
+    ),
   ])('names a bad one in one line: %j', (env, name) => {
     expect(() => parseSettings(env)).toThrow(new RegExp(`^${name}: [^\\n]+$`));
   });
@@ -56,6 +61,14 @@ describe('parseSettings', () => {
       secretAccessKey: 'secret',
       cacheBytes: 2048 * 1024 * 1024,
     });
+  });
+
+  it.each([
+    [undefined, ['badTimezone', 'missingSpaceBeforeDate', 'zeroPaddedFilemode']],
+    ['none', []],
+    ['badTimezone, badEmail,badEmail', ['badTimezone', 'badEmail']],
+  ])('knows which faults of old history are let through: %s', (text, faults) => {
+    expect(parseSettings({ PAAS_GIT_TOLERATE: text }).toleratedFaults).toEqual(faults);
   });
 
   it('names a setting that does not exist, since it is likely a typing error', () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isTolerable, type TolerableFault, tolerableFaults, usuallyTolerated } from '#shared/git/objects/tolerance.ts';
 import { logLevels } from '#shared/log.ts';
 
 const portMessage = 'must be a port number from 1 to 65535';
@@ -8,6 +9,7 @@ const seconds = z.coerce.number({ error: secondsMessage }).min(0, secondsMessage
 const httpUrl = z.url({ protocol: /^https?$/ });
 
 const cacheMessage = 'must be a number of mebibytes from 1 on';
+const tolerateMessage = `must be 'none', or some of these with commas in between: ${tolerableFaults.join(', ')}; what can harm whoever clones is always refused`;
 const bucketMessage = 'must be the address of a bucket without credentials, as https://s3.example.com/bucket or …/bucket/prefix';
 /** Endpoint, bucket, and what every key begins with. */
 const bucketPattern =
@@ -33,6 +35,11 @@ const schema = z.object({
     .optional(),
   PAAS_WEBHOOK_SECRET: z.string().min(16, 'must be at least 16 characters').optional(),
   PAAS_ALLOW_PRIVATE_SOURCES: z.enum(['true', 'false'], { error: 'must be true or false' }).default('false'),
+  PAAS_GIT_TOLERATE: z
+    .string()
+    .transform((text) => (text === 'none' ? [] : [...new Set(text.split(/[\s,]+/).filter((id) => id !== ''))]))
+    .pipe(z.array(z.custom<TolerableFault>((id) => typeof id === 'string' && isTolerable(id), { error: tolerateMessage })))
+    .default([...usuallyTolerated]),
   PAAS_OBJECT_STORE_URL: z.string().regex(bucketPattern, bucketMessage).optional(),
   PAAS_OBJECT_STORE_REGION: z.string().min(1).default('us-east-1'),
   PAAS_OBJECT_STORE_ACCESS_KEY_ID: z.string().optional(),
@@ -67,6 +74,8 @@ export interface Settings {
   webhookSecret: string | undefined;
   /** Whether sources may be fetched from hosts in private networks, and by plain HTTP: a git host on the operator's LAN. */
   allowPrivateSources: boolean;
+  /** Faults of pushed and fetched objects that are let through, by git's id. */
+  toleratedFaults: readonly TolerableFault[];
   /** Where packs are kept; undefined: in the data directory. */
   objectStore: ObjectStoreSettings | undefined;
   signup: 'open' | 'closed';
@@ -102,7 +111,9 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
   const parsed = schema.safeParse(given);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
-    throw new SettingsError(`${issue?.path.join('.') ?? 'A setting'}: ${issue?.message ?? 'is not valid'}.`);
+    throw new SettingsError(
+      `${issue?.path.filter((part) => typeof part === 'string').join('.') ?? 'A setting'}: ${issue?.message ?? 'is not valid'}.`,
+    );
   }
   const values = parsed.data;
   return {
@@ -119,6 +130,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     secretKey: values.PAAS_SECRET_KEY,
     webhookSecret: values.PAAS_WEBHOOK_SECRET,
     allowPrivateSources: values.PAAS_ALLOW_PRIVATE_SOURCES === 'true',
+    toleratedFaults: values.PAAS_GIT_TOLERATE,
     objectStore: objectStoreOf(values),
     signup: values.PAAS_SIGNUP,
     canaryStepSeconds: values.PAAS_CANARY_STEP_SECONDS,

@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock.ts';
+import type { TolerableFault } from '#shared/git/objects/tolerance.ts';
 import type { PackLocation } from '#shared/git/packs/open-pack.ts';
 import type { ListedPack, PackCatalog } from '#shared/git/packs/pack-catalog.ts';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
@@ -18,6 +19,8 @@ export interface RepositoryAccess {
   readonly directory: string;
   readonly log: Log;
   readonly clock: Clock;
+  /** Faults of objects that are let through. */
+  readonly tolerated: readonly TolerableFault[];
 }
 
 /** Where packs are, for as long as it is not disposed of: `using held = await locatePacks(…)`. */

@@ -4,7 +4,7 @@ import type { PackLimits } from '#shared/git/packs/pack-scanner.ts';
 import type { Quarantine } from '#shared/git/packs/quarantine.ts';
 import { listSubmodules, readTree } from '#shared/git/reader.ts';
 import type { Snapshot } from '#shared/git/repository.ts';
-import type { WorkerPool } from '#shared/git/worker/worker-pool.ts';
+import type { RepositoryAccess } from '#shared/git/repository-access.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
 /**
@@ -12,7 +12,7 @@ import type { ObjectId } from '#shared/ids.ts';
  * @throws GitFault when the pack is not sound; AppError when it has not got the commit
  */
 export async function takeSnapshot(
-  workers: WorkerPool,
+  { workers, tolerated }: Pick<RepositoryAccess, 'workers' | 'tolerated'>,
   limits: PackLimits,
   quarantine: Quarantine,
   commit: ObjectId,
@@ -20,7 +20,7 @@ export async function takeSnapshot(
   signal: AbortSignal,
 ): Promise<Snapshot> {
   const { packPath, indexPath, linksPath } = quarantine;
-  const request = { packPath, indexPath, linksPath, limits, withoutHistory: true as const };
+  const request = { packPath, indexPath, linksPath, limits, withoutHistory: true as const, tolerated };
   const received = await workers.run('intake', { packs: [], request }, { input, signal });
   if (received === undefined) throw lacking();
   const packs = readPacks(workers, [{ key: packPath, pack: packPath, index: indexPath, links: linksPath, isShortLived: true }]);

@@ -6,6 +6,7 @@ import { AppError } from '#shared/errors.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
 import { collectGarbage } from '#shared/git/maintenance/collect-garbage.ts';
 import { repack } from '#shared/git/maintenance/repack.ts';
+import type { TolerableFault } from '#shared/git/objects/tolerance.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
 import { createMemoryPackCatalog } from '#shared/git/packs/memory-pack-catalog.ts';
 import { createMemoryPackFiles } from '#shared/git/packs/memory-pack-files.ts';
@@ -36,6 +37,8 @@ export interface GitStorageOptions {
   threads?: number;
   /** Default: the system's. */
   clock?: Clock;
+  /** Faults of objects that are let through; default: none. */
+  tolerated?: readonly TolerableFault[];
 }
 
 /**
@@ -68,9 +71,9 @@ export type GitStorageParts = Pick<RepositoryAccess, 'refs' | 'catalog' | 'files
 
 /** Of drivers that somebody else has chosen. */
 export function createGitStorageOf(options: GitStorageOptions, kept: GitStorageParts): GitStorage {
-  const { directory, log, limits = platformLimits.push, clock = systemClock } = options;
+  const { directory, log, limits = platformLimits.push, clock = systemClock, tolerated = [] } = options;
   const { catalog, files } = kept;
-  const parts = { catalog, files, directory, log, clock, workers: new WorkerPool(options.threads) };
+  const parts = { catalog, files, directory, log, clock, tolerated, workers: new WorkerPool(options.threads) };
   const turns = new PushTurns(parts.workers.size, clock);
   const access: RepositoryAccess = { ...parts, refs: createGuardedRefs(kept.refs, parts) };
   return {
@@ -98,7 +101,7 @@ export function createGitStorageOf(options: GitStorageOptions, kept: GitStorageP
       const quarantine = await openQuarantine(directory, repositoryId);
       const { packBytes, objectBytes, objects } = limits;
       return takeFetched(quarantine, pack, signal, (input) =>
-        takeSnapshot(access.workers, { packBytes, objectBytes, objects }, quarantine, commit, input, signal),
+        takeSnapshot(access, { packBytes, objectBytes, objects }, quarantine, commit, input, signal),
       );
     },
     async deleteRepository(repositoryId) {

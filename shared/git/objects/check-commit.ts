@@ -1,5 +1,6 @@
 import { GitFault } from '#shared/git/git-fault.ts';
 import type { ObjectType } from '#shared/git/objects/object-type.ts';
+import { nothingTolerated, type TolerableFault, type Tolerated, tolerableFault } from '#shared/git/objects/tolerance.ts';
 
 /** Told of each object that another one needs, by its id in hexadecimal. */
 export type LinkSink = (type: ObjectType, hex: string) => void;
@@ -12,27 +13,27 @@ const lastSecond = 9_223_372_036_854_775_807n;
  * What `git fsck --strict` checks of a commit.
  * @throws GitFault naming the fault; whoever calls knows the object
  */
-export function checkCommit(data: Buffer, link: LinkSink): void {
+export function checkCommit(data: Buffer, link: LinkSink, tolerated = nothingTolerated): void {
   const lines = new HeaderLines(data);
-  if (data.includes(0)) throw new GitFault('contains a NUL byte');
+  if (data.includes(0)) throw new GitFault('contains a NUL byte (nulInCommit)');
   link('tree', lines.takeOid('tree'));
   while (lines.startsWith('parent ')) link('commit', lines.takeOid('parent'));
-  checkIdentity('author', lines.take('author'));
-  if (lines.startsWith('author ')) throw new GitFault('has more than one author line');
-  checkIdentity('committer', lines.take('committer'));
+  checkIdentity('author', lines.take('author'), tolerated);
+  if (lines.startsWith('author ')) throw new GitFault('has more than one author line (multipleAuthors)');
+  checkIdentity('committer', lines.take('committer'), tolerated);
 }
 
 /** What `git fsck --strict` checks of an annotated tag. */
-export function checkTag(data: Buffer, link: LinkSink): void {
+export function checkTag(data: Buffer, link: LinkSink, tolerated = nothingTolerated): void {
   const lines = new HeaderLines(data);
   const oid = lines.takeOid('object');
   const type = lines.take('type');
   if (type !== 'commit' && type !== 'tree' && type !== 'blob' && type !== 'tag')
-    throw new GitFault('has an unknown type of object');
+    throw new GitFault('has an unknown type of object (badType)');
   link(type, oid);
   lines.take('tag');
   // Tags of before 2005 have no tagger.
-  if (lines.startsWith('tagger ')) checkIdentity('tagger', lines.take('tagger'));
+  if (lines.startsWith('tagger ')) checkIdentity('tagger', lines.take('tagger'), tolerated);
 }
 
 /** The lines before the first empty one. */
@@ -43,8 +44,8 @@ class HeaderLines {
   constructor(data: Buffer) {
     const end = data.indexOf('\n\n', 0, 'latin1');
     const header = end < 0 ? data : data.subarray(0, end + 1);
-    if (header.includes(0)) throw new GitFault('contains a NUL byte in its header');
-    if (header.at(-1) !== 0x0a) throw new GitFault('has a header without an end');
+    if (header.includes(0)) throw new GitFault('contains a NUL byte in its header (nulInHeader)');
+    if (header.at(-1) !== 0x0a) throw new GitFault('has a header without an end (unterminatedHeader)');
     this.#data = header;
   }
 
@@ -67,18 +68,28 @@ class HeaderLines {
   }
 }
 
+/** Only the first fault of a line counts, as for git: what comes after it cannot be told apart. */
+function checkIdentity(keyword: string, line: string, tolerated: Tolerated): void {
+  const [id, what] = identityFault(line) ?? [];
+  if (id === undefined || tolerated.has(id)) return;
+  throw tolerableFault(id, `has a bad ${keyword} line: ${what}`);
+}
+
 /** `Name <email> seconds +zone`, as `fsck_ident` reads it. */
-function checkIdentity(keyword: string, line: string): void {
-  const fault = (what: string): GitFault => new GitFault(`has a bad ${keyword} line: ${what}`);
-  if (line.startsWith('<')) throw fault('no name before the email');
-  const match = /^([^<>]*)<([^<>]*)>(.*)$/.exec(line);
-  if (match === null) throw fault('no email in angle brackets');
-  const [, name = '', , rest = ''] = match;
-  if (!name.endsWith(' ')) throw fault('no space before the email');
-  if (!rest.startsWith(' ')) throw fault('no space before the date');
+function identityFault(line: string): [id: TolerableFault, what: string] | undefined {
+  if (line.startsWith('<')) return ['missingNameBeforeEmail', 'no name before the email'];
+  const name = /^[^<>]*/.exec(line)?.[0] ?? '';
+  if (line[name.length] === '>') return ['badName', 'a bracket in the name'];
+  if (line[name.length] !== '<') return ['missingEmail', 'no email in angle brackets'];
+  if (!name.endsWith(' ')) return ['missingSpaceBeforeEmail', 'no space before the email'];
+  const email = /^[^<>]*/.exec(line.slice(name.length + 1))?.[0] ?? '';
+  const end = name.length + 1 + email.length;
+  if (line[end] !== '>') return ['badEmail', 'an email that does not end in an angle bracket'];
+  const rest = line.slice(end + 1);
+  if (!rest.startsWith(' ')) return ['missingSpaceBeforeDate', 'no space before the date'];
   const [, seconds = '', zone = ''] = /^ [ \t]*(\d+) (.*)$/.exec(rest) ?? [];
-  if (seconds === '') throw fault('no date');
-  if (seconds.length > 1 && seconds.startsWith('0')) throw fault('a zero-padded date');
-  if (seconds.length > 19 || BigInt(seconds) > lastSecond) throw fault('a date beyond the end of time');
-  if (!/^[+-]\d{4}$/.test(zone)) throw fault('no valid time zone');
+  if (seconds === '') return ['badDate', 'no date'];
+  if (seconds.length > 1 && seconds.startsWith('0')) return ['zeroPaddedDate', 'a zero-padded date'];
+  if (seconds.length > 19 || BigInt(seconds) > lastSecond) return ['badDateOverflow', 'a date beyond the end of time'];
+  return /^[+-]\d{4}$/.test(zone) ? undefined : ['badTimezone', 'no valid time zone'];
 }

@@ -12,19 +12,19 @@ export function checkGitmodules(file: Buffer): void {
     const [name] = variable.split('\0');
     const [, submodule, key] = /^submodule\.(.*)\.([^.]*)$/s.exec(name ?? '') ?? [];
     if (submodule === undefined) return;
-    if (submodule === '' || submodule.split(/[/\\]/).includes('..')) throw fault('name', submodule);
+    if (submodule === '' || submodule.split(/[/\\]/).includes('..')) throw fault('gitmodulesName', 'name', submodule);
     const text = value?.split('\0')[0];
     if (text === undefined) return;
-    if (key === 'url' && !isSoundUrl(text)) throw fault('url', text);
-    if (key === 'path' && text.startsWith('-')) throw fault('path', text);
-    if (key === 'update' && text.startsWith('!')) throw fault('update setting', text);
+    if (key === 'url' && !isSoundUrl(text)) throw fault('gitmodulesUrl', 'url', text);
+    if (key === 'path' && text.startsWith('-')) throw fault('gitmodulesPath', 'path', text);
+    if (key === 'update' && text.startsWith('!')) throw fault('gitmodulesUpdate', 'update setting', text);
   });
 }
 
-function fault(what: string, value: string): GitFault {
+function fault(id: string, what: string, value: string): GitFault {
   // Bytes that are no plain text may not reach the terminal of whoever reads this.
   const shown = value.slice(0, 200).replace(/[^ -~]/g, '?');
-  return new GitFault(`is used as .gitmodules and has a submodule with a ${what} that is not allowed: '${shown}'`);
+  return new GitFault(`is used as .gitmodules and has a submodule with a ${what} that is not allowed: '${shown}' (${id})`);
 }
 
 function isSoundUrl(url: string): boolean {

@@ -1,5 +1,6 @@
 import { GitFault } from '#shared/git/git-fault.ts';
 import { isDotGit, isDotGitattributes, isDotGitmodules } from '#shared/git/objects/hostile-names.ts';
+import { nothingTolerated, tolerableFault } from '#shared/git/objects/tolerance.ts';
 import { canonicalMode, modes } from '#shared/git/objects/tree.ts';
 import { oidBytes } from '#shared/git/packs/oid-table.ts';
 
@@ -18,15 +19,18 @@ const longestName = 4096;
  * What `git fsck --strict` checks of a tree.
  * @throws GitFault naming the fault; whoever calls knows the object
  */
-export function checkTree(data: Buffer, link: TreeLinkSink, special: SpecialFileSink): void {
+export function checkTree(data: Buffer, link: TreeLinkSink, special: SpecialFileSink, tolerated = nothingTolerated): void {
   const order = new TreeOrder(data);
   for (let at = 0; at < data.length; ) {
-    if (data[at] === 0x30) throw new GitFault('contains a zero-padded file mode');
+    if (data[at] === 0x30) {
+      if (!tolerated.has('zeroPaddedFilemode')) throw tolerableFault('zeroPaddedFilemode', 'contains a zero-padded file mode');
+      while (data[at] === 0x30) at++;
+    }
     let stated = 0;
     let digits = 0;
     for (; data[at] !== 0x20; at++, digits++) {
       const byte = data[at] ?? 0;
-      if (byte < 0x30 || byte > 0x37 || digits === 6) throw new GitFault('contains an entry with a malformed mode');
+      if (byte < 0x30 || byte > 0x37 || digits === 6) throw new GitFault('contains an entry with a malformed mode (badTree)');
       stated = stated * 8 + byte - 0x30;
     }
     const mode = canonicalMode(stated);
@@ -38,13 +42,13 @@ export function checkTree(data: Buffer, link: TreeLinkSink, special: SpecialFile
       // Only "." in front, "~", "\" and what is not ASCII can make a name that some file system takes for .git.
       if (byte === 0x2f || byte === 0x7e || byte === 0x5c || byte >= 0x80) unusual = true;
     }
-    if (nameEnd + 1 + oidBytes > data.length) throw new GitFault('is cut short');
-    if (nameEnd === nameStart) throw new GitFault('contains an entry without a name');
+    if (nameEnd + 1 + oidBytes > data.length) throw new GitFault('is cut short (badTree)');
+    if (nameEnd === nameStart) throw new GitFault('contains an entry without a name (badTree)');
     if (nameEnd - nameStart > longestName) throw new GitFault(`contains a name of more than ${longestName} bytes`);
     const file = unusual ? checkUnusualName(data.toString('utf8', nameStart, nameEnd), mode) : undefined;
     order.add(nameStart, nameEnd, mode === modes.tree);
     at = nameEnd + 1;
-    if (isNull(data, at)) throw new GitFault('contains an entry that points at the null id');
+    if (isNull(data, at)) throw new GitFault('contains an entry that points at the null id (nullSha1)');
     if (mode !== modes.submodule) link(mode, data, at);
     if (file !== undefined) special(file, data, at);
     at += oidBytes;
@@ -52,11 +56,12 @@ export function checkTree(data: Buffer, link: TreeLinkSink, special: SpecialFile
 }
 
 function checkUnusualName(name: string, mode: number): SpecialFile | undefined {
-  if (name.includes('/')) throw new GitFault('contains a name with a slash');
-  if (name === '.' || name === '..') throw new GitFault(`contains an entry named "${name}"`);
-  if (isDotGit(name)) throw new GitFault('contains an entry that some file system takes for ".git"');
+  if (name.includes('/')) throw new GitFault('contains a name with a slash (fullPathname)');
+  if (name === '.' || name === '..')
+    throw new GitFault(`contains an entry named "${name}" (${name === '.' ? 'hasDot' : 'hasDotdot'})`);
+  if (isDotGit(name)) throw new GitFault('contains an entry that some file system takes for ".git" (hasDotgit)');
   if (isDotGitmodules(name)) {
-    if (mode === modes.symlink) throw new GitFault('contains .gitmodules as a symbolic link');
+    if (mode === modes.symlink) throw new GitFault('contains .gitmodules as a symbolic link (gitmodulesSymlink)');
     return '.gitmodules';
   }
   // As a symbolic link, git does not read it.
@@ -88,10 +93,10 @@ class TreeOrder {
       const common = Math.min(previousLength, end - start);
       let i = 0;
       while (i < common && data[this.#previousStart + i] === data[start + i]) i++;
-      if (i === previousLength && i === end - start) throw new GitFault('contains two entries of one name');
+      if (i === previousLength && i === end - start) throw new GitFault('contains two entries of one name (duplicateEntries)');
       const before = i < previousLength ? (data[this.#previousStart + i] ?? 0) : this.#previousIsTree ? 0x2f : 0;
       const after = i < end - start ? (data[start + i] ?? 0) : isTree ? 0x2f : 0;
-      if (before > after) throw new GitFault('is not sorted');
+      if (before > after) throw new GitFault('is not sorted (treeNotSorted)');
       if (i === previousLength && !this.#previousIsTree)
         this.#candidates.push({ start: this.#previousStart, end: this.#previousEnd });
     }
@@ -109,7 +114,7 @@ class TreeOrder {
         this.#candidates.pop();
         continue;
       }
-      if (end - start === length) throw new GitFault('contains two entries of one name');
+      if (end - start === length) throw new GitFault('contains two entries of one name (duplicateEntries)');
       // Beyond `name/` no directory of that name can follow any more.
       if ((data[start + length] ?? 0) < 0x2f) break;
       this.#candidates.pop();

@@ -2,6 +2,7 @@ import { GitFault } from '#shared/git/git-fault.ts';
 import { checkCommit, checkTag, type LinkSink } from '#shared/git/objects/check-commit.ts';
 import { checkTree, type SpecialFile, type SpecialFileSink, type TreeLinkSink } from '#shared/git/objects/check-tree.ts';
 import { objectTypes, typeName } from '#shared/git/objects/object-type.ts';
+import { nothingTolerated, type Tolerated } from '#shared/git/objects/tolerance.ts';
 import { modes } from '#shared/git/objects/tree.ts';
 import { OidTable } from '#shared/git/packs/oid-table.ts';
 import { describeObject } from '#shared/git/packs/pack-scanner.ts';
@@ -48,9 +49,12 @@ export class LinkCheck {
     for (const [bit, name] of specialFiles) if (name === file) this.#special[number] = (this.#special[number] ?? 0) | bit;
   };
 
+  readonly #tolerated: Tolerated;
+
   /** @param needsCommits false where commits are taken without their history */
-  constructor(needsCommits = true) {
+  constructor(needsCommits = true, tolerated = nothingTolerated) {
     this.#needsCommits = needsCommits;
+    this.#tolerated = tolerated;
   }
 
   /** @throws GitFault naming the object when it is not sound, or comes twice */
@@ -60,9 +64,9 @@ export class LinkCheck {
     this.#present[number] = type;
     if (content === undefined || type === objectTypes.blob) return;
     try {
-      if (type === objectTypes.tree) checkTree(content, this.#linkOfTree, this.#specialOfTree);
-      else if (type === objectTypes.commit) checkCommit(content, this.#linkByHex);
-      else checkTag(content, this.#linkByHex);
+      if (type === objectTypes.tree) checkTree(content, this.#linkOfTree, this.#specialOfTree, this.#tolerated);
+      else if (type === objectTypes.commit) checkCommit(content, this.#linkByHex, this.#tolerated);
+      else checkTag(content, this.#linkByHex, this.#tolerated);
     } catch (error) {
       throw error instanceof GitFault ? new GitFault(`${describeObject(type, oid)} ${error.message}`) : error;
     }

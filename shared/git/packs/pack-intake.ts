@@ -3,6 +3,7 @@ import { writeSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { crc32, deflateSync } from 'node:zlib';
 import { GitFault } from '#shared/git/git-fault.ts';
+import type { TolerableFault } from '#shared/git/objects/tolerance.ts';
 import { DeltaResolver, largestDeltaWork } from '#shared/git/packs/delta-resolver.ts';
 import { HeldDeltas } from '#shared/git/packs/held-deltas.ts';
 import { LinkCheck } from '#shared/git/packs/link-check.ts';
@@ -22,6 +23,8 @@ export interface IntakeRequest {
   limits: PackLimits;
   /** Commits are taken without those before them: what comes in can then be no part of a repository. */
   withoutHistory?: true;
+  /** Faults of objects that are let through. */
+  tolerated?: readonly TolerableFault[];
 }
 
 export interface IntakeResult {
@@ -49,7 +52,7 @@ export async function intakePack(
   stored: ObjectDatabase,
   breathe: () => Promise<void> | undefined,
 ): Promise<IntakeResult | undefined> {
-  const links = new LinkCheck(request.withoutHistory !== true);
+  const links = new LinkCheck(request.withoutHistory !== true, new Set(request.tolerated));
   const addObject = (_entry: number, type: number, oid: Buffer, content: Buffer | undefined): void =>
     links.addObject(type, oid, content);
   const deltas = new HeldDeltas();

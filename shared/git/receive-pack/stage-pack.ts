@@ -32,6 +32,7 @@ export async function stagePack(
     indexPath,
     linksPath,
     limits: { packBytes: limits.packBytes, objectBytes: limits.objectBytes, objects: limits.objects },
+    tolerated: access.tolerated,
   };
   const signal = AbortSignal.any([timeUp, gone]);
   const received = await access.workers

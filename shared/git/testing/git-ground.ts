@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '#shared/clock.ts';
 import type { Db } from '#shared/database/schema.ts';
+import type { TolerableFault } from '#shared/git/objects/tolerance.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
 import type { ApplyPush, GitStorage, PushRequest, RefResult } from '#shared/git/repository.ts';
@@ -56,11 +57,13 @@ export interface GitGroundOptions {
   clock?: Clock;
   /** Stands between the storage and what it keeps things in, to look on or to interfere. */
   wrap?: (parts: GitStorageParts) => GitStorageParts;
+  /** Faults of objects that are let through. */
+  tolerated?: readonly TolerableFault[];
 }
 
 export async function createGitGround(
   kind: (typeof groundKinds)[number] = 'postgres',
-  { clock = systemClock, wrap = (parts) => parts }: GitGroundOptions = {},
+  { clock = systemClock, wrap = (parts) => parts, tolerated = [] }: GitGroundOptions = {},
 ): Promise<GitGround> {
   const directory = await mkdtemp(join(tmpdir(), 'paas-git-'));
   const logged: string[] = [];
@@ -70,8 +73,8 @@ export async function createGitGround(
   const { files, close: closeFiles } = await openGroundFiles(kind, directory, log);
   const storage =
     kind === 'memory'
-      ? createMemoryGitStorage({ directory: data, log, clock })
-      : createGitStorageOf({ directory: data, log, clock }, wrap({ ...postgresParts(database.db), files }));
+      ? createMemoryGitStorage({ directory: data, log, clock, tolerated })
+      : createGitStorageOf({ directory: data, log, clock, tolerated }, wrap({ ...postgresParts(database.db), files }));
   let clients = 0;
   const ground: GitGround = {
     directory,
