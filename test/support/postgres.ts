@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createLog } from '#shared/log.ts';
 import type { PostgresSettings } from '#shared/platform/local/postgres/postgres-commands.ts';
 import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
-import { findPostmaster } from '#shared/platform/local/postgres/postmaster.ts';
+import { findPostmaster, waitForEnd } from '#shared/platform/local/postgres/postmaster.ts';
 
 const prefix = 'paas-test-postgres-';
 
@@ -45,6 +45,8 @@ export async function openTestPostgres(settings: PostgresSettings = {}): Promise
       return running.pid;
     },
     startAgain: async () => {
+      // What ends looks as if it still ran.
+      await waitForEnd(join(options.directory, 'cluster'), running.pid, 10_000);
       running = await startPostgres({ ...options, port: Number(new URL(server.url).port) });
     },
     close: async () => {

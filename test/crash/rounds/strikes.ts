@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
 import { type CommitCutter, type CutWay, openCommitCutter } from '#test/support/crash/commit-cutter.ts';
 import type { CrashHost } from '#test/support/crash/crash-host-process.ts';
+import { onServer } from '#test/support/on-server.ts';
 import { openTestPostgres, type TestPostgres } from '#test/support/postgres.ts';
 import { pick, type Random } from '#test/support/random.ts';
 
@@ -124,6 +126,9 @@ function createHardStop(postgres: TestPostgres, random: Random): Strike {
     const doing = begin();
     await delay(random(400));
     const postmaster = postgres.pid;
+    const witness = new pg.Client(postgres.url);
+    const noticed = new Promise<void>((resolve) => witness.on('error', () => resolve()));
+    await witness.connect();
     const way = pick(random, ['PostgreSQL killed', 'PostgreSQL stopped at once', 'a process of PostgreSQL killed'] as const);
     if (way === 'a process of PostgreSQL killed') {
       const children = (await readFile(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8')).trim().split(' ');
@@ -133,7 +138,20 @@ function createHardStop(postgres: TestPostgres, random: Random): Strike {
       process.kill(postmaster, way === 'PostgreSQL killed' ? 'SIGKILL' : 'SIGQUIT');
       await postgres.startAgain();
     }
+    await noticed;
+    await waitUntilReachable(postgres.url);
     await doing;
     return [way];
   };
+}
+
+/** After a restart of its own it refuses for a while. */
+async function waitUntilReachable(url: string): Promise<void> {
+  for (;;) {
+    try {
+      return await onServer(url, 'select');
+    } catch {
+      await delay(20);
+    }
+  }
 }
