@@ -27,7 +27,9 @@ export interface TaskLink {
 /** Everything a worker can be asked to do. Parameters and results are plain data. */
 export const tasks = {
   intake(params: { packs: readonly PackLocation[]; request: IntakeRequest }, link: TaskLink): Promise<IntakeResult | undefined> {
-    return withDatabase(params.packs, (database) => intakePack(link.input, params.request, database, createBreather()));
+    return withDatabase(params.packs, (database) =>
+      intakePack(link.input, params.request, database, createBreather(link.signal)),
+    );
   },
 
   /** Type of each object, and what it peels to. */
@@ -64,7 +66,7 @@ export const tasks = {
   },
 
   pack(params: { packs: readonly PackLocation[] } & SelectionQuestion & PackForm, link: TaskLink): Promise<void> {
-    const breathe = createBreather();
+    const breathe = createBreather(link.signal);
     const write = (chunk: Uint8Array<ArrayBuffer>): Promise<void> => link.write(chunk);
     return withDatabase(reachable(params.packs), async (inReachable) => {
       if (params.offsetDeltas && wantsEverything(inReachable, params)) {
