@@ -111,6 +111,25 @@ describe('git over HTTP', () => {
     expect(refused.output).toContain('Authentication failed');
   });
 
+  it('tells a client whose packed body is broken, and does not blame itself for it', async () => {
+    for (const service of ['git-receive-pack', 'git-upload-pack']) {
+      const answer = await fetch(`http://localhost:${platform.httpPort}/hello.git/${service}`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${user.token}`,
+          'content-encoding': 'gzip',
+          'content-type': `application/x-${service}-request`,
+        },
+        body: '0032want, and not packed at all',
+      });
+      expect({ service, status: answer.status, text: await answer.text() }).toEqual({
+        service,
+        status: 422,
+        text: expect.stringContaining('cannot be unpacked') as string,
+      });
+    }
+  });
+
   it('shows an app to its own tenant only, and lets a token that may read not push', async () => {
     const other = await createUser(platform, 'eve@example.com');
     const theirs = await git(copy.directory, 'ls-remote', address(other.token));
