@@ -39,6 +39,8 @@ export interface StagedPack {
   readonly packId: string;
   readonly objectCount: number;
   readonly bytes: number;
+  /** For the person who sent it: what is odd about objects, a line each. */
+  readonly warnings: readonly string[];
   /** Makes it part of the repository in the caller's transaction. Files are in place before the row is. Again is harmless. */
   admit(db: Db): Promise<void>;
   /** Forgets it. Harmless after `admit`. */

@@ -1,6 +1,8 @@
 import { GitFault } from '#shared/git/git-fault.ts';
 import type { ObjectType } from '#shared/git/objects/object-type.ts';
 import { nothingTolerated, type TolerableFault, type Tolerated, tolerableFault } from '#shared/git/objects/tolerance.ts';
+import { noWarnings } from '#shared/git/objects/warnings.ts';
+import { refNameProblem } from '#shared/git/refs/ref-name.ts';
 
 /** Told of each object that another one needs, by its id in hexadecimal. */
 export type LinkSink = (type: ObjectType, hex: string) => void;
@@ -24,16 +26,18 @@ export function checkCommit(data: Buffer, link: LinkSink, tolerated = nothingTol
 }
 
 /** What `git fsck --strict` checks of an annotated tag. */
-export function checkTag(data: Buffer, link: LinkSink, tolerated = nothingTolerated): void {
+export function checkTag(data: Buffer, link: LinkSink, tolerated = nothingTolerated, warn = noWarnings): void {
   const lines = new HeaderLines(data);
   const oid = lines.takeOid('object');
   const type = lines.take('type');
   if (type !== 'commit' && type !== 'tree' && type !== 'blob' && type !== 'tag')
     throw new GitFault('has an unknown type of object (badType)');
   link(type, oid);
-  lines.take('tag');
+  const name = lines.take('tag');
+  if (refNameProblem(`refs/tags/${name}`) !== undefined) warn('badTagName', `invalid 'tag' name: ${name}`);
   // Tags of before 2005 have no tagger.
   if (lines.startsWith('tagger ')) checkIdentity('tagger', lines.take('tagger'), tolerated);
+  else warn('missingTaggerEntry', "expected 'tagger' line");
 }
 
 /** The lines before the first empty one. */

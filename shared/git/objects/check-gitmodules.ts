@@ -1,13 +1,14 @@
 import { GitFault } from '#shared/git/git-fault.ts';
 import { readGitConfig } from '#shared/git/objects/git-config.ts';
+import { noWarnings } from '#shared/git/objects/warnings.ts';
 
 /**
  * What git's fsck checks of a `.gitmodules` file: names, addresses, paths and commands that have made clients run what they
  * should not. One that is not in git's syntax passes, as it does there: what can be read of it is checked.
  * @throws GitFault naming the fault; whoever calls knows the object
  */
-export function checkGitmodules(file: Buffer): void {
-  readGitConfig(file, (variable, value) => {
+export function checkGitmodules(file: Buffer, warn = noWarnings): void {
+  const whole = readGitConfig(file, (variable, value) => {
     // To git the name of a variable ends at a NUL byte.
     const [name] = variable.split('\0');
     const [, submodule, key] = /^submodule\.(.*)\.([^.]*)$/s.exec(name ?? '') ?? [];
@@ -19,6 +20,7 @@ export function checkGitmodules(file: Buffer): void {
     if (key === 'path' && text.startsWith('-')) throw fault('gitmodulesPath', 'path', text);
     if (key === 'update' && text.startsWith('!')) throw fault('gitmodulesUpdate', 'update setting', text);
   });
+  if (!whole) warn('gitmodulesParse', 'could not parse gitmodules blob');
 }
 
 function fault(id: string, what: string, value: string): GitFault {

@@ -1,7 +1,14 @@
 import { GitFault } from '#shared/git/git-fault.ts';
-import { isDotGit, isDotGitattributes, isDotGitmodules } from '#shared/git/objects/hostile-names.ts';
+import {
+  isDotGit,
+  isDotGitattributes,
+  isDotGitignore,
+  isDotGitmodules,
+  isDotMailmap,
+} from '#shared/git/objects/hostile-names.ts';
 import { nothingTolerated, tolerableFault } from '#shared/git/objects/tolerance.ts';
 import { canonicalMode, modes } from '#shared/git/objects/tree.ts';
+import { noWarnings, type WarningSink } from '#shared/git/objects/warnings.ts';
 import { oidBytes } from '#shared/git/packs/oid-table.ts';
 
 /** Told of each entry: its mode and where in the tree its raw id is. Submodules are left out: their commit is elsewhere. */
@@ -19,8 +26,15 @@ const longestName = 4096;
  * What `git fsck --strict` checks of a tree.
  * @throws GitFault naming the fault; whoever calls knows the object
  */
-export function checkTree(data: Buffer, link: TreeLinkSink, special: SpecialFileSink, tolerated = nothingTolerated): void {
+export function checkTree(
+  data: Buffer,
+  link: TreeLinkSink,
+  special: SpecialFileSink,
+  tolerated = nothingTolerated,
+  warn = noWarnings,
+): void {
   const order = new TreeOrder(data);
+  let badModes = false;
   for (let at = 0; at < data.length; ) {
     if (data[at] === 0x30) {
       if (!tolerated.has('zeroPaddedFilemode')) throw tolerableFault('zeroPaddedFilemode', 'contains a zero-padded file mode');
@@ -35,6 +49,7 @@ export function checkTree(data: Buffer, link: TreeLinkSink, special: SpecialFile
     }
     const mode = canonicalMode(stated);
     if (mode === undefined) throw new GitFault(`contains an entry with the mode ${stated.toString(8)}, which git does not have`);
+    badModes ||= stated !== mode;
     const nameStart = ++at;
     let nameEnd = nameStart;
     let unusual = data[nameStart] === 0x2e;
@@ -45,7 +60,7 @@ export function checkTree(data: Buffer, link: TreeLinkSink, special: SpecialFile
     if (nameEnd + 1 + oidBytes > data.length) throw new GitFault('is cut short (badTree)');
     if (nameEnd === nameStart) throw new GitFault('contains an entry without a name (badTree)');
     if (nameEnd - nameStart > longestName) throw new GitFault(`contains a name of more than ${longestName} bytes`);
-    const file = unusual ? checkUnusualName(data.toString('utf8', nameStart, nameEnd), mode) : undefined;
+    const file = unusual ? checkUnusualName(data.toString('utf8', nameStart, nameEnd), mode, warn) : undefined;
     order.add(nameStart, nameEnd, mode === modes.tree);
     at = nameEnd + 1;
     if (isNull(data, at)) throw new GitFault('contains an entry that points at the null id (nullSha1)');
@@ -53,9 +68,10 @@ export function checkTree(data: Buffer, link: TreeLinkSink, special: SpecialFile
     if (file !== undefined) special(file, data, at);
     at += oidBytes;
   }
+  if (badModes) warn('badFilemode', 'contains bad file modes');
 }
 
-function checkUnusualName(name: string, mode: number): SpecialFile | undefined {
+function checkUnusualName(name: string, mode: number, warn: WarningSink): SpecialFile | undefined {
   if (name.includes('/')) throw new GitFault('contains a name with a slash (fullPathname)');
   if (name === '.' || name === '..')
     throw new GitFault(`contains an entry named "${name}" (${name === '.' ? 'hasDot' : 'hasDotdot'})`);
@@ -64,8 +80,12 @@ function checkUnusualName(name: string, mode: number): SpecialFile | undefined {
     if (mode === modes.symlink) throw new GitFault('contains .gitmodules as a symbolic link (gitmodulesSymlink)');
     return '.gitmodules';
   }
-  // As a symbolic link, git does not read it.
-  return mode !== modes.symlink && isDotGitattributes(name) ? '.gitattributes' : undefined;
+  if (mode !== modes.symlink) return isDotGitattributes(name) ? '.gitattributes' : undefined;
+  // As symbolic links, git does not read them.
+  if (isDotGitattributes(name)) warn('gitattributesSymlink', '.gitattributes is a symlink');
+  if (isDotGitignore(name)) warn('gitignoreSymlink', '.gitignore is a symlink');
+  if (isDotMailmap(name)) warn('mailmapSymlink', '.mailmap is a symlink');
+  return undefined;
 }
 
 function isNull(data: Buffer, at: number): boolean {

@@ -20,6 +20,8 @@ export function isDotGit(name: string): boolean {
 
 const gitmodules = spellingsOf('gitmodules', 'gi7eba');
 const gitattributes = spellingsOf('gitattributes', 'gi7d29');
+const gitignore = spellingsOf('gitignore', 'gi250a');
+const mailmap = spellingsOf('mailmap', 'maba30');
 
 export function isDotGitmodules(name: string): boolean {
   if (matches(name, gitmodules)) return true;
@@ -31,6 +33,14 @@ export function isDotGitmodules(name: string): boolean {
 
 export function isDotGitattributes(name: string): boolean {
   return matches(name, gitattributes);
+}
+
+export function isDotGitignore(name: string): boolean {
+  return matches(name, gitignore);
+}
+
+export function isDotMailmap(name: string): boolean {
+  return matches(name, mailmap);
 }
 
 function matches(name: string, { hfs, ntfs }: { hfs: RegExp; ntfs: RegExp }): boolean {

@@ -4,6 +4,7 @@ import { checkTree, type SpecialFile, type SpecialFileSink, type TreeLinkSink } 
 import { objectTypes, typeName } from '#shared/git/objects/object-type.ts';
 import { nothingTolerated, type Tolerated } from '#shared/git/objects/tolerance.ts';
 import { modes } from '#shared/git/objects/tree.ts';
+import { type WarningSink, Warnings } from '#shared/git/objects/warnings.ts';
 import { OidTable } from '#shared/git/packs/oid-table.ts';
 import { describeObject } from '#shared/git/packs/pack-scanner.ts';
 
@@ -30,6 +31,8 @@ const specialFiles: readonly [bit: number, file: SpecialFile][] = [
 export class LinkCheck {
   /** Whether `specialFiles` has any to tell of. */
   hasSpecialFiles = false;
+  /** What is odd about objects, and no reason to refuse them. */
+  readonly warnings = new Warnings();
   readonly #table = new OidTable(1024);
   /** By number in the table: type of the object in the pack, and type under which others need it; 0 for neither. */
   #present = new Uint8Array(1024);
@@ -63,10 +66,11 @@ export class LinkCheck {
     if (this.#present[number] !== 0) throw new GitFault(`${describeObject(type, oid)} is in the pack twice`);
     this.#present[number] = type;
     if (content === undefined || type === objectTypes.blob) return;
+    const warn: WarningSink = (id, text) => this.warnings.add(oid, id, text);
     try {
-      if (type === objectTypes.tree) checkTree(content, this.#linkOfTree, this.#specialOfTree, this.#tolerated);
+      if (type === objectTypes.tree) checkTree(content, this.#linkOfTree, this.#specialOfTree, this.#tolerated, warn);
       else if (type === objectTypes.commit) checkCommit(content, this.#linkByHex, this.#tolerated);
-      else checkTag(content, this.#linkByHex, this.#tolerated);
+      else checkTag(content, this.#linkByHex, this.#tolerated, warn);
     } catch (error) {
       throw error instanceof GitFault ? new GitFault(`${describeObject(type, oid)} ${error.message}`) : error;
     }

@@ -33,6 +33,8 @@ export interface IntakeResult {
   objectCount: number;
   /** Of the pack file. */
   bytes: number;
+  /** What is odd about objects, a line each, as git words it. */
+  warnings: readonly string[];
 }
 
 /** From here on it pays to have the disk begin early; below, it would only be asked twice. */
@@ -88,7 +90,8 @@ export async function intakePack(
       writeNew(request.indexPath, encodePackIndex(entries, checksum)),
     ]);
     await checkNamedContent(links, request, stored, largestDeltaWork(packEnd), breathe);
-    return { packId: checksum.toString('hex'), objectCount: entries.count, bytes: packEnd + packTrailerBytes };
+    const bytes = packEnd + packTrailerBytes;
+    return { packId: checksum.toString('hex'), objectCount: entries.count, bytes, warnings: links.warnings.lines() };
   } finally {
     scanner.close();
     deltas.close();
@@ -109,7 +112,7 @@ async function checkNamedContent(
   const received = new OpenPack({ key: packPath, pack: packPath, index: indexPath, links: linksPath });
   const database = new ObjectDatabase([...stored.packs, received]);
   try {
-    await checkSpecialFiles(links.specialFiles(), database, largestWork, breathe);
+    await checkSpecialFiles(links.specialFiles(), database, largestWork, breathe, links.warnings);
   } finally {
     database.close();
     received.close();

@@ -3,6 +3,7 @@ import { checkGitattributes } from '#shared/git/objects/check-gitattributes.ts';
 import { checkGitmodules } from '#shared/git/objects/check-gitmodules.ts';
 import type { SpecialFile } from '#shared/git/objects/check-tree.ts';
 import { objectTypes, typeName } from '#shared/git/objects/object-type.ts';
+import type { Warnings } from '#shared/git/objects/warnings.ts';
 import type { ObjectDatabase } from '#shared/git/packs/object-database.ts';
 
 const mebibyte = 1024 * 1024;
@@ -20,6 +21,7 @@ export async function checkSpecialFiles(
   database: ObjectDatabase,
   largestWork: number,
   breathe: () => Promise<void> | undefined,
+  warnings: Warnings,
 ): Promise<void> {
   const end = database.madeBytes + largestWork;
   for (const { file, oid } of files) {
@@ -37,7 +39,7 @@ export async function checkSpecialFiles(
     if (database.madeBytes > end)
       throw new GitFault(`the deltas of the pack's ${file} files unfold to far more than they are worth`);
     try {
-      if (file === '.gitmodules') checkGitmodules(data);
+      if (file === '.gitmodules') checkGitmodules(data, (id, text) => warnings.add(oid, id, text));
       else checkGitattributes(data);
     } catch (error) {
       throw error instanceof GitFault ? fault(error.message) : error;

@@ -109,6 +109,7 @@ class Push {
         await this.#refuse(describeProblem(error, internalProblem));
         return 0;
       }
+      for (const warning of pack?.warnings ?? []) this.#out.progress(warning);
       const results = await this.#out.keepAliveDuring(this.#apply(applyPush, pack, quarantine));
       await this.#report('ok', results);
       return 0;

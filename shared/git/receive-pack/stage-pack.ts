@@ -25,7 +25,9 @@ export async function stagePack(
   const reachable = listed.filter(({ unreachableSince }) => unreachableSince === undefined);
   const unreachable = listed.flatMap((pack) => (reachable.includes(pack) ? [] : pack.packId));
   using located = await locatePacks(access, repositoryId, reachable);
-  const timeUp = AbortSignal.timeout(limits.seconds * 1000);
+  const timeUp = new AbortController();
+  // Not `AbortSignal.timeout`: that and all that hangs on it would be held until the time is over, long after the push.
+  const timer = setTimeout(() => timeUp.abort(), limits.seconds * 1000).unref();
   const { packPath, indexPath, linksPath } = quarantine;
   const request = {
     packPath,
@@ -34,12 +36,13 @@ export async function stagePack(
     limits: { packBytes: limits.packBytes, objectBytes: limits.objectBytes, objects: limits.objects },
     tolerated: access.tolerated,
   };
-  const signal = AbortSignal.any([timeUp, gone]);
+  const signal = AbortSignal.any([timeUp.signal, gone]);
   const received = await access.workers
     .run('intake', { packs: located.packs, request }, { input, signal })
     .catch((error: unknown) => {
-      throw timeUp.aborted ? new GitFault(`the pack took more than ${limits.seconds} s to arrive`) : error;
-    });
+      throw timeUp.signal.aborted ? new GitFault(`the pack took more than ${limits.seconds} s to arrive`) : error;
+    })
+    .finally(() => clearTimeout(timer));
   if (received === undefined) return undefined;
   const { catalog, files } = access;
   await files.preparePack(repositoryId, received.packId, quarantine);
