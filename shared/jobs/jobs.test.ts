@@ -201,23 +201,36 @@ it('a worker outlives its database: what failed while that was away is run again
   await migrate(db);
   await migrateJobs(pool, log);
   const runs: string[] = [];
-  const handlers = {
+  const started = Promise.withResolvers<void>();
+  const handlers: JobHandlers = {
     ...untouched,
+    // It would go on for long, and needs no database for that.
+    build: (_, signal) => {
+      runs.push('build');
+      started.resolve();
+      if (runs.filter((run) => run === 'build').length > 1) return Promise.resolve();
+      return new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+      });
+    },
     restart: async ({ appId }: { appId: string }) => {
       runs.push(appId);
-      if (runs.length > 1) return;
+      if (runs.filter((run) => run === appId).length > 1 || appId !== 'first') return;
       await server.server.stop();
       throw new Error('nobody can be told of this');
     },
   };
   const worker = await startGraphileWorker({ pool, db, handlers, log, concurrency: 4, soleWorker: true, leaseSeconds: 2 });
   try {
+    await graphileJobs.enqueue(db, 'build', { buildId: 'long' });
+    await started.promise;
     await graphileJobs.enqueue(db, 'restart', { appId: 'first' });
     await expect.poll(() => findPostmaster(join(server.directory, 'postgres', 'cluster')), patience).toBeUndefined();
     await startPostgres({ directory: join(server.directory, 'postgres'), settings: { fsync: 'off' }, log });
-    await expect.poll(() => runs, patience).toEqual(['first', 'first']);
+    await expect.poll(() => runs.toSorted(), patience).toEqual(['build', 'build', 'first', 'first']);
     await graphileJobs.enqueue(db, 'restart', { appId: 'second' });
-    await expect.poll(() => runs, patience).toEqual(['first', 'first', 'second']);
+    await expect.poll(() => runs.at(-1), patience).toBe('second');
+    expect(runs).toHaveLength(5);
   } finally {
     await worker.stop();
     await close();

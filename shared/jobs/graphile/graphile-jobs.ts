@@ -42,43 +42,68 @@ export interface GraphileWorkerOptions {
 const defaultLeaseSeconds = 15;
 /** Between two attempts to go on after the database was away. */
 const restartMilliseconds = 1000;
+/** How long a worker that gives up by itself has for its end. Then another takes its place. */
+const endMilliseconds = 5000;
+
+interface RunningWorker {
+  readonly runner: Runner;
+  /** Resolves when it has ended, or should have, with the reason. */
+  readonly ended: Promise<unknown>;
+}
 
 /** Starts taking jobs. What a dead worker held is taken over within the lease time, or at once with `soleWorker`. */
 export async function startGraphileWorker(options: GraphileWorkerOptions): Promise<JobWorker> {
   const stopping = new AbortController();
   const events = new EventEmitter();
   const leases = await keepLeases({ leaseSeconds: defaultLeaseSeconds, ...options, events });
-  const start = (): Promise<Runner> =>
-    run({
-      pgPool: options.pool,
-      concurrency: options.concurrency,
-      noHandleSignals: true,
-      // LISTEN wakes the worker at once; the poll is for jobs whose time has come and for a lost connection.
-      pollInterval: 1000,
-      events,
-      // In batches (of no delay) because those are awaited and tried again while the database is away: a single one that
-      // fails would be a rejection that nobody handles, the end of the process.
-      preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
-      logger: workerLogger(options.log),
-      taskList: taskList(options, stopping.signal),
+  const start = async (): Promise<RunningWorker> => {
+    const lost = new AbortController();
+    const giveUp = Promise.withResolvers<void>();
+    events.once('pool:gracefulShutdown', giveUp.resolve);
+    // It would take no more jobs, and wait for those that it runs: a long build would hold up everything.
+    const overdue = giveUp.promise.then(async () => {
+      lost.abort(new Error('The worker has lost its database.'));
+      await delay(endMilliseconds, undefined, { ref: false });
+      return new Error('It did not end.');
     });
-  let runner: Runner | undefined = await start();
+    try {
+      const runner = await run({
+        pgPool: options.pool,
+        concurrency: options.concurrency,
+        noHandleSignals: true,
+        // LISTEN wakes the worker at once; the poll is for jobs whose time has come and for a lost connection.
+        pollInterval: 1000,
+        events,
+        // In batches (of no delay) because those are awaited and tried again while the database is away: a single one that
+        // fails would be a rejection that nobody handles, the end of the process.
+        preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
+        logger: workerLogger(options.log),
+        taskList: taskList(options, AbortSignal.any([stopping.signal, lost.signal])),
+      });
+      const ended = runner.promise.catch((error: unknown) => error);
+      return { runner, ended: Promise.race([ended, overdue]) };
+    } catch (error) {
+      events.off('pool:gracefulShutdown', giveUp.resolve);
+      throw error;
+    }
+  };
+  let worker: RunningWorker | undefined = await start();
   const running = (async () => {
     while (!stopping.signal.aborted) {
       // It ends where it cannot record what became of a job: that job is taken over as those of the dead are.
-      const problem: unknown = await runner?.promise.catch((error: unknown) => error);
-      runner = undefined;
+      const problem: unknown = await worker?.ended;
+      worker = undefined;
       if (stopping.signal.aborted) return;
       options.log.warn('The worker of jobs ended; starting another.', { error: problem });
       await delay(restartMilliseconds, undefined, { signal: stopping.signal }).catch(() => undefined);
-      runner = await start().catch(() => undefined);
+      worker = await start().catch(() => undefined);
     }
   })();
   return {
     async stop() {
       stopping.abort(new Error('The worker is stopping.'));
       // One that has ended meanwhile refuses to be stopped.
-      await runner?.stop().catch(() => undefined);
+      await worker?.runner.stop().catch(() => undefined);
       await running;
       await leases.release();
     },
