@@ -1,8 +1,11 @@
+import { rm } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import { templateDatabase } from '#test/support/database.ts';
 import { openTestPostgres, removeAbandonedPostgres } from '#test/support/postgres.ts';
+import { listAbandonedDirectories, openTemporaryDirectory } from '#test/support/temporary-directory.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -11,18 +14,33 @@ declare module 'vitest' {
   }
 }
 
-/** Once a run, before any test file: one PostgreSQL server with a migrated template database. */
+/**
+ * Once a run, before any test file: one PostgreSQL server with a migrated template database, and what all processes of
+ * the run inherit by the environment.
+ */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   await removeAbandonedPostgres();
+  for (const directory of await listAbandonedDirectories()) {
+    await removeAbandonedPostgres(directory);
+    await rm(directory, { recursive: true, force: true });
+  }
+  const temporary = await openTemporaryDirectory();
+  if (temporary !== undefined) process.env['TMPDIR'] = temporary.path;
+  // Platforms are started by the dozen: what they are made of is compiled once.
+  process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('../../node_modules/.cache/paas-tests', import.meta.url));
   const postgres = await openTestPostgres();
+  const close = async (): Promise<void> => {
+    await postgres.close();
+    await temporary?.remove();
+  };
   try {
     await createTemplate(postgres.url);
   } catch (error) {
-    await postgres.close();
+    await close();
     throw error;
   }
   project.provide('postgresUrl', postgres.url);
-  return () => postgres.close();
+  return close;
 }
 
 async function createTemplate(serverUrl: string): Promise<void> {

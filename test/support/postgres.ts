@@ -58,11 +58,11 @@ export async function openTestPostgres(settings: PostgresSettings = {}): Promise
 
 export { onServer } from '#test/support/on-server.ts';
 
-/** Ends and removes the servers of test runs that were killed before they could. */
-export async function removeAbandonedPostgres(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
+/** Ends and removes the servers in `place` of test runs that were killed before they could. */
+export async function removeAbandonedPostgres(place = tmpdir()): Promise<void> {
+  for (const name of await readdir(place)) {
     if (!name.startsWith(prefix)) continue;
-    const directory = join(tmpdir(), name);
+    const directory = join(place, name);
     const owner = Number(await readFile(join(directory, 'owner'), 'utf8').catch(() => Number.NaN));
     if (!Number.isInteger(owner) || isAlive(owner)) continue;
     const postmaster = await findPostmaster(join(directory, 'postgres', 'cluster'));
@@ -71,7 +71,7 @@ export async function removeAbandonedPostgres(): Promise<void> {
   }
 }
 
-function isAlive(pid: number): boolean {
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
