@@ -42,7 +42,7 @@ export function serveConnection(socket: Socket, source: string, house: House): L
   const channels = new Set<ServerChannel>();
   /** Dropped for want of room, which is no offence. */
   let evicted = false;
-  let progress = 0;
+  let progress: 0 | 1 | 2 = 0;
   const guest = {
     source,
     progress: () => progress,

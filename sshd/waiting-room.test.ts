@@ -10,7 +10,7 @@ beforeEach(() => {
   dropped = [];
 });
 
-const guest = (source: string, name = source, progress = 0) => ({
+const guest = (source: string, name = source, progress: 0 | 1 | 2 = 0) => ({
   source,
   progress: () => progress,
   drop: () => void dropped.push(name),
@@ -74,4 +74,15 @@ test('of one source those who have come least far go first', () => {
   for (let i = 0; i < 98; i += 1) room.enter(guest('a', `silent ${i}`));
   for (let i = 98; i < 196; i += 1) room.enter(guest('a', `silent ${i}`));
   expect(dropped).toEqual(Array.from({ length: 98 }, (_, i) => `silent ${i}`));
+});
+
+test.each([
+  ['said who they are', 1, 1001],
+  ['exchanged keys', 2, 5001],
+] as const)('a crowd that has %s and goes no further goes before newcomers of its source do', (_what, progress, milliseconds) => {
+  const room = new WaitingRoom(limits.ssh, clock, never);
+  for (let i = 0; i < 100; i += 1) room.enter(guest('a', `crowd ${i}`, progress));
+  now += milliseconds;
+  for (let i = 0; i < 20; i += 1) room.enter(guest('a', `newcomer ${i}`));
+  expect(dropped).toEqual(Array.from({ length: 20 }, (_, i) => `crowd ${i}`));
 });

@@ -5,7 +5,7 @@ import type { SshLimits } from './limits.ts';
 export interface Guest {
   readonly source: string;
   /** How far it has come: 0 connected, 1 said who it is, 2 exchanged keys. */
-  progress(): number;
+  progress(): 0 | 1 | 2;
   /** Ends the connection at once. */
   drop(): void;
 }
@@ -13,10 +13,14 @@ export interface Guest {
 /** A login takes a fraction of a second; who needs more than this at a full door is likely not here to log in. */
 const lingersAfterMilliseconds = 3000;
 
+/** How much later than those who have come least far a guest's turn to go comes, by how far it has come. */
+const patienceMilliseconds = [0, 1000, 5000] as const;
+
 /**
  * Bounds the connections that have not logged in. Unlike OpenSSH's MaxStartups it never turns away the newcomer, who may
- * be honest, but whoever has come least far and sat there longest, of the source that has most guests: a thousand clients that send
- * a byte at a time push each other out, and a real push passes between them.
+ * be honest, but whoever has sat there longest for how far it has come, of the source that has most guests: a thousand clients
+ * that send a byte at a time push each other out, and a real push passes between them. Having come far counts only for a
+ * while: a crowd that stops in the middle of its key exchanges must not make newcomers push each other out.
  */
 export class WaitingRoom {
   readonly #limits: SshLimits;
@@ -51,20 +55,21 @@ export class WaitingRoom {
   #victim(): Guest | undefined {
     const { unauthenticatedSoftCap: soft, unauthenticatedHardCap: hard, unauthenticatedDropRatio: ratio } = this.#limits;
     const count = this.#guests.size;
-    if (count < soft) return undefined;
-    const [guest, since] = this.#oldestOfTheMany();
+    if (count === 0 || count < soft) return undefined;
+    const [guest, since] = this.#longestOfTheMany();
     if (count >= hard) return guest;
     const lingers = this.#clock.now().getTime() - since >= lingersAfterMilliseconds;
     const probability = ratio + ((1 - ratio) * (count - soft)) / (hard - soft);
     return lingers && this.#random() < probability ? guest : undefined;
   }
 
-  #oldestOfTheMany(): [guest: Guest | undefined, since: number] {
+  /** There must be a guest. */
+  #longestOfTheMany(): [guest: Guest, since: number] {
     const counts = new Map<string, number>();
     for (const { source } of this.#guests.keys()) counts.set(source, (counts.get(source) ?? 0) + 1);
     const most = Math.max(...counts.values());
     const crowd = [...this.#guests].filter(([{ source }]) => counts.get(source) === most);
-    const least = Math.min(...crowd.map(([guest]) => guest.progress()));
-    return crowd.find(([guest]) => guest.progress() === least) ?? [undefined, 0];
+    const dueAt = ([guest, since]: (typeof crowd)[number]): number => since + (patienceMilliseconds[guest.progress()] ?? 0);
+    return crowd.reduce((first, each) => (dueAt(each) < dueAt(first) ? each : first));
   }
 }
