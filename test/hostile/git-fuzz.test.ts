@@ -5,8 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { GitFault } from '#shared/git/git-fault.ts';
 import { doorTargets } from '#test/fuzz/git/door-targets.ts';
 import { Fuzzer, type FuzzTarget } from '#test/fuzz/git/engine.ts';
+import { type PackFault, packFaults } from '#test/fuzz/git/pack-faults.ts';
+import { encodeModel } from '#test/fuzz/git/pack-model.ts';
 import { createPackFuzz, type PackFuzz } from '#test/fuzz/git/pack-target.ts';
 import { parserTargets } from '#test/fuzz/git/parser-targets.ts';
 import { createSessionTargets } from '#test/fuzz/git/session-target.ts';
@@ -43,6 +46,36 @@ it.each([...parserTargets, ...doorTargets])(
     await fuzz(target, target.batch === undefined ? 2000 : 200);
   },
 );
+
+/** Anything but a refusal fails. True when it was taken. */
+async function take(fault: PackFault, seed: number): Promise<boolean> {
+  try {
+    await packs.take(createRandom(seed), [fault]);
+    return true;
+  } catch (error) {
+    if (error instanceof GitFault) return false;
+    throw new Error(`${fault.name}, seed ${seed}`, { cause: error });
+  }
+}
+
+it('packs with each fault that the format has room for are refused, or git finds them sound too', async () => {
+  let taken = 0;
+  for (const fault of packFaults)
+    for (const seed of fault.isLarge === true ? [1] : [1, 2, 3]) if (await take(fault, seed)) taken++;
+  expect(taken).toBeGreaterThan(packFaults.length / 3);
+  await packs.targets[0]?.settle?.();
+});
+
+it('a pack that ends at any of its bytes is refused', async () => {
+  // Blobs, a tree, commits, and deltas of both kinds, one of them thin.
+  const seed = 7;
+  let whole = 0;
+  const measure: PackFault = { name: 'nothing', isFatal: false, apply: (pack) => (whole = encodeModel(pack).length) };
+  expect(await take(measure, seed)).toBe(true);
+  expect(whole).toBeGreaterThan(400);
+  for (let length = 0; length < whole; length++)
+    await take({ name: `ends at ${length}`, isFatal: true, apply: (pack) => (pack.length = length) }, seed);
+});
 
 it('packs by the hundred are taken only where git fsck finds them sound', async () => {
   for (const target of packs.targets) await fuzz(target, 200);

@@ -24,6 +24,11 @@ const known = 'a line that is known\n'.repeat(20);
 
 export interface PackFuzz {
   targets: readonly FuzzTarget[];
+  /**
+   * A pack with these faults.
+   * @throws GitFault when it is refused; Error for a finding, be it that it was taken with a fault that no reader may overlook
+   */
+  take(random: Random, chosen: readonly PackFault[]): Promise<void>;
   /** Refused here and taken by git, by the fault we found. */
   stricter: ReadonlyMap<string, number>;
   /** How often packs with each fault were taken and refused. */
@@ -83,8 +88,7 @@ export async function createPackFuzz(directory: string): Promise<PackFuzz> {
     if (left.some((name) => !['pack', 'idx', 'links'].includes(name))) throw new Error(`intake left ${left.join(', ')}`);
   }
 
-  /** @throws Error when it is taken though it has a fault that no reader may overlook */
-  async function runFaulty(random: Random, chosen: readonly PackFault[]): Promise<void> {
+  async function take(random: Random, chosen: readonly PackFault[]): Promise<void> {
     const model = makeSoundPack(random, known);
     for (const fault of chosen) fault.apply(model, random);
     const pack = encodeModel(model);
@@ -111,6 +115,7 @@ export async function createPackFuzz(directory: string): Promise<PackFuzz> {
     Array.from({ length: count }, (_, seed) => Buffer.from(Array.from({ length: 60 }, createBytes(seed))));
   const common = { batch: 50, settle: () => judge.settle() };
   return {
+    take,
     stricter: judge.stricter,
     faults,
     targets: [
@@ -133,7 +138,7 @@ export async function createPackFuzz(directory: string): Promise<PackFuzz> {
           // Two faults may cancel each other out: of two, none is fatal.
           const single = random(8) > 0;
           const harmless = from.filter(({ isFatal }) => !isFatal);
-          await runFaulty(random, single ? [pick(random, from)] : [pick(random, harmless), pick(random, harmless)]);
+          await take(random, single ? [pick(random, from)] : [pick(random, harmless), pick(random, harmless)]);
         },
       },
       {
