@@ -15,6 +15,8 @@ export interface RoundsOptions {
   /** Superuser's URL of a PostgreSQL. */
   serverUrl: string;
   rounds: number;
+  /** One app of each area: a quick world. */
+  few?: boolean;
   seed: number;
   tally: Tally;
   stopping?: AbortSignal;
@@ -28,11 +30,12 @@ const roundsOfHost = 8;
  * is begun in every area and in the middle of it the control plane, its connections or its database are killed. Ends early
  * where something is wrong, and keeps what there is to look at.
  */
-export async function runRounds({ way, serverUrl, rounds, seed, tally, stopping }: RoundsOptions): Promise<void> {
+export async function runRounds(options: RoundsOptions): Promise<void> {
+  const { way, serverUrl, rounds, few = false, seed, tally, stopping } = options;
   const random = createRandom(seed);
   const ground = await openGround(way, serverUrl, random);
   try {
-    const world = await createWorld({ ...ground, deliveries: rounds + 1 });
+    const world = await createWorld({ ...ground, deliveries: rounds + 1, few });
     try {
       await playRounds(world, ground, rounds, random, { way, seed }, tally, stopping);
     } finally {

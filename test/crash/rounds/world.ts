@@ -58,9 +58,11 @@ export interface WorldOptions {
   reachBy(url: URL): URL;
   /** How many the git host is going to make. */
   deliveries: number;
+  /** One app of each area. */
+  few: boolean;
 }
 
-export async function createWorld({ serverUrl, reachBy, deliveries }: WorldOptions): Promise<World> {
+export async function createWorld({ serverUrl, reachBy, deliveries, few }: WorldOptions): Promise<World> {
   const name = `paas_crash_${crypto.randomUUID().replaceAll('-', '')}`;
   await onServer(serverUrl, `create database ${name}`);
   const url = new URL(serverUrl);
@@ -99,7 +101,9 @@ export async function createWorld({ serverUrl, reachBy, deliveries }: WorldOptio
     webhook: [],
   };
   for (const area of areas)
-    apps[area] = await Promise.all(Array.from({ length: appsOfArea[area] }, () => createWorldApp(host, area, deliveries)));
+    apps[area] = await Promise.all(
+      Array.from({ length: few ? 1 : appsOfArea[area] }, () => createWorldApp(host, area, deliveries)),
+    );
   await host.kill();
 
   let kept = false;
