@@ -22,7 +22,10 @@ beforeEach(() => database.db.deleteFrom('signing_keys').execute());
 const issuer = 'http://localhost/v1/auth';
 const create = (clock: Clock = systemClock) => createEmbeddedIdentity({ db: database.db, secrets, clock, issuer });
 
-describeIdentity('embedded', create);
+/** The rules are the same whatever a hash costs, and there are some sixty hashes in them. */
+const passwordCost = { memory: 64, passes: 1, parallelism: 1 };
+
+describeIdentity('embedded', (clock) => createEmbeddedIdentity({ db: database.db, secrets, clock, issuer, passwordCost }));
 describeLoginLimits('PostgreSQL', () => createPostgresLoginAttempts(database.db));
 
 describe('embedded identity', () => {
@@ -84,8 +87,10 @@ describe('embedded identity', () => {
     await identity.createUser(email, 'canary-password-93ab');
     const { refreshToken } = await identity.logIn(email, 'canary-password-93ab', home);
     const { db } = database;
+    const users = await db.selectFrom('users').selectAll().execute();
+    expect(users.find((user) => user.email === email)?.password_hash).toMatch(/^\$argon2id\$v=19\$m=65536,t=2,p=1\$/);
     const dump = JSON.stringify([
-      await db.selectFrom('users').selectAll().execute(),
+      users,
       await db.selectFrom('refresh_tokens').selectAll().execute(),
       await db.selectFrom('signing_keys').selectAll().execute(),
     ]);

@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock.ts';
 import type { Db } from '#shared/database/schema.ts';
-import { createArgon2Hasher } from '#shared/identity/embedded/argon2-hasher.ts';
+import { type Argon2Cost, createArgon2Hasher } from '#shared/identity/embedded/argon2-hasher.ts';
 import { createPostgresLoginAttempts } from '#shared/identity/embedded/postgres-login-attempts.ts';
 import { createPostgresRefreshTokens } from '#shared/identity/embedded/postgres-refresh-tokens.ts';
 import { createPostgresSigningKeys } from '#shared/identity/embedded/postgres-signing-keys.ts';
@@ -14,16 +14,18 @@ export interface EmbeddedIdentityOptions {
   clock: Clock;
   /** See issuer.ts. Tokens of another issuer are refused, so a changed base URL means logging in again. */
   issuer: string;
+  /** Of a new password's hash. Default: the platform's. */
+  passwordCost?: Argon2Cost;
 }
 
 /** Our own issuer on PostgreSQL; any number of processes may share the database. */
-export function createEmbeddedIdentity({ db, secrets, clock, issuer }: EmbeddedIdentityOptions): PasswordIdentity {
+export function createEmbeddedIdentity({ db, secrets, clock, issuer, passwordCost }: EmbeddedIdentityOptions): PasswordIdentity {
   return createPasswordIdentity({
     users: createPostgresUsers(db),
     refreshTokens: createPostgresRefreshTokens(db),
     signingKeys: createPostgresSigningKeys(db, secrets),
     loginAttempts: createPostgresLoginAttempts(db),
-    hasher: createArgon2Hasher(),
+    hasher: createArgon2Hasher(passwordCost),
     clock,
     issuer,
   });
