@@ -3,6 +3,8 @@ export interface GitClient {
   /** With its version. */
   name: string;
   transports: readonly Transport[];
+  /** Whether a refspec may have an asterisk. git holds each one without against every ref: thousands take it a minute. */
+  patterns: boolean;
   /** A new working copy or repository in `directory`, which does not exist. Rejects with all it said when it fails. */
   clone(server: Address, directory: string): Promise<void>;
   /** @param refspecs as 'refs/heads/main:refs/remotes/origin/main' */

@@ -103,6 +103,7 @@ async function open({ name, transports, needs, prepare }: Library, cache: string
   return {
     name,
     transports,
+    patterns: false,
     clone: (server, directory) => start('clone', server, directory, []),
     fetch: (server, directory, refspecs) => start('fetch', server, directory, refspecs),
     push: (server, directory, refspecs) => start('push', server, directory, refspecs),

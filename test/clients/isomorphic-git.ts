@@ -9,6 +9,7 @@ export function openIsomorphicGit(): GitClient {
   return {
     name: `isomorphic-git ${isomorphic.version()}`,
     transports: ['http'],
+    patterns: false,
     clone: (server, dir) => isomorphic.clone({ ...access(server), dir }),
     async fetch(server, dir, refspecs) {
       for (const refspec of refspecs)

@@ -67,7 +67,8 @@ export const operations: Readonly<Record<string, (ground: Ground) => Promise<voi
     const names = Array.from({ length: ground.refs }, (_, i) => `refs/tags/many/${i}`);
     const input = names.map((name) => `create ${name} refs/heads/main\n`).join('');
     await runChecked('git', ['update-ref', '--stdin'], { cwd: ground.directory, input });
-    await push(ground, ...names.map((name) => `${name}:${name}`));
+    const each = names.map((name) => `${name}:${name}`);
+    await push(ground, ...(ground.client.patterns ? ['refs/tags/many/*:refs/tags/many/*'] : each));
     const into = join(await mkdtemp(join(ground.user.home, 'clone-')), 'copy');
     await ground.client.clone(ground.server, into);
     hold((await listRefs(ground)).size >= ground.refs, 'all refs are there');

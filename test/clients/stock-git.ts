@@ -29,6 +29,7 @@ function stockGit(name: string, program: string, protocol: string): GitClient {
   return {
     name,
     transports: ['ssh', 'http'],
+    patterns: true,
     clone: (server, directory) => start(server, ['clone', '-q', server.url, directory]),
     fetch: (server, directory, refspecs) => start(server, ['-C', directory, 'fetch', '-q', server.url, ...refspecs]),
     push: (server, directory, refspecs) => start(server, ['-C', directory, 'push', '-q', server.url, ...refspecs]),
