@@ -5,7 +5,10 @@ import { OpenPack, type PackLocation } from '#shared/git/packs/open-pack.ts';
 const keptPacks = 8192;
 const keptIndexBytes = 64 * 1024 * 1024;
 const keptFiles = 256;
-/** A file that is open takes room on the disk also when it was removed. */
+/**
+ * A file that is open takes room on the disk also when it was removed, and of a repository that gets a push a second all
+ * packs but a few have been joined into others since.
+ */
 const idleMilliseconds = 5 * 60 * 1000;
 
 const open = new Map<string, { pack: OpenPack; users: number; usedAt: number }>();
@@ -50,9 +53,13 @@ function trim(): void {
   let indexBytes = 0;
   let files = 0;
   const idleBefore = performance.now() - idleMilliseconds;
-  for (const { pack, users, usedAt } of open.values()) {
+  for (const [key, { pack, users, usedAt }] of open) {
+    if (users === 0 && usedAt < idleBefore) {
+      pack.close();
+      open.delete(key);
+      continue;
+    }
     indexBytes += pack.index.byteLength;
-    if (users === 0 && usedAt < idleBefore) pack.close();
     if (pack.isReading) files++;
   }
   for (const [key, { pack, users }] of open) {
