@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { delimiterPacket, encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
+import { commitFiles, git } from '#shared/git/testing/git-client.ts';
+import { createGitGround, type GitGround } from '#shared/git/testing/git-ground.ts';
+import type { RepositoryId } from '#shared/ids.ts';
+
+const mebibyte = 1024 * 1024;
+const packBytes = 12 * mebibyte;
+
+let ground: GitGround;
+let id: RepositoryId;
+let head: string;
+beforeAll(async () => {
+  ground = await createGitGround('postgres');
+  id = ground.newRepository();
+  const work = await ground.workingCopy(id);
+  head = await commitFiles(work, { 'large.bin': randomBytes(packBytes) });
+  await git(work, 'push', '-q', 'origin', 'main');
+});
+afterAll(async () => {
+  await ground.close();
+});
+
+/** A clone by a client that reads nothing after the pack has begun. */
+function cloneAndStop(): { stopped: Promise<void>; leave(): void; served: Promise<number> } {
+  const stopped = Promise.withResolvers<void>();
+  const gone = new AbortController();
+  const asked = [
+    encodePacket('command=fetch'),
+    delimiterPacket,
+    encodePacket('ofs-delta'),
+    encodePacket(`want ${head}`),
+    encodePacket('done'),
+    flushPacket,
+  ];
+  let received = 0;
+  const served = ground.storage.server.uploadPack(
+    { repositoryId: id, headRef: 'refs/heads/main' },
+    {
+      input: (async function* () {
+        yield Buffer.concat(asked);
+        if (!gone.signal.aborted) await new Promise((resolve) => gone.signal.addEventListener('abort', resolve));
+      })(),
+      // As a connection does it: waits for its client, until that has gone.
+      async write(chunk) {
+        received += chunk.length;
+        if (received < 100_000 || gone.signal.aborted) return;
+        stopped.resolve();
+        await new Promise((resolve) => gone.signal.addEventListener('abort', resolve));
+      },
+      protocol: 'version=2',
+      clientGone: gone.signal,
+    },
+  );
+  return { stopped: stopped.promise, leave: () => gone.abort(), served };
+}
+
+it('holds little of a pack for clients that stop reading it, keeps no thread from others, and lets go when they leave', async () => {
+  const before = process.memoryUsage().external;
+  // Twice as many as any machine that runs this has threads for them, and more.
+  const clients = Array.from({ length: 20 }, cloneAndStop);
+  await Promise.all(clients.map(({ stopped }) => stopped));
+
+  const copy = join(ground.directory, 'copy');
+  await git(ground.directory, 'clone', '-q', ground.server.url(id), copy);
+  expect(await git(copy, 'rev-parse', 'HEAD')).toBe(head);
+  const work = await ground.workingCopy(ground.newRepository());
+  await commitFiles(work, { a: '1' });
+  await git(work, 'push', '-q', 'origin', 'main');
+  expect(process.memoryUsage().external - before).toBeLessThan((clients.length * packBytes) / 3);
+
+  for (const { leave } of clients) leave();
+  expect(await Promise.all(clients.map(({ served }) => served))).toHaveLength(clients.length);
+});
