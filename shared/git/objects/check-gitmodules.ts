@@ -42,7 +42,8 @@ function isSoundUrl(url: string): boolean {
 /** Split as git's `credential_from_url` does; each part is decoded by itself. */
 function isSoundHttpUrl(url: string): boolean {
   const [, protocol, authority = '', path = ''] = /^(.+?):\/\/([^/?#]*)(.*)$/s.exec(url) ?? [];
-  if (protocol === undefined) return false;
+  // A protocol ends where the first of them is, and has a name.
+  if (protocol === undefined || url.startsWith('://')) return false;
   const at = authority.indexOf('@');
   const host = authority.slice(at + 1);
   const user = at < 0 ? '' : authority.slice(0, at);

@@ -182,6 +182,7 @@ export const fsckCases: readonly [id: string, what: string, make: MakeObject][] 
   ['gitmodulesUrl', 'a line break in a host', url('https://ex%0aample.com/x')],
   ['gitmodulesUrl', 'a line break in a password', url('https://me:%0a@example.com/x')],
   ['gitmodulesUrl', 'no host', url('https:///x')],
+  ['gitmodulesUrl', 'a protocol without a name', url('ftp::://https://example.com/x')],
   ['gitmodulesUrl', 'a protocol alone', url('http::example.com/x')],
   ['gitmodulesUrl', 'a relative address that climbs to a host', url('../../../:example.com/x')],
   ['gitmodulesParse', 'no configuration', content('.gitmodules', '[submodule "a"\nurl = -u\n')],
