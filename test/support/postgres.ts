@@ -56,8 +56,6 @@ export async function openTestPostgres(settings: PostgresSettings = {}): Promise
   };
 }
 
-export { onServer } from '#test/support/on-server.ts';
-
 /** Ends and removes the servers in `place` of test runs that were killed before they could. */
 export async function removeAbandonedPostgres(place = tmpdir()): Promise<void> {
   for (const name of await readdir(place)) {
