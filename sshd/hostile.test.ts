@@ -105,6 +105,17 @@ describe('login', () => {
     client.end();
   });
 
+  test.each(['rsa-sha2-256', 'rsa-sha2-512'])(
+    'an RSA key offered for %s is answered by that name: Dropbear signs by what it reads there',
+    async (algorithm) => {
+      const client = await RawSshClient.connect(door.port);
+      client.protocol.authPK('git', newKey(ssh2.utils.generateKeyPairSync('rsa', { bits: 2048 }).private), algorithm);
+      const { args } = await client.next('USERAUTH_PK_OK');
+      expect(args[0]).toBe(algorithm);
+      client.end();
+    },
+  );
+
   test('a known public key without a signature, and a stranger’s signature, open no session', async () => {
     const client = await RawSshClient.connect(door.port);
     client.protocol.authPK('git', adasKey);
