@@ -1,7 +1,8 @@
 /**
  * `npm run test:clients:compare -- [--git /path/to/git]... [--only name] [--transport ssh|http]`: what a client of today
  * can ask of a server (filters, histories cut off, fetches on demand, negotiations of their own, leases ...), asked of a
- * whole platform and of git's own server with the same history. Prints each difference, and ends with 1 when there is one.
+ * whole platform and of git's own server with the same history: on the same machine in place of SSH, by `git http-backend` for
+ * HTTP, where a conversation is told anew in each request. Prints each difference, and ends with 1 when there is one.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,6 +12,7 @@ import { fetches } from '#test/clients/comparisons/fetches.ts';
 import { makeHistory } from '#test/clients/comparisons/history.ts';
 import { pushes } from '#test/clients/comparisons/pushes.ts';
 import { type Comparison, openSide } from '#test/clients/comparisons/side.ts';
+import { startGitHost } from '#test/support/git-host.ts';
 import { removePlatform, startPlatform } from '#test/support/platform.ts';
 import { runChecked } from '#test/support/run.ts';
 import { createUser } from '#test/support/user.ts';
@@ -22,7 +24,10 @@ const { values } = parseArgs({
     transport: { type: 'string' },
   },
 });
+/** Begins the result of a comparison that could not be made. */
+const failed = 'failed: ';
 const home = await mkdtemp(join(tmpdir(), 'paas-compare-'));
+const gitHost = await startGitHost();
 const platform = await startPlatform();
 const user = await createUser(platform);
 let differences = 0;
@@ -32,12 +37,13 @@ try {
   for (const program of ['git', ...values.git]) {
     for (const transport of ['ssh', 'http'] as const) {
       if (values.transport !== undefined && values.transport !== transport) continue;
-      for (const version of ['0', '2']) await compareAll(program, version, ours[transport], theirs);
+      for (const version of ['0', '2']) await compareAll(program, version, ours[transport], theirs[transport]);
     }
   }
 } finally {
   await user.remove();
   await removePlatform(platform);
+  await gitHost.close();
   await rm(home, { recursive: true, force: true });
 }
 console.log(`${compared} comparisons, ${differences} differences`);
@@ -51,7 +57,7 @@ interface Addresses {
 }
 
 /** The same history in apps of ours, and in directories that git itself serves. */
-async function openServers(): Promise<{ ours: Record<'ssh' | 'http', Addresses>; theirs: Addresses }> {
+async function openServers(): Promise<Record<'ours' | 'theirs', Record<'ssh' | 'http', Addresses>>> {
   const history = join(home, 'history');
   await makeHistory(history);
   const addresses = (urlOf: (name: keyof Addresses) => string): Addresses => ({
@@ -59,12 +65,17 @@ async function openServers(): Promise<{ ours: Record<'ssh' | 'http', Addresses>;
     pushed: urlOf('pushed'),
     empty: urlOf('empty'),
   });
-  const paths = addresses((name) => join(home, `${name}.git`));
+  const paths: Addresses = { full: '', pushed: '', empty: '' };
   const ssh: Addresses = { full: '', pushed: '', empty: '' };
   for (const name of ['full', 'pushed', 'empty'] as const) {
     ssh[name] = (await user.createApp(name)).push_url;
-    await runChecked('git', ['init', '-q', '--bare', '-b', 'main', paths[name]]);
-    for (const setting of ['uploadpack.allowFilter', 'uploadpack.allowAnySHA1InWant', 'receive.advertisePushOptions'])
+    paths[name] = await gitHost.createRepository(`${name}.git`);
+    for (const setting of [
+      'uploadpack.allowFilter',
+      'uploadpack.allowAnySHA1InWant',
+      'receive.advertisePushOptions',
+      'http.receivePack',
+    ])
       await runChecked('git', ['-C', paths[name], 'config', setting, 'true']);
     if (name === 'empty') continue;
     for (const url of [ssh[name], paths[name]]) {
@@ -75,7 +86,13 @@ async function openServers(): Promise<{ ours: Record<'ssh' | 'http', Addresses>;
     }
   }
   const http = addresses((name) => `http://git:${user.token}@localhost:${platform.httpPort}/${name}.git`);
-  return { ours: { ssh, http }, theirs: addresses((name) => `file://${paths[name]}`) };
+  return {
+    ours: { ssh, http },
+    theirs: {
+      ssh: addresses((name) => `file://${paths[name]}`),
+      http: addresses((name) => `${gitHost.url}/${name}.git`),
+    },
+  };
 }
 
 async function compareAll(program: string, version: string, ours: Addresses, theirs: Addresses): Promise<void> {
@@ -88,10 +105,15 @@ async function compareAll(program: string, version: string, ours: Addresses, the
   ];
   for (const { name, comparison, to } of comparisons) {
     if (values.only !== undefined && !name.includes(values.only)) continue;
-    compared++;
     const results = [theirs, ours].map((side) => resultOf(comparison, program, version, side[to], side.empty));
     const [theirResult = '', ourResult = ''] = await Promise.all(results);
-    if (ourResult === theirResult) continue;
+    if (ourResult.startsWith(failed) && ourResult.includes('error: unknown option')) {
+      console.log(`${title}: ${name}: this git has no such option`);
+      continue;
+    }
+    compared++;
+    // What fails at both sides alike was not compared.
+    if (ourResult === theirResult && !ourResult.startsWith(failed)) continue;
     different++;
     console.log(`${title}: ${name}\n${firstDifference(theirResult, ourResult)}\n`);
   }
@@ -111,7 +133,7 @@ async function resultOf(
   try {
     return await comparison(side);
   } catch (error) {
-    return `failed: ${String(error)}`.replaceAll(url, 'URL').replaceAll(side.directory, 'DIRECTORY');
+    return `${failed}${String(error)}`.replaceAll(url, 'URL').replaceAll(side.directory, 'DIRECTORY');
   } finally {
     await rm(side.directory, { recursive: true, force: true });
   }

@@ -35,6 +35,7 @@ export async function startGitHost(): Promise<GitHost> {
         QUERY_STRING: search.slice(1),
         REQUEST_METHOD: request.method ?? '',
         CONTENT_TYPE: request.headers['content-type'] ?? '',
+        HTTP_CONTENT_ENCODING: request.headers['content-encoding'] ?? '',
         REMOTE_ADDR: '127.0.0.1',
       },
     });
