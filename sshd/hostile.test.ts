@@ -1,10 +1,9 @@
-import { createPrivateKey } from 'node:crypto';
 import path from 'node:path';
 import ssh2 from 'ssh2';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { gitSshEnv, makeKey, makeWorkTree, run, ssh } from '#test/support/ssh-client.ts';
 import { openSshDoor, type SshDoor, servedBy, somebody } from '#test/support/ssh-door.ts';
-import { RawSshClient, signWithSha1 } from '#test/support/ssh-raw-client.ts';
+import { RawSshClient } from '#test/support/ssh-raw-client.ts';
 
 const ada = somebody('ada@example.com');
 const eve = somebody('eve@example.com');
@@ -105,17 +104,6 @@ describe('login', () => {
     client.end();
   });
 
-  test.each(['rsa-sha2-256', 'rsa-sha2-512'])(
-    'an RSA key offered for %s is answered by that name: Dropbear signs by what it reads there',
-    async (algorithm) => {
-      const client = await RawSshClient.connect(door.port);
-      client.protocol.authPK('git', newKey(ssh2.utils.generateKeyPairSync('rsa', { bits: 2048 }).private), algorithm);
-      const { args } = await client.next('USERAUTH_PK_OK');
-      expect(args[0]).toBe(algorithm);
-      client.end();
-    },
-  );
-
   test('a known public key without a signature, and a stranger’s signature, open no session', async () => {
     const client = await RawSshClient.connect(door.port);
     client.protocol.authPK('git', adasKey);
@@ -162,18 +150,6 @@ describe('login', () => {
     root.protocol.authNone('git');
     await root.closed;
     expect(root.heard.map(({ message }) => message)).not.toContain('USERAUTH_SUCCESS');
-  });
-
-  test('an RSA signature by SHA-1 is refused for a registered key', async () => {
-    const pair = ssh2.utils.generateKeyPairSync('rsa', { bits: 2048 });
-    const key = ssh2.utils.parseKey(pair.private);
-    if (key instanceof Error) throw key;
-    door.addKey(publicKeyOf(key), ada);
-    const client = await RawSshClient.connect(door.port);
-    client.protocol.authPK('git', key, 'ssh-rsa', signWithSha1(createPrivateKey(key.getPrivatePEM())));
-    expect((await client.next('USERAUTH_FAILURE', 'USERAUTH_SUCCESS')).message).toBe('USERAUTH_FAILURE');
-    expect(door.lookups).toEqual([]);
-    client.end();
   });
 
   test.each(['curve25519-sha256', 'mlkem768x25519-sha256'])('the key exchange %s ends in a login', async (kex) => {
