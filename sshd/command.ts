@@ -18,6 +18,11 @@ export function parseGitCommand(text: string): GitCommand | undefined {
   return { service: service as GitService, appName };
 }
 
+/** What `git archive --remote` asks for. */
+export function isArchiveRequest(text = ''): boolean {
+  return /^git[- ]upload-archive\b/.test(text);
+}
+
 /**
  * The highest protocol version in a client's GIT_PROTOCOL, a colon-separated list, as `version=2`.
  * Undefined when there is anything in it that is not a version: such a variable is refused.

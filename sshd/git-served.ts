@@ -1,7 +1,7 @@
 import type { Pushes } from '#shared/core/services.ts';
 import { AppError } from '#shared/errors.ts';
 import type { GitServer } from '#shared/git/repository.ts';
-import { parseGitCommand } from './command.ts';
+import { isArchiveRequest, parseGitCommand } from './command.ts';
 import type { CommandHandler } from './command-handler.ts';
 
 /** What git itself exits with when it will not go on. */
@@ -14,7 +14,9 @@ export function gitServed(pushes: Pushes, git: GitServer): CommandHandler {
     if (wanted === undefined) {
       await command.say(
         'Only git is spoken here, on the repository of an app: ssh://git@<host>:<port>/<app>.git',
-        'To run a command in an app use: paas run -a <app> <command>',
+        isArchiveRequest(command.text)
+          ? 'git archive --remote is not served: use git clone --depth 1'
+          : 'What else can be done with an app: paas help',
       );
       return usageStatus;
     }

@@ -198,6 +198,12 @@ describe('words', () => {
       expect(ran).toMatchObject({ status: 128, stdout: '', stderr: expect.stringContaining('Only git is spoken here') });
     },
   );
+
+  test('git archive --remote is answered with what to do instead', async () => {
+    const { status, stderr } = await ssh(door.port, key, ['git@127.0.0.1', "git-upload-archive 'a.git'"]);
+    expect(status).toBe(128);
+    expect(stderr).toContain('use git clone --depth 1');
+  });
 });
 
 describe('what is not there', () => {

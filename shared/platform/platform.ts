@@ -171,7 +171,7 @@ export interface Workloads {
   readInstances(appId: AppId): Promise<readonly InstanceFacts[]>;
   /** What the app's instances use, and what reached it. Nothing of either for an app that does not run. */
   readUsage(appId: AppId): Promise<AppUsage>;
-  /** Runs `command` in the image once, beside the app (release command, `paas run`). Resolves with its exit code. */
+  /** Runs `command` in the image once, beside the app (release command). Resolves with its exit code. */
   runOnce(spec: WorkloadSpec, command: string, line: LineSink, signal: AbortSignal): Promise<number>;
 }
 
