@@ -29,7 +29,9 @@ export function tryGit(directory: string, args: readonly string[], input?: strin
       ['-c', 'init.defaultBranch=main', '-c', 'gc.auto=0', ...args],
       options,
       (error, stdout, stderr) => {
-        if (error !== null && typeof error.code !== 'number') reject(error);
+        // git ends itself so where it finds a bug of its own: it did not take what it was given.
+        if (error?.signal === 'SIGABRT') resolve({ code: 134, stdout, stderr });
+        else if (error !== null && typeof error.code !== 'number') reject(error);
         else resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
       },
     );

@@ -31,9 +31,12 @@ async function pushUntilTold(scene: Scene, updates: readonly RefUpdate[], pack: 
     const verdicts = updates.map(({ name }) => readReport(report, name, scene.outages));
     const verdict = verdicts.find((each) => each !== 'ok') ?? 'ok';
     told.push(verdict);
-    if (typeof verdict === 'object' || verdict === 'ok' || !scene.outages || told.length === mostAttempts) return told;
+    if (verdict === 'ok' || !scene.outages || told.length === mostAttempts) return told;
+    // Refused where an attempt before, of which nothing was heard, has moved the ref just now.
+    if (typeof verdict === 'object' && (told.length === 1 || !/fetch first$/.test(verdict.refused))) return told;
     const refs = await whenItCanBeAsked(() => refsOf(scene));
     if (updates.every(({ name, to }) => refs.get(name) === to)) return [...told, 'ok' as const];
+    if (typeof verdict === 'object') return told;
   }
 }
 
