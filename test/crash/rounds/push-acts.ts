@@ -33,7 +33,7 @@ async function pushUntilTold(scene: Scene, updates: readonly RefUpdate[], pack: 
     told.push(verdict);
     if (verdict === 'ok' || !scene.outages || told.length === mostAttempts) return told;
     // Refused where an attempt before, of which nothing was heard, has moved the ref just now.
-    if (typeof verdict === 'object' && (told.length === 1 || !/fetch first$/.test(verdict.refused))) return told;
+    if (typeof verdict === 'object' && (told.length === 1 || !verdict.refused.endsWith('fetch first'))) return told;
     const refs = await whenItCanBeAsked(() => refsOf(scene));
     if (updates.every(({ name, to }) => refs.get(name) === to)) return [...told, 'ok' as const];
     if (typeof verdict === 'object') return told;
