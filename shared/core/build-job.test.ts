@@ -55,6 +55,34 @@ describe('a build job', () => {
     expect(await releases()).toHaveLength(1);
   });
 
+  it('makes one release, also when another attempt begins while it is recorded', async () => {
+    const { db } = house.context;
+    await db.insertInto('release_counters').values({ app_id: app.id, last_version: 0 }).execute();
+    const [counting, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const holding = db.transaction().execute(async (trx) => {
+      await trx.selectFrom('release_counters').selectAll().where('app_id', '=', app.id).forUpdate().execute();
+      counting.resolve();
+      await go.promise;
+    });
+    await counting.promise;
+    const waiting = async (count: number): Promise<void> =>
+      expect
+        .poll(async () => {
+          const { rows } =
+            await sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(db);
+          return rows.length;
+        })
+        .toBeGreaterThanOrEqual(count);
+    const older = run();
+    await waiting(1);
+    const newer = run();
+    await waiting(2);
+    go.resolve();
+    await Promise.all([holding, older, newer]);
+    expect(await releases()).toHaveLength(1);
+    expect(await read()).toMatchObject({ status: 'succeeded', releaseId: (await releases())[0]?.id });
+  });
+
   it('ends when a running build is canceled', async () => {
     const begun = Promise.withResolvers<void>();
     house.buildStep = async (_spec, _files, _line, signal) => {

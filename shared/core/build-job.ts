@@ -8,7 +8,7 @@ import { createRelease } from '#shared/core/release-creation.ts';
 import { watchForEnd } from '#shared/core/watch.ts';
 import type { AppRow } from '#shared/database/apps.ts';
 import { lockApp, readAppById } from '#shared/database/apps.ts';
-import { type BuildRow, claimBuild, endBuild, readBuildById } from '#shared/database/builds.ts';
+import { type BuildRow, claimBuild, endBuild, lockBuild, readBuildById } from '#shared/database/builds.ts';
 import { isDatabaseOutage } from '#shared/database/outages.ts';
 import type { BuildId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
@@ -116,7 +116,8 @@ async function recordSuccess(
   const { db, clock } = context;
   const moved = await db.transaction().execute(async (trx) => {
     const app = await lockApp(trx, build.app_id);
-    const current = await readBuildById(trx, build.id);
+    // Locked: an attempt that began between here and the end would find it running, and make a second release.
+    const current = await lockBuild(trx, build.id);
     // Another attempt has taken over, or the build was ended meanwhile.
     if (app === undefined || current?.attempt !== build.attempt || current.status !== 'running') return true;
     // Nobody wants it any more, and it was too late to stop the building.

@@ -8,6 +8,11 @@ export async function readBuildById(db: Db, buildId: BuildId): Promise<BuildRow 
   return db.selectFrom('builds').selectAll().where('id', '=', buildId).executeTakeFirst();
 }
 
+/** As it stays until the transaction ends: no attempt begins meanwhile, and nobody cancels it. */
+export async function lockBuild(trx: Db, buildId: BuildId): Promise<BuildRow | undefined> {
+  return trx.selectFrom('builds').selectAll().where('id', '=', buildId).forUpdate().executeTakeFirst();
+}
+
 /** Newest first. */
 export async function listBuilds(
   db: Db,
