@@ -63,7 +63,7 @@ export class LinkCheck {
   /** @throws GitFault naming the object when it is not sound, or comes twice */
   addObject(type: number, oid: Buffer, content: Buffer | undefined): void {
     const number = this.#add(oid, 0);
-    if (this.#present[number] !== 0) throw new GitFault(`${describeObject(type, oid)} is in the pack twice`);
+    this.#refuseTwice(number, type, oid);
     this.#present[number] = type;
     if (content === undefined || type === objectTypes.blob) return;
     const warn: WarningSink = (id, text) => this.warnings.add(oid, id, text);
@@ -83,7 +83,11 @@ export class LinkCheck {
    */
   checkBase(type: number, oid: Buffer): void {
     const number = this.#table.find(oid);
-    if (number >= 0 && this.#present[number] !== 0) throw new GitFault(`${describeObject(type, oid)} is in the pack twice`);
+    if (number >= 0) this.#refuseTwice(number, type, oid);
+  }
+
+  #refuseTwice(number: number, type: number, oid: Buffer): void {
+    if (this.#present[number] !== 0) throw new GitFault(`${describeObject(type, oid)} is in the pack twice`);
   }
 
   /**

@@ -8,11 +8,17 @@ export const longestContent = 65_516;
 
 export function encodePacket(content: string | Uint8Array): Buffer {
   const bytes = typeof content === 'string' ? Buffer.from(content) : content;
-  if (bytes.length > longestContent) throw new RangeError('the content is too long for a packet');
+  const digits = packetLength(bytes.length);
   const packet = Buffer.allocUnsafe(bytes.length + 4);
-  packet.write((bytes.length + 4).toString(16).padStart(4, '0'), 'latin1');
+  packet.write(digits, 'latin1');
   packet.set(bytes, 4);
   return packet;
+}
+
+/** The digits before a content of so many bytes. @throws RangeError when no packet holds it */
+export function packetLength(bytes: number): string {
+  if (bytes > longestContent) throw new RangeError('the content is too long for a packet');
+  return (bytes + 4).toString(16).padStart(4, '0');
 }
 
 export type Packet = Buffer | 'flush' | 'delimiter' | 'response-end' | 'end';

@@ -31,7 +31,6 @@ export async function advertiseForPush(refs: readonly Ref[], write: (bytes: Uint
     write,
     lines.map((line, i) => (i === 0 ? `${line}\0${capabilities}\n` : `${line}\n`)),
   );
-  await write(flushPacket);
 }
 
 /** What the client asked for cannot be served. */

@@ -53,7 +53,6 @@ async function advertise({ headRef }: GitRepository, refs: readonly AdvertisedRe
     (bytes) => stream.write(bytes),
     lines.map((line, i) => (i === 0 ? `${line}\0${offered}\n` : `${line}\n`)),
   );
-  await stream.write(flushPacket);
 }
 
 /** Undefined when the client wants nothing. */

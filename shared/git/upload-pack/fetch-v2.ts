@@ -78,18 +78,17 @@ async function listRefs(
   const asked = lines.filter((line) => line.startsWith('ref-prefix ')).map((line) => line.slice('ref-prefix '.length));
   const prefixes = asked.length === 0 || asked.length > mostPrefixes ? undefined : asked;
   const [peel, symrefs, unborn] = ['peel', 'symrefs', 'unborn'].map((word) => lines.includes(word));
+  const packets: string[] = [];
   if (prefixes === undefined || prefixes.some((prefix) => 'HEAD'.startsWith(prefix))) {
     const target = symrefs === true ? ` symref-target:${repository.headRef}` : '';
     const head = await access.refs.readRef(repository.repositoryId, repository.headRef);
-    if (head !== undefined) await stream.write(encodePacket(`${head} HEAD${target}\n`));
-    else if (unborn === true) await stream.write(encodePacket(`unborn HEAD${target}\n`));
+    if (head !== undefined) packets.push(`${head} HEAD${target}\n`);
+    else if (unborn === true) packets.push(`unborn HEAD${target}\n`);
   }
   const refs = await readPeeledRefs(access, repository, prefixes);
-  await writePackets(
-    (bytes) => stream.write(bytes),
-    refs.map(({ name, oid, peeled }) => `${oid} ${name}${peel === true && peeled !== undefined ? ` peeled:${peeled}` : ''}\n`),
-  );
-  await stream.write(flushPacket);
+  for (const { name, oid, peeled } of refs)
+    packets.push(`${oid} ${name}${peel === true && peeled !== undefined ? ` peeled:${peeled}` : ''}\n`);
+  await writePackets((bytes) => stream.write(bytes), packets);
 }
 
 async function fetch(

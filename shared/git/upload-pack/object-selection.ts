@@ -85,7 +85,7 @@ class ObjectSelection {
     const graph = new CommitGraph(this.#database);
     const tips: CommitNode[] = [];
     const direct: Buffer[] = [];
-    for (const want of question.wants) {
+    for (const want of new Set(question.wants)) {
       const commit = graph.commitOf(want);
       if (commit !== undefined) tips.push(commit);
       if (commit === undefined || graph.hex(commit.number) !== want) direct.push(Buffer.from(want, 'hex'));
