@@ -1,7 +1,7 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { Refusal } from '#api/refusal.ts';
-import type { Person, Principal } from '#shared/core/principals.ts';
+import type { Person, Principal } from '#shared/core/accounts/principals.ts';
 
 /** What the middleware leaves for the handlers. */
 export interface ApiEnv {

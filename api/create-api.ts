@@ -28,7 +28,14 @@ import { addTeamRoutes } from '#api/routes/team.ts';
 import { addTokenRoutes } from '#api/routes/tokens.ts';
 import { addWebhookRoutes } from '#api/routes/webhooks.ts';
 import type { Clock } from '#shared/clock.ts';
-import type { Services } from '#shared/core/services.ts';
+import type { Accounts, ApiTokens, SshKeys, Team } from '#shared/core/accounts/accounts.ts';
+import type { AppAddons } from '#shared/core/addons/addons.ts';
+import type { Apps, Domains } from '#shared/core/apps/apps.ts';
+import type { BuildCacheService, Builds } from '#shared/core/builds/builds.ts';
+import type { Config, Processes, Releases } from '#shared/core/releases/releases.ts';
+import type { GitSources } from '#shared/core/repositories/git-sources.ts';
+import type { AppMetrics, Logs } from '#shared/core/telemetry/telemetry.ts';
+import type { Webhooks } from '#shared/core/webhooks/webhooks.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import type { IdempotencyKeys } from '#shared/idempotency/idempotency.ts';
 import type { Identity } from '#shared/identity/identity.ts';
@@ -37,8 +44,28 @@ import type { Log } from '#shared/log.ts';
 import type { Metrics } from '#shared/metrics/metrics.ts';
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 
+/** What the routes ask of core. */
+export interface ApiServices {
+  accounts: Accounts;
+  sshKeys: SshKeys;
+  apiTokens: ApiTokens;
+  team: Team;
+  apps: Apps;
+  builds: Builds;
+  buildCache: BuildCacheService;
+  releases: Releases;
+  config: Config;
+  processes: Processes;
+  addons: AppAddons;
+  domains: Domains;
+  logs: Logs;
+  metrics: AppMetrics;
+  gitSources: GitSources;
+  webhooks: Webhooks;
+}
+
 export interface ApiOptions extends ServiceFacts {
-  services: Omit<Services, 'pushes'>;
+  services: ApiServices;
   identity: Identity;
   rateLimits: RateLimits;
   idempotencyKeys: IdempotencyKeys;

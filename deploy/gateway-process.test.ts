@@ -11,9 +11,9 @@ import type { GatewayIdentity } from '#gateway/control-server.ts';
 import { type GatewayOptions, gatewayFiles } from '#gateway/gateway-options.ts';
 import { newUuid } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
-import { describeRouter } from '#shared/platform/contract/router.ts';
 import { callGateway } from '#shared/platform/local/gateway-router.ts';
-import type { AppRoute } from '#shared/platform/routing.ts';
+import { describeRouter } from '#shared/routing/contract/router.ts';
+import type { AppRoute } from '#shared/routing/routing.ts';
 import { SettingsError } from '#shared/settings.ts';
 
 const log = createLog('silent', () => undefined);

@@ -11,8 +11,8 @@ import type { GatewayIdentity } from '#gateway/control-server.ts';
 import { type GatewayOptions, gatewayFiles } from '#gateway/gateway-options.ts';
 import type { Log } from '#shared/log.ts';
 import { callGateway, createGatewayRouter } from '#shared/platform/local/gateway-router.ts';
-import type { Router } from '#shared/platform/routing.ts';
 import { reachableSocketPath } from '#shared/platform/socket-path.ts';
+import type { Router } from '#shared/routing/routing.ts';
 import { type Settings, SettingsError } from '#shared/settings.ts';
 
 export interface GatewayProcess {

@@ -1,7 +1,7 @@
 import type { AppId } from '#shared/ids.ts';
-import { checkRoute, refuseTakenHosts } from '#shared/platform/check-route.ts';
-import type { AppRoute, ReleaseTraffic } from '#shared/platform/routing.ts';
-import { createWeightedRotation } from '#shared/platform/weighted-rotation.ts';
+import { checkRoute, refuseTakenHosts } from '#shared/routing/check-route.ts';
+import type { AppRoute, ReleaseTraffic } from '#shared/routing/routing.ts';
+import { createWeightedRotation } from '#shared/routing/weighted-rotation.ts';
 import { type ChooseUpstream, noTraffic, type Upstream } from './upstream.ts';
 
 /** An app as the gateway serves it. */

@@ -1,7 +1,7 @@
 import type { AuthContext, AuthenticationType, Connection, KeyboardAuthContext, PublicKeyAuthContext } from 'ssh2';
 import type { Clock } from '#shared/clock.ts';
-import type { Principal } from '#shared/core/principals.ts';
-import type { SshKeys } from '#shared/core/services.ts';
+import type { SshKeys } from '#shared/core/accounts/accounts.ts';
+import type { Principal } from '#shared/core/accounts/principals.ts';
 import type { SshKeyId } from '#shared/ids.ts';
 import type { Log } from '#shared/log.ts';
 import { isSshKeyType, sshFingerprint } from '#shared/ssh-public-key.ts';

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import ssh2, { type Connection, type ServerChannel, type ServerConfig } from 'ssh2';
 import type { Clock } from '#shared/clock.ts';
-import type { SshKeys } from '#shared/core/services.ts';
+import type { SshKeys } from '#shared/core/accounts/accounts.ts';
 import type { Log } from '#shared/log.ts';
 import { type Authentication, authenticate, type Login } from './authentication.ts';
 import type { CommandHandler } from './command-handler.ts';

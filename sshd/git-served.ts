@@ -1,4 +1,4 @@
-import type { Pushes } from '#shared/core/services.ts';
+import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { AppError } from '#shared/errors.ts';
 import type { GitServer } from '#shared/git/repository.ts';
 import { isArchiveRequest, parseGitCommand } from './command.ts';

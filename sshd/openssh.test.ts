@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Principal } from '#shared/core/principals.ts';
+import type { Principal } from '#shared/core/accounts/principals.ts';
 import { gitSshEnv, type KeyFile, makeKey, makeWorkTree, type Ran, run, ssh, sshOptions } from '#test/support/ssh-client.ts';
 import { openSshDoor, type SshDoor, somebody } from '#test/support/ssh-door.ts';
 

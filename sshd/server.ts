@@ -1,7 +1,8 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import ssh2 from 'ssh2';
 import type { Clock } from '#shared/clock.ts';
-import type { Pushes, SshKeys } from '#shared/core/services.ts';
+import type { SshKeys } from '#shared/core/accounts/accounts.ts';
+import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import type { GitServer } from '#shared/git/repository.ts';
 import type { Log } from '#shared/log.ts';
 import { algorithms } from './algorithms.ts';

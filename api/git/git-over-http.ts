@@ -4,7 +4,7 @@ import { type BearerOptions, resolveBearer } from '#api/middleware/guard.ts';
 import { requestIdOf } from '#api/middleware/request-id.ts';
 import { toAppError, toRefusal } from '#api/refusal.ts';
 import type { Clock } from '#shared/clock.ts';
-import type { Pushes } from '#shared/core/services.ts';
+import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { AppError } from '#shared/errors.ts';
 import type { GitServer, GitStream } from '#shared/git/repository.ts';
 import type { Log } from '#shared/log.ts';

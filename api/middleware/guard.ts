@@ -1,10 +1,10 @@
 import type { MiddlewareHandler } from 'hono';
 import type { ApiContext, ApiEnv } from '#api/api-env.ts';
 import { accessOf } from '#api/public-routes.ts';
-import { notAMember } from '#shared/core/accounts.ts';
-import { apiTokenPrefix } from '#shared/core/api-tokens.ts';
-import type { Person, Principal } from '#shared/core/principals.ts';
-import type { Accounts, ApiTokens } from '#shared/core/services.ts';
+import type { Accounts, ApiTokens } from '#shared/core/accounts/accounts.ts';
+import { notAMember } from '#shared/core/accounts/accounts-service.ts';
+import { apiTokenPrefix } from '#shared/core/accounts/api-tokens-service.ts';
+import type { Person, Principal } from '#shared/core/accounts/principals.ts';
 import { AppError } from '#shared/errors.ts';
 import type { Identity } from '#shared/identity/identity.ts';
 import {

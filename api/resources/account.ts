@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { uuid } from '#api/schemas.ts';
-import type { Principal, Tenant } from '#shared/core/principals.ts';
+import type { Principal, Tenant } from '#shared/core/accounts/principals.ts';
 import type { Role } from '#shared/database/schema.ts';
 import type { TokenSet } from '#shared/identity/identity.ts';
 

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { timestamp, uuid } from '#api/schemas.ts';
-import type { Addon } from '#shared/core/app-addons.ts';
+import type { Addon } from '#shared/core/addons/addons.ts';
 import { addonTypes } from '#shared/platform/addons.ts';
 
 export const AddonSchema = z

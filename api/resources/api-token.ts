@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { timestamp, uuid } from '#api/schemas.ts';
-import type { ApiToken } from '#shared/core/services.ts';
+import type { ApiToken } from '#shared/core/accounts/accounts.ts';
 import type { TokenScope } from '#shared/database/schema.ts';
 
 export const scopeSchema = z.enum(['read', 'deploy', 'full'] satisfies readonly TokenScope[]).openapi({

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { timestamp, uuid } from '#api/schemas.ts';
-import type { App } from '#shared/core/services.ts';
+import type { App } from '#shared/core/apps/apps.ts';
 
 export const AppSchema = z
   .object({

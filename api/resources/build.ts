@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { timestamp, uuid } from '#api/schemas.ts';
-import type { Build, BuildLogLine } from '#shared/core/services.ts';
+import type { Build, BuildLogLine } from '#shared/core/builds/builds.ts';
 
 export const BuildSchema = z
   .object({

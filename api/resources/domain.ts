@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { timestamp } from '#api/schemas.ts';
-import type { Domain } from '#shared/core/services.ts';
+import type { Domain } from '#shared/core/apps/apps.ts';
 
 export const DomainSchema = z
   .object({

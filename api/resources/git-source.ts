@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import type { GitSource } from '#shared/core/git-host-services.ts';
+import type { GitSource } from '#shared/core/repositories/git-sources.ts';
 
 export const GitSourceSchema = z
   .object({

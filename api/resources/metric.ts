@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { timestamp } from '#api/schemas.ts';
-import { metricKinds } from '#shared/core/app-metrics.ts';
-import type { MetricSeries } from '#shared/core/services.ts';
+import { metricKinds } from '#shared/core/telemetry/app-metrics-service.ts';
+import type { MetricSeries } from '#shared/core/telemetry/telemetry.ts';
 
 export const MetricSeriesSchema = z
   .object({

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { timestamp } from '#api/schemas.ts';
-import type { ProcessType } from '#shared/core/services.ts';
+import type { ProcessType } from '#shared/core/releases/releases.ts';
 import type { AppLogEntry } from '#shared/platform/platform.ts';
 
 export const ProcessSchema = z

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { timestamp, uuid } from '#api/schemas.ts';
-import type { Deploy, Release } from '#shared/core/services.ts';
+import type { Deploy, Release } from '#shared/core/releases/releases.ts';
 
 export const ReleaseSchema = z
   .object({

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { timestamp, uuid } from '#api/schemas.ts';
-import type { SshKey } from '#shared/core/services.ts';
+import type { SshKey } from '#shared/core/accounts/accounts.ts';
 
 export const SshKeySchema = z
   .object({

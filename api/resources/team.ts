@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { roleSchema } from '#api/resources/account.ts';
 import { timestamp, uuid } from '#api/schemas.ts';
-import type { Invitation, Member } from '#shared/core/services.ts';
+import type { Invitation, Member } from '#shared/core/accounts/accounts.ts';
 
 export const MemberSchema = z
   .object({ id: uuid, user_id: z.string(), email: z.string(), role: roleSchema, created_at: timestamp })

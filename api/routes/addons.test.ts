@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createJobHandlers } from '#shared/core/control-plane.ts';
+import { createJobHandlers } from '#deploy/control-plane.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { MemoryJobs } from '#shared/jobs/memory-jobs.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';

@@ -15,7 +15,7 @@ import {
   refusalsOf,
   withBody,
 } from '#api/schemas.ts';
-import type { AppAddons } from '#shared/core/app-addons.ts';
+import type { AppAddons } from '#shared/core/addons/addons.ts';
 import { addonTypes } from '#shared/platform/addons.ts';
 
 const tags = ['addons'];

@@ -17,7 +17,7 @@ import {
   toPageQuery,
   withBody,
 } from '#api/schemas.ts';
-import type { Apps } from '#shared/core/services.ts';
+import type { Apps } from '#shared/core/apps/apps.ts';
 import type { AppId } from '#shared/ids.ts';
 
 const tags = ['apps'];

@@ -19,7 +19,7 @@ import {
   toPageQuery,
   withBody,
 } from '#api/schemas.ts';
-import type { BuildLogLine, Builds } from '#shared/core/services.ts';
+import type { BuildLogLine, Builds } from '#shared/core/builds/builds.ts';
 import type { BuildId } from '#shared/ids.ts';
 
 const tags = ['builds'];

@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Api } from '#api/api-env.ts';
 import { answer, appParams, bearer, dataOf, guarded, jsonBody, refusalsOf, withBody } from '#api/schemas.ts';
-import type { Config } from '#shared/core/services.ts';
+import type { Config } from '#shared/core/releases/releases.ts';
 
 const tags = ['config'];
 const example = { GREETING: 'hello' };

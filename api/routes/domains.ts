@@ -13,7 +13,7 @@ import {
   refusalsOf,
   withBody,
 } from '#api/schemas.ts';
-import type { Domains } from '#shared/core/services.ts';
+import type { Domains } from '#shared/core/apps/apps.ts';
 
 const tags = ['domains'];
 

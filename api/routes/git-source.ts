@@ -2,7 +2,7 @@ import { createRoute } from '@hono/zod-openapi';
 import type { Api } from '#api/api-env.ts';
 import { GitSourceSchema, presentGitSource } from '#api/resources/git-source.ts';
 import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/schemas.ts';
-import type { GitSources } from '#shared/core/git-host-services.ts';
+import type { GitSources } from '#shared/core/repositories/git-sources.ts';
 
 const readGitSource = createRoute({
   method: 'get',

@@ -3,7 +3,7 @@ import type { Api } from '#api/api-env.ts';
 import { type StreamEvent, streamEvents, wantsEvents } from '#api/event-stream.ts';
 import { LogEntrySchema, presentLogEntry } from '#api/resources/process.ts';
 import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/schemas.ts';
-import type { Logs } from '#shared/core/services.ts';
+import type { Logs } from '#shared/core/telemetry/telemetry.ts';
 import type { AppLogEntry, AppLogQuery } from '#shared/platform/platform.ts';
 
 const mostLines = 10_000;

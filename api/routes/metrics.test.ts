@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sampleApps } from '#shared/core/app-sampling.ts';
+import { sampleApps } from '#shared/core/telemetry/app-sampling.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
 import { seedRelease } from '#test/support/api-seeds.ts';
 

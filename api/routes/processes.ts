@@ -2,7 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import type { Api } from '#api/api-env.ts';
 import { ProcessSchema, presentProcess, RestartSchema } from '#api/resources/process.ts';
 import { answer, appParams, bearer, dataOf, guarded, jsonBody, processParams, refusalsOf, withBody } from '#api/schemas.ts';
-import type { Processes } from '#shared/core/services.ts';
+import type { Processes } from '#shared/core/releases/releases.ts';
 import { limits } from '#shared/limits.ts';
 
 const tags = ['processes'];

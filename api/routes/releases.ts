@@ -15,7 +15,7 @@ import {
   releaseParams,
   toPageQuery,
 } from '#api/schemas.ts';
-import type { Releases } from '#shared/core/services.ts';
+import type { Releases } from '#shared/core/releases/releases.ts';
 import type { ReleaseId } from '#shared/ids.ts';
 
 const tags = ['releases'];

@@ -17,7 +17,7 @@ import {
   toPageQuery,
   withBody,
 } from '#api/schemas.ts';
-import type { SshKeys } from '#shared/core/services.ts';
+import type { SshKeys } from '#shared/core/accounts/accounts.ts';
 import type { SshKeyId } from '#shared/ids.ts';
 
 const tags = ['ssh-keys'];

@@ -24,7 +24,7 @@ import {
   toPageQuery,
   withBody,
 } from '#api/schemas.ts';
-import type { Team } from '#shared/core/services.ts';
+import type { Team } from '#shared/core/accounts/accounts.ts';
 
 const tags = ['team'];
 const memberParams = idParam('member', 'Id of the membership, as the list of members has it.');

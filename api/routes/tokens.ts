@@ -16,7 +16,7 @@ import {
   toPageQuery,
   withBody,
 } from '#api/schemas.ts';
-import type { ApiTokens } from '#shared/core/services.ts';
+import type { ApiTokens } from '#shared/core/accounts/accounts.ts';
 
 const tags = ['tokens'];
 const longestDays = 3650;

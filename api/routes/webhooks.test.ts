@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createApi } from '#api/create-api.ts';
-import { createServices } from '#shared/core/control-plane.ts';
+import { createServices } from '#deploy/control-plane.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import { createMemoryIdempotencyKeys } from '#shared/idempotency/memory-idempotency.ts';
 import type { AppId } from '#shared/ids.ts';

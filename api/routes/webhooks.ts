@@ -4,7 +4,7 @@ import { createFailedDeliveries } from '#api/failed-deliveries.ts';
 import { readBody } from '#api/middleware/body-limit.ts';
 import { answer, dataOf, refusalsOf } from '#api/schemas.ts';
 import type { Clock } from '#shared/clock.ts';
-import type { Webhooks } from '#shared/core/git-host-services.ts';
+import type { Webhooks } from '#shared/core/webhooks/webhooks.ts';
 import { AppError } from '#shared/errors.ts';
 import { limits } from '#shared/limits.ts';
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';

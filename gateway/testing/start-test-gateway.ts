@@ -15,8 +15,8 @@ import { join } from 'node:path';
 import { newUuid } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import { createGatewayRouter } from '#shared/platform/local/gateway-router.ts';
-import type { AppRoute, Router } from '#shared/platform/routing.ts';
 import { listenOnSocket } from '#shared/platform/socket-path.ts';
+import type { AppRoute, Router } from '#shared/routing/routing.ts';
 import { type Gateway, type GatewayParts, startGateway } from '../gateway.ts';
 import { gatewayFiles } from '../gateway-options.ts';
 

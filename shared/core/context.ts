@@ -1,6 +1,5 @@
 import type { Clock } from '#shared/clock.ts';
-import type { Addresses } from '#shared/core/addresses.ts';
-import type { Wakeups } from '#shared/core/wakeups.ts';
+import type { Addresses } from '#shared/core/apps/addresses.ts';
 import type { Db } from '#shared/database/schema.ts';
 import type { Resolver } from '#shared/dns/resolver.ts';
 import type { GitStorage } from '#shared/git/repository.ts';
@@ -11,6 +10,7 @@ import type { Platform } from '#shared/platform/platform.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 import type { Settings } from '#shared/settings.ts';
 import type { SourceHosts } from '#shared/sources/source-hosts.ts';
+import type { Wakeups } from '#shared/wakeups/wakeups.ts';
 
 /** All that the house stands on; the mains make it, tests make it of twins. */
 export interface Context {

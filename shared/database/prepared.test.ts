@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findApp, listApps } from '#shared/database/apps.ts';
+import { findApp, listApps } from '#shared/core/apps/apps-store.ts';
 import { prepare } from '#shared/database/prepared.ts';
 import { type AppId, newTenantId, newUuid, type RepositoryId, type UserId } from '#shared/ids.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';

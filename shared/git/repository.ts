@@ -57,7 +57,7 @@ export interface PushRequest {
 
 export type RefResult = { name: string; status: 'ok' } | { name: string; status: 'rejected'; reason: string };
 
-/** What a push means is decided by the caller (shared/core/pushes.ts), once all objects are in and sound. */
+/** What a push means is decided by the caller (shared/core/pushes/pushes-service.ts), once all objects are in and sound. */
 export type ApplyPush = (
   request: PushRequest,
   /** A line for the person pushing; arrives there at once as `remote: …`. */

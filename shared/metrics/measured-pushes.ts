@@ -1,4 +1,4 @@
-import type { Pushes } from '#shared/core/services.ts';
+import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import type { ApplyPush } from '#shared/git/repository.ts';
 import type { Metrics } from '#shared/metrics/metrics.ts';
 import { startStopwatch } from '#shared/metrics/stopwatch.ts';

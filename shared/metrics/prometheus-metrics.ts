@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
-import type { BuildStartCount } from '#shared/database/build-starts.ts';
+import type { BuildStartCount } from '#shared/core/builds/build-starts-store.ts';
 import type { Log } from '#shared/log.ts';
 import type { Metrics } from '#shared/metrics/metrics.ts';
 

@@ -1,5 +1,5 @@
 /**
- * The port of add-ons: servers that an app uses and does not bring along. It reports facts; `shared/core/addons.ts`
+ * The port of add-ons: servers that an app uses and does not bring along. It reports facts; `shared/core/addons/addons-service.ts`
  * decides what they mean.
  */
 import type { AppId, TenantId } from '#shared/ids.ts';

@@ -6,7 +6,7 @@
  */
 import type { AppId, BuildId, ReleaseId, TenantId } from '#shared/ids.ts';
 import type { Addons } from '#shared/platform/addons.ts';
-import type { ReleaseTraffic } from '#shared/platform/routing.ts';
+import type { ReleaseTraffic } from '#shared/routing/routing.ts';
 
 export interface Platform {
   readonly capabilities: PlatformCapabilities;

@@ -1,8 +1,8 @@
 import { tmpdir } from 'node:os';
-import { parseGitUrl } from '#shared/core/git-url.ts';
 import { AppError } from '#shared/errors.ts';
 import { limits } from '#shared/limits.ts';
 import { type ArchiveFetchOptions, fetchArchive } from '#shared/sources/archive-fetch.ts';
+import { parseGitUrl } from '#shared/sources/git-url.ts';
 import { fetchByHttp } from '#shared/sources/http-git.ts';
 import { type LookUp, systemLookUp } from '#shared/sources/resolve-host.ts';
 import type { SourceHosts } from '#shared/sources/source-hosts.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseGitUrl } from '#shared/core/git-url.ts';
+import { parseGitUrl } from '#shared/sources/git-url.ts';
 import type { SourceRequest } from '#shared/sources/source-hosts.ts';
 import { createSourceKey, fetchBySsh } from '#shared/sources/ssh-git.ts';
 import { runChecked } from '#test/support/run.ts';

@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net';
 import ssh2, { type Client, type ClientChannel } from 'ssh2';
-import type { GitUrl } from '#shared/core/git-url.ts';
 import { AppError } from '#shared/errors.ts';
 import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { encodeFetch, encodeRefQuestion, readGreeting, readPack, readRefAnswer } from '#shared/sources/git-fetch.ts';
+import type { GitUrl } from '#shared/sources/git-url.ts';
 import type { GuardedRequestOptions } from '#shared/sources/guarded-request.ts';
 import { noSuchRef } from '#shared/sources/no-such-ref.ts';
 import { resolveHost } from '#shared/sources/resolve-host.ts';

@@ -1,4 +1,4 @@
-import type { SshKeys } from '#shared/core/services.ts';
+import type { SshKeys } from '#shared/core/accounts/accounts.ts';
 import { AppError } from '#shared/errors.ts';
 import type { Middleware } from '#sshd/command-handler.ts';
 

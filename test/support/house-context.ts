@@ -1,7 +1,6 @@
 import type { Clock } from '#shared/clock.ts';
-import { createAddresses } from '#shared/core/addresses.ts';
+import { createAddresses } from '#shared/core/apps/addresses.ts';
 import type { Context } from '#shared/core/context.ts';
-import { createWakeups } from '#shared/core/wakeups.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { createMemoryResolver } from '#shared/dns/memory-resolver.ts';
 import type { GitStorage } from '#shared/git/repository.ts';
@@ -11,6 +10,7 @@ import type { Log } from '#shared/log.ts';
 import type { Platform } from '#shared/platform/platform.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
+import { createWakeups } from '#shared/wakeups/wakeups.ts';
 
 /** What deliveries are signed with. */
 export const houseWebhookSecret = 'of the git host';

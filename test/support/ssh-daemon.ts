@@ -3,8 +3,8 @@
  * answers with its port. Nothing runs jobs here. Its like in production differs by its settings and its ground alone.
  */
 import { join } from 'node:path';
+import { createServices } from '#deploy/control-plane.ts';
 import { systemClock } from '#shared/clock.ts';
-import { createServices } from '#shared/core/control-plane.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
 import { createObjectStorePackFiles } from '#shared/git/packs/object-store-pack-files.ts';
@@ -13,7 +13,7 @@ import { createGitStorage } from '#shared/git/storage.ts';
 import { limits } from '#shared/limits.ts';
 import { createLog } from '#shared/log.ts';
 import { createS3Bucket, type S3BucketOptions } from '#shared/object-store/s3-bucket.ts';
-import { createMemoryPlatform } from '#shared/platform/memory/memory-platform.ts';
+import { createMemoryPlatform } from '#shared/platform/fake/fake-platform.ts';
 import { loadHostKeys } from '#sshd/host-keys.ts';
 import { createSshServer } from '#sshd/server.ts';
 import { createHouseContext } from '#test/support/house-context.ts';

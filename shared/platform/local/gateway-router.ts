@@ -1,8 +1,8 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, type ErrorCode, errorCodes } from '#shared/errors.ts';
-import type { AppRoute, ReleaseTraffic, Router } from '#shared/platform/routing.ts';
 import { reachableSocketPath } from '#shared/platform/socket-path.ts';
+import type { AppRoute, ReleaseTraffic, Router } from '#shared/routing/routing.ts';
 
 /** How long a call waits for a gateway that is being replaced or started again. */
 const patienceMilliseconds = 15_000;

@@ -6,15 +6,15 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createServices } from '#deploy/control-plane.ts';
 import { systemClock } from '#shared/clock.ts';
-import { createServices } from '#shared/core/control-plane.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { createGitStorage } from '#shared/git/storage.ts';
 import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { createLog } from '#shared/log.ts';
-import { createMemoryPlatform } from '#shared/platform/memory/memory-platform.ts';
+import { createMemoryPlatform } from '#shared/platform/fake/fake-platform.ts';
 import { createHouseContext, houseWebhookSecret } from '#test/support/house-context.ts';
 import { onServer } from '#test/support/on-server.ts';
 

@@ -1,5 +1,5 @@
-import { supersededMessage } from '#shared/core/build-creation.ts';
-import { movedMessage } from '#shared/core/build-job.ts';
+import { supersededMessage } from '#shared/core/builds/build-creation.ts';
+import { movedMessage } from '#shared/core/builds/build-job.ts';
 import { type PushReport, packCommit, pushPack, type RefUpdate } from '#test/support/crash/push-client.ts';
 import { buildsOf, type MakeAct, refsOf, type Scene } from './act.ts';
 

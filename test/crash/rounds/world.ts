@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Principal } from '#shared/core/principals.ts';
+import type { Principal } from '#shared/core/accounts/principals.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import type { Db } from '#shared/database/schema.ts';

@@ -7,14 +7,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { createApi } from '#api/create-api.ts';
+import { createServices } from '#deploy/control-plane.ts';
 import { systemClock } from '#shared/clock.ts';
-import { createServices } from '#shared/core/control-plane.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import { createGitStorage } from '#shared/git/storage.ts';
 import { createPostgresIdempotencyKeys } from '#shared/idempotency/postgres-idempotency.ts';
 import { createLog } from '#shared/log.ts';
 import { createPrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
-import { createMemoryPlatform } from '#shared/platform/memory/memory-platform.ts';
+import { createMemoryPlatform } from '#shared/platform/fake/fake-platform.ts';
 import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
 import { createHouseContext } from '#test/support/house-context.ts';
 

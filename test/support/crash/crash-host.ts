@@ -5,18 +5,18 @@
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createJobHandlers, createServices, resumeApps } from '#deploy/control-plane.ts';
 import { systemClock } from '#shared/clock.ts';
-import { openAddonPassword } from '#shared/core/addon-secrets.ts';
-import { createJobHandlers, createServices, resumeApps } from '#shared/core/control-plane.ts';
-import type { Principal } from '#shared/core/principals.ts';
-import { readAddonRow } from '#shared/database/addons.ts';
+import type { Principal } from '#shared/core/accounts/principals.ts';
+import { openAddonPassword } from '#shared/core/addons/addon-secrets.ts';
+import { readAddonRow } from '#shared/core/addons/addons-store.ts';
 import { isDatabaseOutage } from '#shared/database/outages.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import { createGitStorage } from '#shared/git/storage.ts';
 import { serveGit } from '#shared/git/testing/git-server.ts';
 import { startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { createLog } from '#shared/log.ts';
-import { createMemoryPlatform } from '#shared/platform/memory/memory-platform.ts';
+import { createMemoryPlatform } from '#shared/platform/fake/fake-platform.ts';
 import { createHouseContext } from '#test/support/house-context.ts';
 import type { HostCall, HostFacts, HostStart } from './host-calls.ts';
 

@@ -1,4 +1,4 @@
-import type { Principal } from '#shared/core/principals.ts';
+import type { Principal } from '#shared/core/accounts/principals.ts';
 
 export interface HostStart {
   /** A migrated database. */

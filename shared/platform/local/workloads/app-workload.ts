@@ -5,7 +5,7 @@ import { ifMissing } from '#shared/files/if-missing.ts';
 import { replaceFile } from '#shared/files/replace-file.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { ProcessSpec, WorkloadSpec } from '#shared/platform/platform.ts';
-import type { AppRoute, Router } from '#shared/platform/routing.ts';
+import type { AppRoute, Router } from '#shared/routing/routing.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 import { type InstanceRecord, newInstanceKey } from './instances.ts';
 import { planRoute } from './route-plan.ts';

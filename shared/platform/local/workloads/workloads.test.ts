@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type AppId, newUuid } from '#shared/ids.ts';
 import { describeWorkloads } from '#shared/platform/contract/workloads.ts';
-import { createMemoryRouter } from '#shared/platform/memory/router.ts';
+import { createMemoryRouter } from '#shared/routing/fake-router.ts';
 import {
   makeDataDir,
   makeImage,

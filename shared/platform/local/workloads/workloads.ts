@@ -7,7 +7,7 @@ import { type AppId, isUuid } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 import type { AppLogs, Workloads } from '#shared/platform/platform.ts';
-import type { Router } from '#shared/platform/routing.ts';
+import type { Router } from '#shared/routing/routing.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 import { createLocalAppLogs } from '../logs/app-logs.ts';
 import { readProcessIdentity } from '../sandbox/process-identity.ts';

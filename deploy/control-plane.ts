@@ -1,0 +1,119 @@
+import type { Accounts, ApiTokens, SshKeys, Team } from '#shared/core/accounts/accounts.ts';
+import { createAccounts } from '#shared/core/accounts/accounts-service.ts';
+import { createApiTokens } from '#shared/core/accounts/api-tokens-service.ts';
+import { createSshKeys } from '#shared/core/accounts/ssh-keys-service.ts';
+import { createTeam } from '#shared/core/accounts/team-service.ts';
+import { enqueueAddonJobs, runEnsureAddonJob } from '#shared/core/addons/addon-job.ts';
+import type { AppAddons } from '#shared/core/addons/addons.ts';
+import { createAddons } from '#shared/core/addons/addons-service.ts';
+import type { Apps, Domains } from '#shared/core/apps/apps.ts';
+import { createApps } from '#shared/core/apps/apps-service.ts';
+import { runSettleDomainJob } from '#shared/core/apps/domain-settlement.ts';
+import { createDomains } from '#shared/core/apps/domains-service.ts';
+import { createBuildCache } from '#shared/core/builds/build-cache-service.ts';
+import { runBuildJob } from '#shared/core/builds/build-job.ts';
+import type { BuildCacheService, Builds } from '#shared/core/builds/builds.ts';
+import { createBuilds } from '#shared/core/builds/builds-service.ts';
+import type { Context } from '#shared/core/context.ts';
+import { runPurgeJob } from '#shared/core/deletion/purge-job.ts';
+import type { Pushes } from '#shared/core/pushes/pushes.ts';
+import { createPushes } from '#shared/core/pushes/pushes-service.ts';
+import { createConfig } from '#shared/core/releases/config-service.ts';
+import { runDeployJob } from '#shared/core/releases/deploy-job.ts';
+import { createProcesses, runEnsureWorkloadJob, runRestartJob } from '#shared/core/releases/processes-service.ts';
+import type { Config, Processes, Releases } from '#shared/core/releases/releases.ts';
+import { createReleases } from '#shared/core/releases/releases-service.ts';
+import type { GitSources } from '#shared/core/repositories/git-sources.ts';
+import { createGitSources } from '#shared/core/repositories/git-sources-service.ts';
+import { runCollectGarbageJob, runRepackJob } from '#shared/core/repositories/repository-maintenance.ts';
+import { createAppMetrics } from '#shared/core/telemetry/app-metrics-service.ts';
+import { createLogs } from '#shared/core/telemetry/logs-service.ts';
+import type { AppMetrics, Logs } from '#shared/core/telemetry/telemetry.ts';
+import type { Webhooks } from '#shared/core/webhooks/webhooks.ts';
+import { createWebhooks } from '#shared/core/webhooks/webhooks-service.ts';
+import type { AppId, BuildId, DeployId, RepositoryId } from '#shared/ids.ts';
+import type { JobHandlers } from '#shared/jobs/jobs.ts';
+import type { AddonType } from '#shared/platform/addons.ts';
+
+/** Everything that entry points may ask of core. */
+export interface Services {
+  accounts: Accounts;
+  sshKeys: SshKeys;
+  apiTokens: ApiTokens;
+  team: Team;
+  apps: Apps;
+  builds: Builds;
+  buildCache: BuildCacheService;
+  releases: Releases;
+  config: Config;
+  processes: Processes;
+  addons: AppAddons;
+  domains: Domains;
+  logs: Logs;
+  metrics: AppMetrics;
+  pushes: Pushes;
+  gitSources: GitSources;
+  webhooks: Webhooks;
+}
+
+/** What the entry points ask. */
+export function createServices(context: Context): Services {
+  return {
+    accounts: createAccounts(context),
+    sshKeys: createSshKeys(context),
+    apiTokens: createApiTokens(context),
+    team: createTeam(context),
+    apps: createApps(context),
+    builds: createBuilds(context),
+    buildCache: createBuildCache(context),
+    releases: createReleases(context),
+    config: createConfig(context),
+    processes: createProcesses(context),
+    addons: createAddons(context),
+    domains: createDomains(context),
+    logs: createLogs(context),
+    metrics: createAppMetrics(context),
+    pushes: createPushes(context),
+    gitSources: createGitSources(context),
+    webhooks: createWebhooks(context),
+  };
+}
+
+/** What a worker runs. */
+export function createJobHandlers(context: Context): JobHandlers {
+  return {
+    build: ({ buildId }, signal) => runBuildJob(context, buildId as BuildId, signal),
+    deploy: ({ deployId }, signal) => runDeployJob(context, deployId as DeployId, signal),
+    'ensure-workload': ({ appId }) => runEnsureWorkloadJob(context, appId as AppId),
+    'ensure-addon': ({ appId, addonType }, signal) => runEnsureAddonJob(context, appId as AppId, addonType as AddonType, signal),
+    restart: ({ appId }) => runRestartJob(context, appId as AppId),
+    'settle-domain': ({ appId, host }) => runSettleDomainJob(context, appId as AppId, host),
+    'purge-app': ({ appId }) => runPurgeJob(context, appId as AppId),
+    repack: ({ repositoryId }, signal) => runRepackJob(context, repositoryId as RepositoryId, signal),
+    'collect-garbage': ({ repositoryId }, signal) => runCollectGarbageJob(context, repositoryId as RepositoryId, signal),
+  };
+}
+
+/**
+ * After a start of the platform: every app that should run gets a job that makes it run, behind its unfinished deploys
+ * and behind those of its add-ons.
+ */
+export async function resumeApps(context: Context): Promise<number> {
+  const { db, jobs } = context;
+  const withAddons = await db
+    .selectFrom('apps')
+    .select('id')
+    .where('deleted_at', 'is', null)
+    .where('id', 'in', db.selectFrom('app_addons').select('app_id'))
+    .execute();
+  for (const { id } of withAddons) await enqueueAddonJobs(context, db, id);
+  const rows = await db
+    .selectFrom('apps')
+    .select('id')
+    .where('deleted_at', 'is', null)
+    .where('current_release_id', 'is not', null)
+    .execute();
+  for (const { id } of rows)
+    await jobs.enqueue(db, 'ensure-workload', { appId: id }, { queue: `deploy:${id}`, key: `ensure:${id}` });
+  return rows.length;
+}

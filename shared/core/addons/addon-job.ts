@@ -1,0 +1,119 @@
+import { addonStatus, addonVariable, planSize } from '#shared/core/addons/addon-plans.ts';
+import { openAddonCredentials, openAddonPassword, sealAddonSecret } from '#shared/core/addons/addon-secrets.ts';
+import { type AddonRow, readAddonRow } from '#shared/core/addons/addons-store.ts';
+import { type AppRow, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
+import type { Context } from '#shared/core/context.ts';
+import { createRelease } from '#shared/core/releases/release-creation.ts';
+import { readLatestGoodRelease } from '#shared/core/releases/releases-store.ts';
+import type { AddonStatus, Db } from '#shared/database/schema.ts';
+import type { AppId } from '#shared/ids.ts';
+import type { AddonCredentials, AddonType } from '#shared/platform/addons.ts';
+
+const pollMilliseconds = 100;
+const patienceMilliseconds = 30_000;
+/** For one that was there before: the app's deploys wait meanwhile. */
+const shortPatienceMilliseconds = 5000;
+const retryMilliseconds = 15_000;
+
+/**
+ * In the order of the app's deploys: servers go after the release that no longer knows them is live, and come before
+ * the processes of an app that is started again.
+ */
+export async function enqueueAddonJob({ jobs }: Context, db: Db, appId: AppId, type: AddonType, runAt?: Date): Promise<void> {
+  await jobs.enqueue(
+    db,
+    'ensure-addon',
+    { appId, addonType: type },
+    { queue: `deploy:${appId}`, key: `addon:${type}:${appId}`, ...(runAt === undefined ? {} : { runAt }) },
+  );
+}
+
+/** For each add-on of the app, whatever state it is in. */
+export async function enqueueAddonJobs(context: Context, db: Db, appId: AppId): Promise<void> {
+  const rows = await db.selectFrom('app_addons').select('addon_type').where('app_id', '=', appId).execute();
+  for (const row of rows) await enqueueAddonJob(context, db, appId, row.addon_type);
+}
+
+/**
+ * Brings the ground to what the add-on's row says, waits until it answers, and gives its address to the app by a
+ * release when that has changed. Again is harmless.
+ */
+export async function runEnsureAddonJob(context: Context, appId: AppId, type: AddonType, stopping: AbortSignal): Promise<void> {
+  const { db, platform } = context;
+  const row = await readAddonRow(db, appId, type);
+  const app = await readAppById(db, appId);
+  if (row === undefined || app === undefined) return;
+  if (row.removed_at !== null) {
+    await platform.addons.deleteAddon(appId, type);
+    await db.deleteFrom('app_addons').where('app_id', '=', appId).where('addon_type', '=', type).execute();
+    return;
+  }
+  if (app.deleted_at !== null) {
+    await platform.addons.stopAddon(appId, type);
+    return;
+  }
+  const credentials = await platform.addons.ensureAddon({
+    appId,
+    tenantId: app.tenant_id,
+    type,
+    ...planSize(type, row.plan),
+    password: await openAddonPassword(context, app.tenant_id, row),
+  });
+  const status = await waitUntilReady(context, row, stopping);
+  await recordOutcome(context, app, row, credentials, status);
+}
+
+/** What it came to: `Ready`, or what it still is when patience ends. */
+async function waitUntilReady(
+  { clock, platform }: Context,
+  row: AddonRow,
+  stopping: AbortSignal,
+): Promise<Exclude<AddonStatus, 'creating'>> {
+  const deadline = clock.now().getTime() + (row.status === 'creating' ? patienceMilliseconds : shortPatienceMilliseconds);
+  for (;;) {
+    const status = addonStatus(await platform.addons.readAddon(row.app_id, row.addon_type));
+    if (status === 'Ready' || clock.now().getTime() >= deadline) return status;
+    await clock.sleep(pollMilliseconds, stopping);
+  }
+}
+
+async function recordOutcome(
+  context: Context,
+  app: AppRow,
+  seen: AddonRow,
+  credentials: AddonCredentials,
+  status: Exclude<AddonStatus, 'creating'>,
+): Promise<void> {
+  const { db, clock } = context;
+  const type = seen.addon_type;
+  await db.transaction().execute(async (trx) => {
+    const locked = await lockApp(trx, app.id);
+    const row = await readAddonRow(trx, app.id, type);
+    // Asked to be otherwise meanwhile: the job of that is on its way.
+    if (locked === undefined || row === undefined || row.generation !== seen.generation) return;
+    if (status !== 'Ready')
+      await enqueueAddonJob(context, trx, app.id, type, new Date(clock.now().getTime() + retryMilliseconds));
+    // A store of several servers serves by the one that is there.
+    const isReachable = status !== 'Creating';
+    const known = await openAddonCredentials(context, app.tenant_id, row);
+    const isNew = isReachable && known?.uri !== credentials.uri;
+    const sealed = isNew
+      ? await sealAddonSecret(context, app.tenant_id, app.id, type, 'credentials', JSON.stringify(credentials))
+      : row.credentials;
+    await trx
+      .updateTable('app_addons')
+      .set({ status, credentials: sealed })
+      .where('app_id', '=', app.id)
+      .where('addon_type', '=', type)
+      .execute();
+    const base = isNew ? await readLatestGoodRelease(trx, app.id) : undefined;
+    if (base === undefined) return;
+    await createRelease(context, trx, locked, {
+      kind: 'addon',
+      image: base,
+      description: known === undefined ? `Attach ${type} (${addonVariable(type)})` : `Update ${addonVariable(type)}`,
+      createdBy: row.changed_by,
+      buildId: null,
+    });
+  });
+}

@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createJobHandlers } from '#deploy/control-plane.ts';
+import type { Principal } from '#shared/core/accounts/principals.ts';
+import { readAppById } from '#shared/core/apps/apps-store.ts';
+import { readLatestGoodRelease } from '#shared/core/releases/releases-store.ts';
+import { workloadSpec } from '#shared/core/releases/workload-spec.ts';
+import type { AppId, TenantId, UserId } from '#shared/ids.ts';
+import type { JobHandlers, JobWorker } from '#shared/jobs/jobs.ts';
+import type { MemoryJobs } from '#shared/jobs/memory-jobs.ts';
+import type { MemoryAddons } from '#shared/platform/fake/addons.ts';
+import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
+import { seedRelease } from '#test/support/api-seeds.ts';
+
+let test: TestApi;
+let handlers: JobHandlers;
+let ground: MemoryAddons;
+let ada: TestUser;
+let principal: Principal;
+let app: { id: AppId; name: string };
+beforeAll(async () => {
+  test = await createTestApi();
+  // Deploys are another test's: here it is what they would bring live that counts.
+  handlers = { ...createJobHandlers(test.context), deploy: async () => undefined };
+  ground = test.context.platform.addons as MemoryAddons;
+  ada = await test.signUp();
+  principal = { userId: ada.id as UserId, email: ada.email, tenantId: ada.tenantId as TenantId, role: 'owner' };
+});
+afterAll(() => test?.close());
+beforeEach(async () => {
+  app = await test.createApp(ada);
+});
+
+async function withWorker(work: () => Promise<unknown>): Promise<void> {
+  const worker: JobWorker = (test.context.jobs as MemoryJobs).start(handlers);
+  await work().finally(() => worker.stop());
+}
+const addons = () => test.services.addons;
+const statuses = async () => (await addons().listAddons(principal, app.id)).map(({ status }) => status);
+const untilReady = () => withWorker(() => expect.poll(statuses).toEqual(['Ready']));
+const releases = async () => (await test.services.releases.listReleases(principal, app.id, { limit: 50 })).items;
+/** What the newest release would run with. */
+async function environment(): Promise<Readonly<Record<string, string>>> {
+  const row = await readAppById(test.context.db, app.id);
+  const release = await readLatestGoodRelease(test.context.db, app.id);
+  if (row === undefined || release === undefined) throw new Error('nothing was released');
+  return (await workloadSpec(test.context, row, release)).env;
+}
+
+describe('an add-on', () => {
+  it('is `creating` until its servers were told, and what they are afterwards', async () => {
+    const { addon, created } = await addons().createAddon(principal, app.id, { type: 'kvstore', plan: 'pro' });
+    expect([addon.status, created]).toEqual(['creating', true]);
+    expect(await statuses()).toEqual(['creating']);
+    await untilReady();
+    for (const [ready, status] of [[0, 'Creating'], [1, 'Failed'], [2, 'Failed'], [3, 'Ready']] as const) {
+      ground.limitReady(app.id, 'kvstore', ready);
+      expect(await statuses()).toEqual([status]);
+    } // biome-ignore format: a table
+  });
+
+  it.each([
+    ['free', 1, 64],
+    ['standard', 1, 256],
+    ['pro', 3, 1024],
+    ['enormous', 1, 64],
+  ])('of the plan %s has %d servers of %d MiB', async (plan, replicas, mebibytes) => {
+    await addons().createAddon(principal, app.id, { type: 'kvstore', plan });
+    await untilReady();
+    expect(ground.readSpec(app.id, 'kvstore')).toMatchObject({ replicas, memoryBytes: mebibytes * 1024 * 1024 });
+  });
+
+  it('reaches the app by one release, and no list of variables that somebody set', async () => {
+    await seedRelease(test, ada, app.id);
+    await addons().createAddon(principal, app.id, { type: 'kvstore' });
+    expect(await environment()).not.toHaveProperty('KVSTORE_URL');
+    await untilReady();
+    const { uri } = await addons().readCredentials(principal, app.id, 'kvstore');
+    expect((await environment())['KVSTORE_URL']).toBe(uri);
+    expect((await releases()).map(({ kind, version }) => [kind, version])).toEqual([['addon', 2], ['build', 1]]); // biome-ignore format: a table
+    expect(await test.services.config.readConfig(principal, app.id)).toEqual({});
+  });
+
+  it('asked for again is the same one: brought to the plan, without a release', async () => {
+    await seedRelease(test, ada, app.id);
+    await addons().createAddon(principal, app.id, { type: 'kvstore' });
+    await untilReady();
+    const before = await addons().readCredentials(principal, app.id, 'kvstore');
+    const again = await addons().createAddon(principal, app.id, { type: 'kvstore', plan: 'standard' });
+    expect([again.created, again.addon.plan, again.addon.status]).toEqual([false, 'standard', 'creating']);
+    await untilReady();
+    expect(ground.readSpec(app.id, 'kvstore')?.memoryBytes).toBe(256 * 1024 * 1024);
+    expect(await addons().readCredentials(principal, app.id, 'kvstore')).toEqual(before);
+    expect(await releases()).toHaveLength(2);
+  });
+
+  it('is there once, however many ask for it at the same time', async () => {
+    const asked = Array.from({ length: 5 }, () => addons().createAddon(principal, app.id, { type: 'database' }));
+    expect((await Promise.all(asked)).filter(({ created }) => created)).toHaveLength(1);
+    await untilReady();
+  });
+
+  it('with a new password has a new secret, and the app gets it by a release', async () => {
+    await seedRelease(test, ada, app.id);
+    await addons().createAddon(principal, app.id, { type: 'database' });
+    await untilReady();
+    const before = await addons().readCredentials(principal, app.id, 'database');
+    await addons().rotatePassword(principal, app.id, 'database');
+    await untilReady();
+    const after = await addons().readCredentials(principal, app.id, 'database');
+    expect(after.password).not.toBe(before.password);
+    expect((await environment())['DATABASE_URL']).toBe(after.uri);
+    expect(await releases()).toHaveLength(3);
+    expect(() => ground.open(before.uri)).toThrow('wrong password');
+  });
+
+  it('keeps its variable to itself while it is there', async () => {
+    await addons().createAddon(principal, app.id, { type: 'kvstore' });
+    for (const value of ['mine', null]) {
+      const change = test.services.config.changeConfig(principal, app.id, { KVSTORE_URL: value, OTHER: 'x' });
+      await expect(change).rejects.toMatchObject({ code: 'conflict' });
+    }
+    expect(await test.services.config.changeConfig(principal, app.id, { DATABASE_URL: 'my own' })).toEqual({
+      DATABASE_URL: 'my own',
+    });
+    const second = addons().createAddon(principal, app.id, { type: 'database' });
+    await expect(second).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('paas config:unset DATABASE_URL'),
+    });
+  });
+
+  it('that is removed leaves the app by a release first, and then the ground with its data', async () => {
+    await seedRelease(test, ada, app.id);
+    await addons().createAddon(principal, app.id, { type: 'kvstore' });
+    await untilReady();
+    await addons().deleteAddon(principal, app.id, 'kvstore');
+    expect(await environment()).not.toHaveProperty('KVSTORE_URL');
+    expect((await releases())[0]).toMatchObject({ kind: 'addon', version: 3 });
+    expect(await statuses()).toEqual([]);
+    expect(await ground.readAddon(app.id, 'kvstore')).toBeDefined();
+    await expect(addons().createAddon(principal, app.id, { type: 'kvstore' })).rejects.toMatchObject({ code: 'conflict' });
+    await withWorker(() => expect.poll(() => ground.readAddon(app.id, 'kvstore')).toBeUndefined());
+    await expect.poll(async () => (await addons().createAddon(principal, app.id, { type: 'kvstore' })).created).toBe(true);
+  });
+
+  it('that the ground cannot give is refused with what to do, and leaves nothing', async () => {
+    ground.refuse('kvstore', 'There is none. Install it: apt-get install -y redis-server');
+    const asked = addons().createAddon(principal, app.id, { type: 'kvstore' });
+    await expect(asked).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('apt-get install') });
+    ground.refuse('kvstore', undefined);
+    expect(await statuses()).toEqual([]);
+  });
+
+  it('a job that was overtaken by a change records nothing of what it saw', async () => {
+    await seedRelease(test, ada, app.id);
+    await addons().createAddon(principal, app.id, { type: 'kvstore' });
+    await untilReady();
+    const before = await addons().readCredentials(principal, app.id, 'kvstore');
+    ground.limitReady(app.id, 'kvstore', 0);
+    await addons().rotatePassword(principal, app.id, 'kvstore');
+    const overtaken = handlers['ensure-addon']({ appId: app.id, addonType: 'kvstore' }, new AbortController().signal);
+    await expect.poll(() => ground.readSpec(app.id, 'kvstore')?.password).not.toBe(before.password);
+    await addons().rotatePassword(principal, app.id, 'kvstore');
+    ground.limitReady(app.id, 'kvstore', undefined);
+    await overtaken;
+    expect(await addons().readCredentials(principal, app.id, 'kvstore')).toEqual(before);
+    await untilReady();
+    expect((await addons().readCredentials(principal, app.id, 'kvstore')).password).not.toBe(before.password);
+    expect(await releases()).toHaveLength(3);
+  });
+
+  // The last one: it moves the clock on, and Ada's token ends.
+  it('stops with its app, comes back with it as it was, and goes with its purge', async () => {
+    await addons().createAddon(principal, app.id, { type: 'kvstore' });
+    await untilReady();
+    const { uri } = await addons().readCredentials(principal, app.id, 'kvstore');
+    ground.open(uri).set('word', 'kept');
+    await test.services.apps.deleteApp(principal, app.id);
+    const desired = async () => (await ground.readAddon(app.id, 'kvstore'))?.desired;
+    await withWorker(() => expect.poll(desired).toBe(0));
+    await test.services.apps.restoreApp(principal, app.id);
+    await withWorker(() => expect.poll(desired).toBe(1));
+    expect(ground.open(uri).get('word')).toBe('kept');
+    await test.services.apps.deleteApp(principal, app.id);
+    test.clock.advance(31 * 24 * 60 * 60);
+    await handlers['purge-app']({ appId: app.id }, new AbortController().signal);
+    expect(await ground.readAddon(app.id, 'kvstore')).toBeUndefined();
+  });
+});

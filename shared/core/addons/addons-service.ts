@@ -1,0 +1,191 @@
+import { requireApp, requireAppToChange, requireRole } from '#shared/core/accounts/authorization.ts';
+import type { Principal } from '#shared/core/accounts/principals.ts';
+import { enqueueAddonJob } from '#shared/core/addons/addon-job.ts';
+import { addonStatus, addonVariable, toPlan } from '#shared/core/addons/addon-plans.ts';
+import { newAddonPassword, openAddonCredentials, sealAddonSecret } from '#shared/core/addons/addon-secrets.ts';
+import type { Addon, AppAddons } from '#shared/core/addons/addons.ts';
+import { type AddonRow, listAddonRows, readAddonRow } from '#shared/core/addons/addons-store.ts';
+import { type AppRow, lockApp } from '#shared/core/apps/apps-store.ts';
+import type { Context } from '#shared/core/context.ts';
+import { createRelease } from '#shared/core/releases/release-creation.ts';
+import { readLatestGoodRelease } from '#shared/core/releases/releases-store.ts';
+import type { Db } from '#shared/database/schema.ts';
+import { AppError, notFound } from '#shared/errors.ts';
+import type { AppId } from '#shared/ids.ts';
+import { type AddonType, addonTypes } from '#shared/platform/addons.ts';
+
+export function createAddons(context: Context): AppAddons {
+  const { db, clock, platform } = context;
+
+  async function present(row: AddonRow): Promise<Addon> {
+    // The record starts as `creating`, and says so until its servers were told.
+    const status =
+      row.status === 'creating' ? row.status : addonStatus(await platform.addons.readAddon(row.app_id, row.addon_type));
+    return toAddon(row, status);
+  }
+
+  /** In one transaction with the app's lock: its add-on as it is, and what is to be done with it. */
+  async function changeAddon(
+    principal: Principal,
+    app: AppRow,
+    type: string,
+    change: (trx: Db, locked: AppRow, row: AddonRow) => Promise<void>,
+  ): Promise<Addon> {
+    const known = requireType(type);
+    return db.transaction().execute(async (trx) => {
+      const locked = await lockApp(trx, app.id);
+      const row = await readAddonRow(trx, app.id, known);
+      if (locked === undefined || row === undefined || row.removed_at !== null) throw notFound('add-on');
+      await change(trx, locked, row);
+      await trx
+        .updateTable('app_addons')
+        .set((addon) => ({
+          status: 'creating',
+          generation: addon('generation', '+', 1),
+          changed_by: principal.userId,
+          updated_at: clock.now(),
+        }))
+        .where('app_id', '=', app.id)
+        .where('addon_type', '=', known)
+        .execute();
+      await enqueueAddonJob(context, trx, app.id, known);
+      const after = await readAddonRow(trx, app.id, known);
+      if (after === undefined) throw notFound('add-on');
+      return toAddon(after, after.status);
+    });
+  }
+
+  return {
+    async listAddons(principal, app) {
+      const row = await requireApp(db, principal, app);
+      return Promise.all((await listAddonRows(db, row.id)).map(present));
+    },
+
+    async createAddon(principal, app, { type, plan: planName = 'free' }) {
+      const row = await requireAppToChange(db, principal, app);
+      const plan = toPlan(planName);
+      const problem = await platform.addons.findProblem(type);
+      if (problem !== undefined) throw new AppError('conflict', problem);
+      const password = await sealAddonSecret(context, row.tenant_id, row.id, type, 'password', newAddonPassword());
+      const created = await db.transaction().execute(async (trx) => {
+        const locked = await lockApp(trx, row.id);
+        if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+        const before = await readAddonRow(trx, row.id, type);
+        if (before !== undefined) {
+          if (before.removed_at !== null) throw beingRemoved(type);
+          return false;
+        }
+        await refuseVariableSetByHand(trx, row.id, type);
+        const now = clock.now();
+        await trx
+          .insertInto('app_addons')
+          .values({
+            app_id: row.id,
+            addon_type: type,
+            plan,
+            status: 'creating',
+            password,
+            credentials: null,
+            changed_by: principal.userId,
+            created_at: now,
+            updated_at: now,
+            removed_at: null,
+          })
+          .execute();
+        await enqueueAddonJob(context, trx, row.id, type);
+        return true;
+      });
+      if (!created) {
+        const set = (trx: Db) =>
+          trx.updateTable('app_addons').set({ plan }).where('app_id', '=', row.id).where('addon_type', '=', type).execute();
+        return { addon: await changeAddon(principal, row, type, async (trx) => void (await set(trx))), created };
+      }
+      const made = await readAddonRow(db, row.id, type);
+      if (made === undefined) throw notFound('add-on');
+      return { addon: toAddon(made, 'creating'), created };
+    },
+
+    async rotatePassword(principal, app, type) {
+      const row = await requireAppToChange(db, principal, app);
+      return changeAddon(principal, row, type, async (trx, locked, addon) => {
+        const password = newAddonPassword();
+        const sealed = await sealAddonSecret(context, locked.tenant_id, locked.id, addon.addon_type, 'password', password);
+        await trx
+          .updateTable('app_addons')
+          .set({ password: sealed })
+          .where('app_id', '=', locked.id)
+          .where('addon_type', '=', addon.addon_type)
+          .execute();
+      });
+    },
+
+    async readCredentials(principal, app, type) {
+      const row = await requireAppToChange(db, principal, app);
+      const addon = await readAddonRow(db, row.id, requireType(type));
+      if (addon === undefined || addon.removed_at !== null) throw notFound('add-on');
+      const credentials = await openAddonCredentials(context, row.tenant_id, addon);
+      if (credentials === undefined)
+        throw new AppError('conflict', 'The add-on is still being created. Try again in a few seconds.');
+      return credentials;
+    },
+
+    async deleteAddon(principal, app, type) {
+      const row = await requireApp(db, principal, app);
+      requireRole(principal, 'admin');
+      return changeAddon(principal, row, type, async (trx, locked, addon) => {
+        await trx
+          .updateTable('app_addons')
+          .set({ removed_at: clock.now() })
+          .where('app_id', '=', row.id)
+          .where('addon_type', '=', addon.addon_type)
+          .execute();
+        const base = addon.credentials === null ? undefined : await readLatestGoodRelease(trx, row.id);
+        if (base === undefined) return;
+        await createRelease(context, trx, locked, {
+          kind: 'addon',
+          image: base,
+          description: `Detach ${addon.addon_type} (${addonVariable(addon.addon_type)})`,
+          createdBy: principal.userId,
+          buildId: null,
+        });
+      });
+    },
+  };
+}
+
+function requireType(type: string): AddonType {
+  const known = addonTypes.find((candidate) => candidate === type);
+  if (known === undefined) throw notFound('add-on');
+  return known;
+}
+
+function beingRemoved(type: AddonType): AppError {
+  return new AppError('conflict', `The ${type} before is still being removed. Try again in a few seconds.`);
+}
+
+async function refuseVariableSetByHand(trx: Db, appId: AppId, type: AddonType): Promise<void> {
+  const name = addonVariable(type);
+  const byHand = await trx
+    .selectFrom('config_vars')
+    .select('name')
+    .where('app_id', '=', appId)
+    .where('name', '=', name)
+    .executeTakeFirst();
+  if (byHand === undefined) return;
+  throw new AppError(
+    'conflict',
+    `${name} is set by hand, and the add-on would set it too. Unset it first: paas config:unset ${name}`,
+  );
+}
+
+function toAddon(row: AddonRow, status: Addon['status']): Addon {
+  return {
+    appId: row.app_id,
+    type: row.addon_type,
+    plan: row.plan,
+    status,
+    configVar: addonVariable(row.addon_type),
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

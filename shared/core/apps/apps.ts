@@ -1,0 +1,67 @@
+/**
+ * Apps and their domains: the nouns, and what entry points may ask of them.
+ * A method that takes a principal throws `not_found` for what the principal's tenant does not own and `forbidden` for what
+ * the role does not allow. `app` is an id or a name; ids take precedence.
+ */
+import type { Principal } from '#shared/core/accounts/principals.ts';
+import type { Page, PageQuery } from '#shared/core/page.ts';
+import type { AppId, ReleaseId, TenantId } from '#shared/ids.ts';
+
+export interface App {
+  id: AppId;
+  name: string;
+  tenantId: TenantId;
+  gitUrl: string | null;
+  /** `ssh://git@host:port/<name>.git` */
+  pushUrl: string;
+  branch: string;
+  /** `https://<name>.<apps domain>`, with the port when it is not 443. */
+  subdomain: string;
+  /** Where to open it: like `subdomain`, but http when that is how this platform is reached. */
+  webUrl: string;
+  status: 'active' | 'deleted';
+  currentRelease: { id: ReleaseId; version: number } | null;
+  /** For a preview: whose, and of which branch. */
+  preview: { parentAppId: AppId; branch: string } | null;
+  createdAt: Date;
+  updatedAt: Date;
+  deletedAt: Date | null;
+  /** Null while active. */
+  restorableUntil: Date | null;
+}
+
+export interface Apps {
+  /** A generated name when none is given. `conflict` when the name is taken. */
+  createApp(principal: Principal, request: { id?: AppId; name?: string; gitUrl?: string | null; branch?: string }): Promise<App>;
+  /** Active ones, newest first; with `deleted` the restorable ones instead. */
+  listApps(principal: Principal, page: PageQuery & { deleted?: boolean }): Promise<Page<App>>;
+  /** Deleted ones too, until they are purged. */
+  readApp(principal: Principal, app: string): Promise<App>;
+  /** Stops it now, keeps everything else for 30 days. Deleting a deleted app is `not_found`. */
+  deleteApp(principal: Principal, app: string): Promise<App>;
+  /** `conflict` when it is not deleted. */
+  restoreApp(principal: Principal, app: string): Promise<App>;
+  setGitSource(principal: Principal, app: string, source: { url: string | null; branch?: string }): Promise<App>;
+}
+
+export interface Domain {
+  /** In ASCII, lower case. */
+  host: string;
+  /** 'active': leads to the app as soon as it has a release. 'pending': control of it is not proven yet, or it is on its way here. */
+  status: 'pending' | 'active';
+  /** The TXT record that proves control; null when there is nothing left to prove. */
+  proof: { name: string; value: string } | null;
+  certificate: { status: 'pending' | 'issued'; expiresAt: Date | null };
+  createdAt: Date;
+}
+
+export interface Domains {
+  /** In the order in which they were added. */
+  listDomains(principal: Principal, app: string): Promise<readonly Domain[]>;
+  /**
+   * Looks for the proof at once; again for a host that is there already (`added` is false). `conflict` when the host is
+   * on another app of the tenant, or on anybody's where no proof is asked for.
+   */
+  addDomain(principal: Principal, app: string, host: string): Promise<{ domain: Domain; added: boolean }>;
+  removeDomain(principal: Principal, app: string, host: string): Promise<void>;
+}

@@ -1,0 +1,134 @@
+import type { AppRow } from '#shared/core/apps/apps-store.ts';
+import { archiveName, fetchArchive, isArchive } from '#shared/core/builds/archive-source.ts';
+import type { BuildRow } from '#shared/core/builds/builds-store.ts';
+import type { Context } from '#shared/core/context.ts';
+import { fetchSource } from '#shared/core/repositories/source-fetch.ts';
+import { type FetchedSubmodules, fetchSubmodules } from '#shared/core/repositories/submodules.ts';
+import type { ArchiveSource } from '#shared/database/schema.ts';
+import { AppError } from '#shared/errors.ts';
+import type { GitReader } from '#shared/git/repository.ts';
+import type { ObjectId } from '#shared/ids.ts';
+import type { LineSink, OpenSource, SourceEntry } from '#shared/platform/platform.ts';
+import { isOwnRepository } from '#shared/sources/git-url.ts';
+
+/** What a build is made of, here by now. */
+export interface TakenSource {
+  /** Null for an archive. */
+  commit: ObjectId | null;
+  open: OpenSource;
+  /** Forgets what is here for this build only. */
+  discard(): Promise<void>;
+}
+
+/** Answers why it cannot be had where whoever started the build can mend that. */
+export async function takeSource(
+  context: Context,
+  app: AppRow,
+  build: BuildRow,
+  tell: LineSink,
+  signal: AbortSignal,
+): Promise<TakenSource | { fault: string }> {
+  try {
+    if (isArchive(build.source)) return await takeArchive(context, build, build.source, tell, signal);
+    const commit = await takeCommit(context, app, build, tell, signal);
+    return await takeTree(context, app, build, commit, tell, signal);
+  } catch (error) {
+    if (signal.aborted || !(error instanceof AppError) || error.code === 'internal') throw error;
+    return { fault: error.message };
+  }
+}
+
+/** How a release is described that is made of it. */
+export function describeSource({ commit, source }: Pick<BuildRow, 'commit' | 'source'>): string {
+  return isArchive(source) ? archiveName(source) : (commit?.slice(0, 8) ?? '');
+}
+
+async function takeArchive(
+  context: Context,
+  build: BuildRow,
+  source: ArchiveSource,
+  tell: LineSink,
+  signal: AbortSignal,
+): Promise<TakenSource> {
+  tell(`-----> Fetching ${source.archiveUrl}`);
+  const archive = await fetchArchive(context, build.app_id, source, signal);
+  const { bytes, files, sha256 } = archive;
+  tell(`       ${(bytes / 1024 / 1024).toFixed(1)} MiB, ${files} files, sha256:${sha256.slice(0, 12)}`);
+  await context.db
+    .updateTable('builds')
+    .set({ source: JSON.stringify({ ...source, fetchedSha256: sha256 }) })
+    .where('id', '=', build.id)
+    .where('attempt', '=', build.attempt)
+    .execute();
+  return { commit: null, open: () => tellPointers(archive.read(), tell), discard: () => archive.discard() };
+}
+
+/** The commit to build, in the app's repository by now. */
+async function takeCommit(
+  context: Context,
+  app: AppRow,
+  build: BuildRow,
+  tell: LineSink,
+  signal: AbortSignal,
+): Promise<ObjectId> {
+  if (isArchive(build.source) || build.source === null) {
+    if (build.commit === null) throw new AppError('validation_failed', 'There is nothing to build.');
+    return build.commit as ObjectId;
+  }
+  tell(`-----> Fetching ${build.source.ref.replace('refs/heads/', '')} from ${build.source.url}`);
+  const { commit } = await fetchSource(context, app.repository_id, build.source, signal);
+  await context.db.updateTable('builds').set({ commit }).where('id', '=', build.id).execute();
+  return commit;
+}
+
+/** The tree of a commit as a build takes it, with those of its submodules. */
+async function takeTree(
+  context: Context,
+  app: AppRow,
+  build: BuildRow,
+  commit: ObjectId,
+  tell: LineSink,
+  signal: AbortSignal,
+): Promise<TakenSource> {
+  const { reader } = context.git;
+  const repositoryId = app.repository_id;
+  const submodules = await reader.listSubmodules(repositoryId, commit);
+  const { fetched, discard } = await fetchSubmodules(context, submodules, outsideUrl(context, app, build), {
+    repositoryId,
+    tell,
+    signal,
+  });
+  return { commit, open: () => tellPointers(readFiles(reader.readTree(repositoryId, commit), fetched, ''), tell), discard };
+}
+
+/** Of the repository elsewhere that the app's is a copy of. */
+function outsideUrl({ addresses }: Context, app: AppRow, { source }: BuildRow): string | undefined {
+  if (source !== null && !isArchive(source)) return source.url;
+  return app.git_url !== null && !isOwnRepository(app.git_url, addresses.pushUrl(app.name)) ? app.git_url : undefined;
+}
+
+async function* readFiles(
+  tree: ReturnType<GitReader['readTree']>,
+  submodules: FetchedSubmodules,
+  prefix: string,
+): AsyncGenerator<SourceEntry> {
+  for await (const { path, kind, read } of tree) {
+    if (kind !== 'submodule') {
+      yield { path: prefix + path, kind, content: await read() };
+      continue;
+    }
+    const submodule = submodules.get(path);
+    if (submodule !== undefined) yield* readFiles(submodule.files.readTree(), submodule.within, `${prefix}${path}/`);
+  }
+}
+
+const lfsPointer = new TextEncoder().encode('version https://git-lfs.github.com/spec/v1');
+
+async function* tellPointers(source: AsyncIterable<SourceEntry>, tell: LineSink): AsyncGenerator<SourceEntry> {
+  for await (const entry of source) {
+    const { path, content } = entry;
+    if (content instanceof Uint8Array && lfsPointer.every((byte, index) => content[index] === byte))
+      tell(` !     ${path} is a git-lfs pointer, not the file. Run \`git lfs migrate export --include="${path}"\`.`);
+    yield entry;
+  }
+}

@@ -1,0 +1,164 @@
+import { requireApp, requireAppToChange } from '#shared/core/accounts/authorization.ts';
+import type { Principal } from '#shared/core/accounts/principals.ts';
+import { type AppRow, lockApp } from '#shared/core/apps/apps-store.ts';
+import { checkBranchName } from '#shared/core/apps/branch-name.ts';
+import { isArchive, toArchiveSource } from '#shared/core/builds/archive-source.ts';
+import { createBuild, type NewBuild } from '#shared/core/builds/build-creation.ts';
+import { cancelKey } from '#shared/core/builds/build-job.ts';
+import type { Build, Builds } from '#shared/core/builds/builds.ts';
+import { type BuildRow, listBuilds, readBuildById } from '#shared/core/builds/builds-store.ts';
+import type { Context } from '#shared/core/context.ts';
+import { decodeCursor, toPage } from '#shared/core/page.ts';
+import { buildLogKey, followBuildLog, isBuildOver, readBuildLog } from '#shared/core/telemetry/build-log.ts';
+import type { Db } from '#shared/database/schema.ts';
+import { AppError, notFound } from '#shared/errors.ts';
+import { type AppId, type BuildId, isUuid, newUuid, type ObjectId } from '#shared/ids.ts';
+import { isOwnRepository } from '#shared/sources/git-url.ts';
+
+const logPageLines = 1000;
+const commitPattern = /^[0-9a-f]{40}$/;
+
+export function createBuilds(context: Context): Builds {
+  const { db, git } = context;
+  return {
+    async startBuild(principal, app, { id = newUuid(), branch, commit, sourceUrl, sourceSha256 }) {
+      const row = await requireAppToChange(db, principal, app);
+      const before = await readBuildById(db, id);
+      if (before?.app_id === row.id) return toBuild(before);
+      if (sourceUrl !== undefined) {
+        refuseTogether('source_url', { branch, commit });
+        const source = await toArchiveSource(context, row.id, { url: sourceUrl, sha256: sourceSha256 });
+        return toBuild(await startFromOutside(context, principal, row, { id, commit: null, branch: null, source }));
+      }
+      if (sourceSha256 !== undefined)
+        throw new AppError('validation_failed', 'There is a source_sha256 and no source_url that it could belong to.', {
+          details: [{ path: 'source_sha256', message: 'needs a source_url' }],
+        });
+      if (commit !== undefined && !commitPattern.test(commit)) {
+        throw new AppError('validation_failed', 'A commit is 40 hex digits, as `git rev-parse HEAD` prints.', {
+          details: [{ path: 'commit', message: 'must be 40 hex digits' }],
+        });
+      }
+      if (branch !== undefined) checkBranchName(branch);
+      if (
+        row.parent_app_id === null &&
+        row.git_url !== null &&
+        !isOwnRepository(row.git_url, context.addresses.pushUrl(row.name))
+      ) {
+        const from = { branch: branch ?? row.branch, commit: (commit as ObjectId) ?? null };
+        const source = { url: row.git_url, ref: `refs/heads/${from.branch}`, commit: from.commit };
+        return toBuild(await startFromOutside(context, principal, row, { id, ...from, source }));
+      }
+      const revision = commit ?? `refs/heads/${branch ?? row.branch}`;
+      const resolved = await git.reader.resolveCommit(row.repository_id, revision);
+      if (resolved === undefined) {
+        const what = commit === undefined ? `the branch ${branch ?? row.branch}` : `the commit ${commit}`;
+        throw new AppError(
+          'conflict',
+          `The app's repository does not have ${what}. Push it first: git push paas ${branch ?? row.branch}`,
+        );
+      }
+      const build = await db.transaction().execute(async (trx) => {
+        const locked = await lockApp(trx, row.id);
+        if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+        return createBuild(context, trx, locked, {
+          id,
+          commit: resolved,
+          branch: commit === undefined ? (branch ?? row.branch) : null,
+          refChanges: null,
+          createdBy: principal.userId,
+        });
+      });
+      return toBuild(build);
+    },
+
+    async listBuilds(principal, app, { limit, cursor }) {
+      const row = await requireApp(db, principal, app);
+      const before = cursor === undefined ? undefined : decodeCursor(cursor);
+      const rows = await listBuilds(db, { appId: row.id, before, limit: limit + 1 });
+      return toPage(rows, limit, (build) => ({ createdAt: build.created_at, id: build.id }), toBuild);
+    },
+
+    async readBuild(principal, app, build) {
+      const row = await requireApp(db, principal, app);
+      return toBuild(await requireBuild(db, row.id, build));
+    },
+
+    async readBuildLog(principal, app, build, { afterSeq = 0, limit = logPageLines }) {
+      const row = await requireApp(db, principal, app);
+      return readBuildLog(context, (await requireBuild(db, row.id, build)).id, afterSeq, limit);
+    },
+
+    async followBuildLog(principal, app, build, { afterSeq = 0 }, signal) {
+      const row = await requireApp(db, principal, app);
+      return followBuildLog(context, (await requireBuild(db, row.id, build)).id, afterSeq, signal);
+    },
+
+    async cancelBuild(principal, app, build) {
+      const row = await requireAppToChange(db, principal, app);
+      const found = await requireBuild(db, row.id, build);
+      if (isBuildOver(found)) throw new AppError('conflict', `The build is over already: it ${found.status}.`);
+      await db
+        .updateTable('builds')
+        .set({ status: 'canceled', error: 'Canceled.', finished_at: context.clock.now() })
+        .where('id', '=', found.id)
+        .where('status', '=', 'queued')
+        .execute();
+      await db.updateTable('builds').set({ cancel_requested: true }).where('id', '=', found.id).execute();
+      context.wakeups.wake(cancelKey(found.id));
+      context.wakeups.wake(buildLogKey(found.id));
+      return toBuild(await requireBuild(db, row.id, found.id));
+    },
+  };
+}
+
+/** Its files are fetched when it runs: what is not there makes it fail, and say so. */
+async function startFromOutside(
+  context: Context,
+  principal: Principal,
+  app: AppRow,
+  from: Pick<Required<NewBuild>, 'id' | 'commit' | 'branch' | 'source'>,
+): Promise<BuildRow> {
+  return context.db.transaction().execute(async (trx) => {
+    const locked = await lockApp(trx, app.id);
+    if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+    return createBuild(context, trx, locked, { ...from, refChanges: null, createdBy: principal.userId });
+  });
+}
+
+/** A build is of one thing. */
+function refuseTogether(given: string, others: Readonly<Record<string, unknown>>): void {
+  const both = Object.keys(others).filter((name) => others[name] !== undefined);
+  if (both.length === 0) return;
+  throw new AppError('validation_failed', `A build is of a ${given}, or of a branch or commit: give one of them.`, {
+    details: both.map((path) => ({ path, message: `cannot be given together with ${given}` })),
+  });
+}
+
+/** A build of this very app: another app's build is not found here. */
+async function requireBuild(db: Db, appId: AppId, build: string): Promise<BuildRow> {
+  const [latest] = build === 'latest' ? await listBuilds(db, { appId, before: undefined, limit: 1 }) : [];
+  const row = latest ?? (isUuid(build) ? await readBuildById(db, build as BuildId) : undefined);
+  if (row === undefined || row.app_id !== appId) throw notFound('build');
+  return row;
+}
+
+function toBuild(row: BuildRow): Build {
+  return {
+    id: row.id,
+    appId: row.app_id,
+    status: row.status,
+    cacheState: row.cache_state,
+    pipeline: row.pipeline,
+    commit: row.commit,
+    branch: row.branch,
+    sourceUrl: isArchive(row.source) ? row.source.archiveUrl : null,
+    sourceSha256: isArchive(row.source) ? (row.source.fetchedSha256 ?? row.source.sha256) : null,
+    imageUrl: row.image_url,
+    error: row.error,
+    releaseId: row.release_id,
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+  };
+}

@@ -1,0 +1,73 @@
+/**
+ * Builds, their logs and their cache: the nouns, and what entry points may ask of them.
+ * A method that takes a principal throws `not_found` for what the principal's tenant does not own and `forbidden` for what
+ * the role does not allow. `app` is an id or a name; ids take precedence.
+ */
+import type { Principal } from '#shared/core/accounts/principals.ts';
+import type { Page, PageQuery } from '#shared/core/page.ts';
+import type { BuildStatus } from '#shared/database/schema.ts';
+import type { AppId, BuildId, ReleaseId } from '#shared/ids.ts';
+import type { CacheState } from '#shared/platform/platform.ts';
+
+export interface Build {
+  id: BuildId;
+  appId: AppId;
+  status: BuildStatus;
+  cacheState: CacheState;
+  pipeline: string;
+  /** Null until it is known, and for an archive. */
+  commit: string | null;
+  branch: string | null;
+  /** The archive it is built of: its address without the query, and its SHA-256 once that is known. Null for a commit. */
+  sourceUrl: string | null;
+  sourceSha256: string | null;
+  imageUrl: string | null;
+  error: string | null;
+  releaseId: ReleaseId | null;
+  createdAt: Date;
+  startedAt: Date | null;
+  finishedAt: Date | null;
+}
+
+export interface BuildLogLine {
+  seq: number;
+  ts: Date;
+  line: string;
+}
+
+export interface Builds {
+  /**
+   * Of the app's repository; default: its branch. `conflict` when there is nothing pushed yet. Or of the tar.gz at
+   * `sourceUrl`, fetched when it runs.
+   */
+  startBuild(
+    principal: Principal,
+    app: string,
+    request: { id?: BuildId; branch?: string; commit?: string; sourceUrl?: string; sourceSha256?: string },
+  ): Promise<Build>;
+  listBuilds(principal: Principal, app: string, page: PageQuery): Promise<Page<Build>>;
+  /** `build` is an id, or 'latest'. */
+  readBuild(principal: Principal, app: string, build: string): Promise<Build>;
+  readBuildLog(
+    principal: Principal,
+    app: string,
+    build: string,
+    query: { afterSeq?: number; limit?: number },
+  ): Promise<readonly BuildLogLine[]>;
+  /** All lines from `afterSeq` on, until the build and the deploy it leads to are over, or the signal aborts. */
+  followBuildLog(
+    principal: Principal,
+    app: string,
+    build: string,
+    query: { afterSeq?: number },
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<BuildLogLine>>;
+  /** `conflict` when it is over. A queued one ends at once, a running one within seconds. */
+  cancelBuild(principal: Principal, app: string, build: string): Promise<Build>;
+}
+
+export interface BuildCacheService {
+  /** A pointer; it does not say whether the volume exists. */
+  readCache(principal: Principal, app: string): Promise<{ appId: AppId; pvcName: string; namespace: string }>;
+  flushCache(principal: Principal, app: string): Promise<{ appId: AppId; flushed: boolean; message: string }>;
+}

@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Principal } from '#shared/core/accounts/principals.ts';
+import { createHouse, type House, type HouseApp } from '#test/support/house.ts';
+
+const patience = { timeout: 10_000 };
+
+describe('a push', () => {
+  let house: House;
+  let owner: Principal;
+  let app: HouseApp;
+  beforeAll(async () => {
+    house = await createHouse();
+    await house.startWorker();
+    owner = await house.signUp();
+  });
+  afterAll(() => house.close());
+  beforeEach(async () => {
+    house.buildStep = async () => undefined;
+    house.script = {};
+    app = await house.createApp(owner);
+    await app.commit();
+  });
+
+  /** What git sees: `refs/heads/main <oid>` by name. */
+  const refs = async (): Promise<Record<string, string>> => {
+    const { repository_id } = await house.context.db
+      .selectFrom('apps')
+      .select('repository_id')
+      .where('id', '=', app.id)
+      .executeTakeFirstOrThrow();
+    const listed = await house.context.git.refs.listRefs(repository_id);
+    return Object.fromEntries(listed.map(({ name, oid }) => [name, oid]));
+  };
+  const head = (): Promise<string> => app.git('rev-parse', 'HEAD');
+  /** Builds of what contains the file wait until they are let go. */
+  const holdBuildsWith = (path: string): { begun: Promise<void>; letGo(): void } => {
+    const begun = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    house.buildStep = async (_spec, files) => {
+      if (!files.has(path)) return;
+      begun.resolve();
+      await held.promise;
+    };
+    return { begun: begun.promise, letGo: held.resolve };
+  };
+
+  it('moves its branch when the build succeeds, and is told every line of it', async () => {
+    house.buildStep = async (_spec, _files, line) => {
+      for (let count = 1; count <= 2500; count += 1) line(`line ${count} of 2500`);
+    };
+    const { code, stderr } = await app.push('main');
+    expect(code).toBe(0);
+    const told = [...stderr.matchAll(/line (\d+) of 2500/g)].map((match) => Number(match[1]));
+    expect(told).toEqual(Array.from({ length: 2500 }, (_, index) => index + 1));
+    expect(stderr).toContain('deployed');
+    expect(await refs()).toEqual({ 'refs/heads/main': await head() });
+  });
+
+  it('leaves its branch where it was when the build fails, and can be pushed again as it is', async () => {
+    house.buildStep = async () => 'It does not compile.';
+    const { code, stderr } = await app.push('main');
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('It does not compile.');
+    expect(stderr).toContain('(build failed)');
+    expect(await refs()).toEqual({});
+    house.buildStep = async () => undefined;
+    expect((await app.push('main')).code).toBe(0);
+    expect(await refs()).toEqual({ 'refs/heads/main': await head() });
+  });
+
+  it('still moves its branch when an older push got there while it waited', async () => {
+    const first = holdBuildsWith('first');
+    await app.commit({ first: '' });
+    const older = app.push('main');
+    await first.begun;
+    await app.commit({ second: '' });
+    const newer = app.push('main');
+    await expect.poll(async () => (await house.latestBuild(app.id)).status, patience).toBe('queued');
+    first.letGo();
+    expect((await older).code).toBe(0);
+    expect((await newer).stderr).toContain('main -> main');
+    expect(await refs()).toEqual({ 'refs/heads/main': await head() });
+  });
+
+  it('is told to fetch first when another history got there while it waited', async () => {
+    const first = holdBuildsWith('first');
+    await app.commit({ first: '' });
+    const one = await head();
+    const older = app.push('main');
+    await first.begun;
+    await app.git('reset', '-q', '--hard', 'HEAD~1');
+    await app.commit({ other: '' });
+    const newer = app.push('main');
+    await expect.poll(async () => (await house.latestBuild(app.id)).status, patience).toBe('queued');
+    first.letGo();
+    expect((await older).code).toBe(0);
+    const refused = await newer;
+    expect(refused.code).not.toBe(0);
+    expect(refused.stderr).toContain('(fetch first)');
+    expect(await refs()).toEqual({ 'refs/heads/main': one });
+  });
+
+  it('is superseded by a newer one while it waits, which alone is built', async () => {
+    const first = holdBuildsWith('first');
+    await app.commit({ first: '' });
+    const pushes = [app.push('main')];
+    await first.begun;
+    for (const name of ['second', 'third']) {
+      await app.commit({ [name]: '' });
+      const count = pushes.push(app.push('main'));
+      await expect
+        .poll(async () => (await house.services.builds.listBuilds(owner, app.id, { limit: 50 })).items.length, patience)
+        .toBe(count);
+    }
+    first.letGo();
+    const [, second, third] = await Promise.all(pushes);
+    expect(second?.stderr).toContain('(superseded by a newer push)');
+    expect(third?.code).toBe(0);
+    expect(await refs()).toEqual({ 'refs/heads/main': await head() });
+  });
+
+  it('with "-o detach" moves its branch at once, also when the build then fails', async () => {
+    house.buildStep = async () => 'It does not compile.';
+    expect((await app.push('-o', 'detach', 'main')).code).toBe(0);
+    expect(await refs()).toEqual({ 'refs/heads/main': await head() });
+    await expect.poll(async () => (await house.latestBuild(app.id)).status, patience).toBe('failed');
+  });
+
+  it('can rewrite the branch by force', async () => {
+    await app.commit({ first: '' });
+    await app.push('main');
+    await app.git('reset', '-q', '--hard', 'HEAD~1');
+    await app.commit({ other: '' });
+    expect((await app.push('main')).code).not.toBe(0);
+    expect((await app.push('--force', 'main')).code).toBe(0);
+    expect(await refs()).toEqual({ 'refs/heads/main': await head() });
+  });
+
+  it('cannot delete the branch that is deployed', async () => {
+    await app.push('main');
+    const { code, stderr } = await app.push('--delete', 'main');
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('cannot be deleted');
+    expect(Object.keys(await refs())).toEqual(['refs/heads/main']);
+  });
+
+  it('to a deleted app is one to an app that never was', async () => {
+    await house.services.apps.deleteApp(owner, app.id);
+    for (const access of ['read', 'write'] as const) {
+      const opened = house.services.pushes.openRepository(owner, app.name, access);
+      await expect(opened).rejects.toMatchObject({ code: 'not_found', message: 'No such app.' });
+    }
+    const { code, stderr } = await app.push('paas', 'main');
+    expect(code).not.toBe(0);
+    expect(stderr).not.toContain('main -> main');
+  });
+
+  it('stores tags without building', async () => {
+    await app.git('tag', 'v1.0');
+    expect((await app.push('v1.0')).code).toBe(0);
+    expect(await refs()).toEqual({ 'refs/tags/v1.0': await head() });
+    expect((await house.services.builds.listBuilds(owner, app.id, { limit: 50 })).items).toEqual([]);
+  });
+
+  it('that is atomic moves a tag only with the branch that is built', async () => {
+    await app.git('tag', 'v1.0');
+    house.buildStep = async () => 'It does not compile.';
+    const failed = await app.push('--atomic', 'main', 'v1.0');
+    expect(failed.code).not.toBe(0);
+    expect(await refs()).toEqual({});
+    house.buildStep = async () => undefined;
+    expect((await app.push('--atomic', 'main', 'v1.0')).code).toBe(0);
+    expect(await refs()).toEqual({ 'refs/heads/main': await head(), 'refs/tags/v1.0': await head() });
+  });
+
+  it('that is atomic is refused whole when more than one branch would be built', async () => {
+    await app.git('branch', 'feature');
+    const { code, stderr } = await app.push('--atomic', 'main', 'feature');
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('one branch');
+    expect(await refs()).toEqual({});
+    expect((await house.services.builds.listBuilds(owner, app.id, { limit: 50 })).items).toEqual([]);
+  });
+});

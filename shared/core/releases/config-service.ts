@@ -1,0 +1,100 @@
+import { requireApp, requireAppToChange, requireRole } from '#shared/core/accounts/authorization.ts';
+import { addonVariable } from '#shared/core/addons/addon-plans.ts';
+import { listAddonRows } from '#shared/core/addons/addons-store.ts';
+import { lockApp } from '#shared/core/apps/apps-store.ts';
+import type { Context } from '#shared/core/context.ts';
+import { createRelease } from '#shared/core/releases/release-creation.ts';
+import type { Config } from '#shared/core/releases/releases.ts';
+import { readLatestGoodRelease } from '#shared/core/releases/releases-store.ts';
+import { readVariables, writeVariables } from '#shared/core/releases/variables.ts';
+import type { Db } from '#shared/database/schema.ts';
+import { AppError, notFound } from '#shared/errors.ts';
+import type { AppId } from '#shared/ids.ts';
+import { limits } from '#shared/limits.ts';
+
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** Set by the platform for each process. */
+const reservedNames = new Set(['PORT']);
+
+export function createConfig(context: Context): Config {
+  const { db } = context;
+  return {
+    async readConfig(principal, app) {
+      const row = await requireApp(db, principal, app);
+      requireRole(principal, 'developer');
+      return readVariables(context, db, row.id);
+    },
+
+    async changeConfig(principal, app, changes) {
+      const row = await requireAppToChange(db, principal, app);
+      checkChanges(changes);
+      return db.transaction().execute(async (trx) => {
+        const locked = await lockApp(trx, row.id);
+        if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+        await refuseAddonVariables(trx, row.id, changes);
+        const before = await readVariables(context, trx, row.id);
+        const after = applyChanges(before, changes);
+        const changed = Object.keys(changes).filter((name) => before[name] !== after[name]);
+        if (changed.length === 0) return after;
+        await writeVariables(context, trx, row.id, after);
+        const base = await readLatestGoodRelease(trx, row.id);
+        if (base !== undefined) {
+          await createRelease(context, trx, locked, {
+            kind: 'config',
+            image: base,
+            description: describe(changed, after),
+            createdBy: principal.userId,
+            buildId: null,
+          });
+        }
+        return after;
+      });
+    },
+  };
+}
+
+async function refuseAddonVariables(trx: Db, appId: AppId, changes: Readonly<Record<string, string | null>>): Promise<void> {
+  for (const { addon_type: type } of await listAddonRows(trx, appId)) {
+    const name = addonVariable(type);
+    if (!(name in changes)) continue;
+    throw new AppError('conflict', `${name} belongs to the add-on ${type}. Remove that first: paas addons:destroy ${type}`, {
+      details: [{ path: name, message: `belongs to the add-on ${type}` }],
+    });
+  }
+}
+
+function applyChanges(
+  before: Readonly<Record<string, string>>,
+  changes: Readonly<Record<string, string | null>>,
+): Record<string, string> {
+  const merged = Object.entries({ ...before, ...changes }).filter((entry): entry is [string, string] => entry[1] !== null);
+  const after = Object.fromEntries(merged.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  const bytes = new TextEncoder().encode(JSON.stringify(after)).length;
+  if (bytes > limits.app.configBytes) {
+    throw new AppError('validation_failed', `All variables together must stay below ${limits.app.configBytes / 1024} KiB.`);
+  }
+  return after;
+}
+
+function checkChanges(changes: Readonly<Record<string, string | null>>): void {
+  const details = Object.entries(changes).flatMap(([name, value]) => {
+    const message = !variableName.test(name)
+      ? 'must be letters, digits and "_", and not start with a digit'
+      : reservedNames.has(name)
+        ? 'is set by the platform'
+        : value?.includes('\0') === true
+          ? 'must not hold a NUL character'
+          : undefined;
+    return message === undefined ? [] : [{ path: name, message }];
+  });
+  const [first] = details;
+  if (first !== undefined) throw new AppError('validation_failed', `The variable ${first.path} ${first.message}.`, { details });
+}
+
+function describe(changed: readonly string[], after: Readonly<Record<string, string>>): string {
+  const set = changed.filter((name) => Object.hasOwn(after, name));
+  const unset = changed.filter((name) => !Object.hasOwn(after, name));
+  return [set.length > 0 ? `Set ${set.join(', ')}` : '', unset.length > 0 ? `Unset ${unset.join(', ')}` : '']
+    .filter(Boolean)
+    .join('; ');
+}

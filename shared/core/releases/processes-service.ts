@@ -1,0 +1,94 @@
+import { requireApp, requireAppToChange } from '#shared/core/accounts/authorization.ts';
+import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
+import { forgetTakenHosts, readTakenHosts } from '#shared/core/apps/domain-settlement.ts';
+import type { Context } from '#shared/core/context.ts';
+import type { Processes, ProcessType } from '#shared/core/releases/releases.ts';
+import { type ReleaseRow, readReleaseById } from '#shared/core/releases/releases-store.ts';
+import { readQuantities, workloadSpec } from '#shared/core/releases/workload-spec.ts';
+import { AppError } from '#shared/errors.ts';
+import type { AppId } from '#shared/ids.ts';
+import { limits } from '#shared/limits.ts';
+
+export function createProcesses(context: Context): Processes {
+  const { db, jobs, clock } = context;
+  return {
+    async listProcesses(principal, app) {
+      return describeProcesses(context, await requireApp(db, principal, app));
+    },
+
+    async scaleProcess(principal, app, type, quantity) {
+      const row = await requireAppToChange(db, principal, app);
+      const release = await currentRelease(context, row);
+      if (release === undefined) throw nothingReleased(row);
+      if (!Object.hasOwn(release.processes, type)) {
+        throw new AppError(
+          'validation_failed',
+          `${row.name} has no process type ${type}. It has: ${Object.keys(release.processes).join(', ')}.`,
+          {
+            details: [{ path: 'type', message: 'is not in the Procfile' }],
+          },
+        );
+      }
+      if (!Number.isInteger(quantity) || quantity < 0 || quantity > limits.app.instancesPerType) {
+        throw new AppError('validation_failed', `The quantity must be 0 to ${limits.app.instancesPerType}.`, {
+          details: [{ path: 'quantity', message: `must be a whole number from 0 to ${limits.app.instancesPerType}` }],
+        });
+      }
+      await db.transaction().execute(async (trx) => {
+        await trx
+          .insertInto('formations')
+          .values({ app_id: row.id, type, quantity })
+          .onConflict((conflict) => conflict.columns(['app_id', 'type']).doUpdateSet({ quantity }))
+          .execute();
+        await jobs.enqueue(trx, 'ensure-workload', { appId: row.id }, { queue: `deploy:${row.id}`, key: `ensure:${row.id}` });
+      });
+      const after = (await describeProcesses(context, row)).find((process) => process.type === type);
+      return after ?? { type, command: release.processes[type] ?? '', quantity, instances: [] };
+    },
+
+    async restart(principal, app) {
+      const row = await requireAppToChange(db, principal, app);
+      const release = await currentRelease(context, row);
+      if (release === undefined) throw nothingReleased(row);
+      await jobs.enqueue(db, 'restart', { appId: row.id }, { queue: `deploy:${row.id}`, key: `restart:${row.id}` });
+      return { restartedAt: clock.now(), processes: Object.keys(release.processes) };
+    },
+  };
+}
+
+function nothingReleased(app: AppRow): AppError {
+  return new AppError('conflict', `Nothing runs in ${app.name} yet. Deploy first: git push paas ${app.branch}`);
+}
+
+async function currentRelease({ db }: Context, app: AppRow): Promise<ReleaseRow | undefined> {
+  return app.current_release_id === null ? undefined : readReleaseById(db, app.current_release_id);
+}
+
+async function describeProcesses(context: Context, app: AppRow): Promise<ProcessType[]> {
+  const release = await currentRelease(context, app);
+  if (release === undefined) return [];
+  const quantities = await readQuantities(context, app.id, release.processes);
+  const instances = await context.platform.workloads.readInstances(app.id);
+  return Object.entries(release.processes).map(([type, command]) => ({
+    type,
+    command,
+    quantity: quantities[type] ?? 0,
+    instances: instances.filter((instance) => instance.type === type),
+  }));
+}
+
+/** Brings the ground to what the database says: the current release runs, or nothing for a deleted app. */
+export async function runEnsureWorkloadJob(context: Context, appId: AppId): Promise<void> {
+  const app = await readAppById(context.db, appId);
+  const release = app?.deleted_at === null ? await currentRelease(context, app) : undefined;
+  const taken = await readTakenHosts(context.db, appId);
+  if (app === undefined || release === undefined) await context.platform.workloads.deleteWorkload(appId);
+  else await context.platform.workloads.ensureWorkload(await workloadSpec(context, app, release));
+  await forgetTakenHosts(context.db, appId, taken);
+}
+
+export async function runRestartJob(context: Context, appId: AppId): Promise<void> {
+  const app = await readAppById(context.db, appId);
+  if (app === undefined || app.deleted_at !== null) return;
+  await context.platform.workloads.restartWorkload(appId);
+}

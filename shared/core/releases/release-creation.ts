@@ -1,0 +1,77 @@
+import type { AppRow } from '#shared/core/apps/apps-store.ts';
+import type { Context } from '#shared/core/context.ts';
+import { nextReleaseVersion, type ReleaseRow } from '#shared/core/releases/releases-store.ts';
+import { readVariables } from '#shared/core/releases/variables.ts';
+import type { Db, ReleaseKind } from '#shared/database/schema.ts';
+import { type AppId, type BuildId, type DeployId, newUuid, type ReleaseId, type UserId } from '#shared/ids.ts';
+
+export interface NewRelease {
+  /** Left out: a new one. */
+  id?: ReleaseId;
+  kind: ReleaseKind;
+  /** What runs: a build's result, or the release whose image it is. */
+  image: Pick<ReleaseRow, 'image_url' | 'processes' | 'release_command' | 'commit'>;
+  description: string;
+  createdBy: UserId;
+  buildId: BuildId | null;
+}
+
+/**
+ * A release of the app with its variables of this moment, and the deploy that brings it live, in the caller's
+ * transaction (which must hold the app's lock, so that variables and version belong together).
+ */
+export async function createRelease(
+  context: Context,
+  trx: Db,
+  app: AppRow,
+  release: NewRelease,
+): Promise<{ releaseId: ReleaseId; deployId: DeployId; version: number }> {
+  const releaseId = release.id ?? newUuid();
+  const deployId = newUuid<DeployId>();
+  const version = await nextReleaseVersion(trx, app.id);
+  const variables = await readVariables(context, trx, app.id);
+  const now = context.clock.now();
+  await trx
+    .insertInto('releases')
+    .values({
+      id: releaseId,
+      app_id: app.id,
+      version,
+      status: 'pending',
+      kind: release.kind,
+      commit: release.image.commit,
+      image_url: release.image.image_url,
+      processes: JSON.stringify(release.image.processes),
+      release_command: release.image.release_command,
+      config: await context.secrets.seal(JSON.stringify(variables), configPurpose(app.id, version)),
+      build_id: release.buildId,
+      description: release.description,
+      created_by: release.createdBy,
+      created_at: now,
+    })
+    .execute();
+  await trx
+    .insertInto('deploys')
+    .values({
+      id: deployId,
+      app_id: app.id,
+      release_id: releaseId,
+      status: 'pending',
+      steps: '[]',
+      error: null,
+      created_at: now,
+      finished_at: null,
+    })
+    .execute();
+  await context.jobs.enqueue(trx, 'deploy', { deployId }, { queue: `deploy:${app.id}` });
+  return { releaseId, deployId, version };
+}
+
+/** The variables as they were when the release was made. */
+export async function readReleaseConfig({ secrets }: Context, release: ReleaseRow): Promise<Record<string, string>> {
+  return JSON.parse(await secrets.open(release.config, configPurpose(release.app_id, release.version))) as Record<string, string>;
+}
+
+function configPurpose(appId: AppId, version: number): string {
+  return `release:${appId}:${version}`;
+}

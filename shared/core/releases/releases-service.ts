@@ -1,0 +1,99 @@
+import { requireApp, requireAppToChange } from '#shared/core/accounts/authorization.ts';
+import { lockApp } from '#shared/core/apps/apps-store.ts';
+import type { Context } from '#shared/core/context.ts';
+import { decodeCursor, toPage } from '#shared/core/page.ts';
+import { createRelease, readReleaseConfig } from '#shared/core/releases/release-creation.ts';
+import type { Deploy, Release, Releases } from '#shared/core/releases/releases.ts';
+import { findRelease, listDeploys, listReleases } from '#shared/core/releases/releases-store.ts';
+import { writeVariables } from '#shared/core/releases/variables.ts';
+import type { Db } from '#shared/database/schema.ts';
+import { AppError, notFound } from '#shared/errors.ts';
+import { type AppId, newUuid, type ReleaseId } from '#shared/ids.ts';
+
+export function createReleases(context: Context): Releases {
+  const { db } = context;
+  return {
+    async listReleases(principal, app, { limit, cursor }) {
+      const row = await requireApp(db, principal, app);
+      const before = cursor === undefined ? undefined : decodeCursor(cursor);
+      const rows = await listReleases(db, { appId: row.id, before, limit: limit + 1 });
+      return toPage(rows, limit, (release) => ({ createdAt: release.created_at, id: release.id }), toRelease);
+    },
+
+    async listDeploys(principal, app, { limit, cursor }) {
+      const row = await requireApp(db, principal, app);
+      const before = cursor === undefined ? undefined : decodeCursor(cursor);
+      const rows = await listDeploys(db, { appId: row.id, before, limit: limit + 1 });
+      return toPage(rows, limit, (deploy) => ({ createdAt: deploy.created_at, id: deploy.id }), toDeploy);
+    },
+
+    async rollBack(principal, app, release, id = newUuid()) {
+      const row = await requireAppToChange(db, principal, app);
+      const before = await findRollback(db, row.id, id);
+      if (before !== undefined) return before;
+      const target = await findRelease(db, row.id, release);
+      if (target === undefined) throw notFound('release');
+      if (target.status === 'failed')
+        throw new AppError('conflict', `v${target.version} never went live. Choose another release.`);
+      if (!(await context.platform.images.imageExists(target.image_url))) {
+        throw new AppError('conflict', `The image of v${target.version} is gone. Push that commit again instead.`);
+      }
+      const variables = await readReleaseConfig(context, target).catch((error: unknown) => {
+        const what = `The variables of v${target.version} cannot be read any more. Push that commit again instead.`;
+        throw new AppError('conflict', what, { cause: error });
+      });
+      await db.transaction().execute(async (trx) => {
+        const locked = await lockApp(trx, row.id);
+        if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+        await writeVariables(context, trx, row.id, variables);
+        await createRelease(context, trx, locked, {
+          id,
+          kind: 'rollback',
+          image: target,
+          description: `Rollback to v${target.version}`,
+          createdBy: principal.userId,
+          buildId: target.build_id,
+        });
+      });
+      const rolledBack = await findRollback(db, row.id, id);
+      if (rolledBack === undefined) throw notFound('release');
+      return rolledBack;
+    },
+  };
+}
+
+async function findRollback(db: Db, appId: AppId, releaseId: ReleaseId) {
+  const page = { appId, before: undefined, limit: 1, releaseId };
+  const [release] = await listReleases(db, page);
+  const [deploy] = await listDeploys(db, page);
+  return release && deploy && { release: toRelease(release), deploy: toDeploy(deploy) };
+}
+
+function toRelease(row: Awaited<ReturnType<typeof listReleases>>[number]): Release {
+  return {
+    id: row.id,
+    version: row.version,
+    status: row.status,
+    kind: row.kind,
+    commit: row.commit,
+    imageUrl: row.image_url,
+    description: row.description,
+    current: row.id === row.current_release_id,
+    createdAt: row.created_at,
+    createdBy: row.author_email ?? row.created_by,
+  };
+}
+
+function toDeploy(row: Awaited<ReturnType<typeof listDeploys>>[number]): Deploy {
+  return {
+    id: row.id,
+    releaseId: row.release_id,
+    version: row.version,
+    status: row.status,
+    weight: row.weight,
+    steps: row.steps,
+    error: row.error,
+    createdAt: row.created_at,
+    finishedAt: row.finished_at,
+  };
+}

@@ -1,0 +1,42 @@
+import { readAddonVariables } from '#shared/core/addons/addon-secrets.ts';
+import type { AppRow } from '#shared/core/apps/apps-store.ts';
+import { listActiveHosts } from '#shared/core/apps/domains-store.ts';
+import type { Context } from '#shared/core/context.ts';
+import { readReleaseConfig } from '#shared/core/releases/release-creation.ts';
+import type { ReleaseRow } from '#shared/core/releases/releases-store.ts';
+import type { AppId } from '#shared/ids.ts';
+import type { WorkloadSpec } from '#shared/platform/platform.ts';
+
+/** What is to run for a release of an app, with the quantities of this moment. */
+export async function workloadSpec(context: Context, app: AppRow, release: ReleaseRow): Promise<WorkloadSpec> {
+  const quantities = await readQuantities(context, app.id, release.processes);
+  return {
+    appId: app.id,
+    appName: app.name,
+    tenantId: app.tenant_id,
+    releaseId: release.id,
+    releaseVersion: release.version,
+    imageUrl: release.image_url,
+    processes: Object.entries(release.processes).map(([type, command]) => ({ type, command, quantity: quantities[type] ?? 0 })),
+    // An add-on's address is of this moment: what a release was made with may be of a server that is gone.
+    env: {
+      ...(await readReleaseConfig(context, release)),
+      ...(await readAddonVariables(context, context.db, app.tenant_id, app.id)),
+    },
+    hosts: [context.addresses.appHost(app.name), ...(await listActiveHosts(context.db, app.id))],
+  };
+}
+
+/** As set by hand; else one web and none of the others, or one of each for an app that has no web. */
+export async function readQuantities(
+  { db }: Context,
+  appId: AppId,
+  processes: Readonly<Record<string, string>>,
+): Promise<Record<string, number>> {
+  const rows = await db.selectFrom('formations').select(['type', 'quantity']).where('app_id', '=', appId).execute();
+  const byHand = new Map(rows.map((row) => [row.type, row.quantity]));
+  const hasWeb = 'web' in processes;
+  return Object.fromEntries(
+    Object.keys(processes).map((type) => [type, byHand.get(type) ?? (type === 'web' || !hasWeb ? 1 : 0)]),
+  );
+}

@@ -1,0 +1,123 @@
+import type { Context } from '#shared/core/context.ts';
+import { AppError } from '#shared/errors.ts';
+import type { Snapshot, Submodule } from '#shared/git/repository.ts';
+import type { RepositoryId } from '#shared/ids.ts';
+import { limits } from '#shared/limits.ts';
+import type { LineSink } from '#shared/platform/platform.ts';
+import { parseGitUrl } from '#shared/sources/git-url.ts';
+
+/** By path: the files of each submodule, and of those within it. */
+export type FetchedSubmodules = ReadonlyMap<string, { files: Snapshot; within: FetchedSubmodules }>;
+
+export interface SubmoduleFetch {
+  /** Beside which they are kept while they are here. */
+  repositoryId: RepositoryId;
+  tell: LineSink;
+  signal: AbortSignal;
+}
+
+/**
+ * Fetches the commit of each submodule, and of those within them. One that could never be had is told of and left out, as
+ * there is no way to it from here; one that cannot be had now fails.
+ * @param baseUrl what relative addresses are relative to; undefined when there is none
+ * @throws AppError validation_failed for what the owner of the app can mend
+ */
+export async function fetchSubmodules(
+  context: Context,
+  submodules: readonly Submodule[],
+  baseUrl: string | undefined,
+  { repositoryId, tell, signal }: SubmoduleFetch,
+): Promise<{ fetched: FetchedSubmodules; discard(): Promise<void> }> {
+  const timeUp = AbortSignal.timeout(limits.submodules.seconds * 1000);
+  const inTime = AbortSignal.any([signal, timeUp]);
+  const taken: Snapshot[] = [];
+  const discard = async (): Promise<void> => {
+    for (const snapshot of taken) await snapshot.discard();
+  };
+
+  const fetchOne = async ({ path, commit }: Submodule, url: string): Promise<Snapshot> => {
+    if (taken.length === limits.submodules.count) throw fault(`There are more than ${limits.submodules.count} git submodules`);
+    tell(`       ${path} from ${url}`);
+    const asked = { url, ref: '', commit, haves: [], key: undefined, withoutHistory: true as const, signal: inTime };
+    const { pack } = await context.sources.fetchSource(asked);
+    const snapshot = await context.git.takeSnapshot(repositoryId, commit, pack, inTime);
+    taken.push(snapshot);
+    if (taken.reduce((sum, { bytes }) => sum + bytes, 0) > limits.submodules.bytes)
+      throw fault(`The git submodules are larger than ${limits.submodules.bytes / 1024 / 1024} MiB together`);
+    return snapshot;
+  };
+
+  const fetchAll = async (of: readonly Submodule[], base: string | undefined, prefix: string, depth: number) => {
+    const fetched = new Map<string, { files: Snapshot; within: FetchedSubmodules }>();
+    for (const submodule of of) {
+      const named = { ...submodule, path: prefix + submodule.path };
+      const found = findUrl(submodule, base);
+      if ('problem' in found) {
+        tell(` !     ${named.path} is a git submodule ${found.problem}. Its files are not built.`);
+        continue;
+      }
+      if (depth > limits.submodules.depth)
+        throw fault(`The git submodule ${named.path} is more than ${limits.submodules.depth} deep`);
+      const files = await fetchOne(named, found.url).catch((error: unknown) => {
+        throw timeUp.aborted && !signal.aborted ? tooSlow(named.path) : explain(error, named.path);
+      });
+      const within = await fetchAll(await files.listSubmodules(), found.url, `${named.path}/`, depth + 1);
+      fetched.set(submodule.path, { files, within });
+    }
+    return fetched;
+  };
+
+  if (submodules.length > 0) tell('-----> Fetching git submodules');
+  try {
+    return { fetched: await fetchAll(submodules, baseUrl, '', 1), discard };
+  } catch (error) {
+    await discard();
+    throw error;
+  }
+}
+
+/** Where it can be fetched from, or why it never can. */
+function findUrl({ url, isOff }: Submodule, base: string | undefined): { url: string } | { problem: string } {
+  if (isOff) return { problem: 'with `update = none`' };
+  if (url === undefined) return { problem: 'without an address: .gitmodules does not have it' };
+  const isRelative = /^\.\.?\//.test(url);
+  if (isRelative && base === undefined)
+    return {
+      problem: 'with a relative address, and the app has no git_url that it could be relative to. Give it an https address',
+    };
+  const at = isRelative && base !== undefined ? resolveUrl(url, base) : url;
+  const scheme = at === undefined ? undefined : parseGitUrl(at)?.scheme;
+  if (at !== undefined && (scheme === 'https' || scheme === 'http')) return { url: at };
+  return {
+    problem: 'whose address is not an https one without a password. Only such ones are fetched: give it one in .gitmodules',
+  };
+}
+
+/** As git does it: each `../` takes one name off. Undefined when it takes the host off too. */
+export function resolveUrl(relative: string, base: string): string | undefined {
+  let [url, rest] = [base.replace(/\/+$/, ''), relative];
+  for (;;) {
+    if (rest.startsWith('./')) rest = rest.slice(2);
+    else if (rest.startsWith('../')) [url, rest] = [url.slice(0, Math.max(url.lastIndexOf('/'), 0)), rest.slice(3)];
+    else break;
+  }
+  const resolved = `${url}/${rest}`;
+  return parseGitUrl(resolved)?.host === parseGitUrl(base)?.host ? resolved : undefined;
+}
+
+function explain(error: unknown, path: string): unknown {
+  if (!(error instanceof AppError) || error.code === 'internal') return error;
+  const cause = error.message.replace(/\.$/, '');
+  return fault(
+    `The git submodule ${path} could not be fetched: ${cause}. Make it readable by everybody, add its files to the repository itself, or set \`update = none\` for it in .gitmodules to build without it`,
+    error,
+  );
+}
+
+function tooSlow(path: string): AppError {
+  return fault(`Fetching the git submodules took more than ${limits.submodules.seconds} s, up to ${path}`);
+}
+
+function fault(what: string, cause?: unknown): AppError {
+  return new AppError('validation_failed', `${what}.`, { cause });
+}

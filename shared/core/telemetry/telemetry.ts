@@ -1,0 +1,42 @@
+/**
+ * Logs and metrics of apps: the nouns, and what entry points may ask of them.
+ * A method that takes a principal throws `not_found` for what the principal's tenant does not own and `forbidden` for what
+ * the role does not allow. `app` is an id or a name; ids take precedence.
+ */
+import type { Principal } from '#shared/core/accounts/principals.ts';
+import type { AppLogEntry, AppLogQuery } from '#shared/platform/platform.ts';
+
+export interface Logs {
+  readLogs(principal: Principal, app: string, query: AppLogQuery): Promise<readonly AppLogEntry[]>;
+  followLogs(
+    principal: Principal,
+    app: string,
+    query: AppLogQuery,
+    signal: AbortSignal,
+    after?: string,
+  ): Promise<AsyncIterable<AppLogEntry>>;
+}
+
+export type MetricKind = 'cpu' | 'memory' | 'requests' | 'errors' | 'latency';
+
+/** The time at which its step begins, and the value over that step. */
+export type MetricPoint = readonly [ts: Date, value: number];
+
+export interface MetricSeries {
+  name: MetricKind;
+  /** cores; bytes (the most of the step, all instances together); requests (in the step); milliseconds (the mean). */
+  unit: string;
+  labels: Readonly<Record<string, string>>;
+  stepSeconds: number;
+  /** In the order of time. Steps in which nothing ran, or of which there is nothing to say, are left out. */
+  points: readonly MetricPoint[];
+}
+
+export interface AppMetrics {
+  /** One series a process type, of one kind or of all; `rangeSeconds` up to now, a minute to 30 days. */
+  readMetrics(
+    principal: Principal,
+    app: string,
+    query: { kind?: MetricKind; rangeSeconds: number },
+  ): Promise<readonly MetricSeries[]>;
+}

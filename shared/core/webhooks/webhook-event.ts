@@ -1,0 +1,88 @@
+import { AppError } from '#shared/errors.ts';
+import { parseGitUrl, spellingsOf } from '#shared/sources/git-url.ts';
+
+/** A push that a git host told of. */
+export interface PushEvent {
+  kind: 'push';
+  /** 'refs/heads/main' */
+  ref: string;
+  /** Hex ids; all zeros for "does not exist". */
+  before: string;
+  after: string;
+  deleted: boolean;
+  /** Every way an app may have written the repository's address. */
+  spellings: readonly string[];
+}
+
+/** Nothing that starts anything; why, for the person who reads the git host's delivery log. */
+export interface OtherEvent {
+  kind: 'other';
+  reason: string;
+}
+
+const objectPattern = /^[0-9a-f]{40}$|^[0-9a-f]{64}$/;
+const pushEvents = /^(push|push hook|system hook|repo:push)$/i;
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads the payload of GitHub, Gitea, Forgejo, GitLab or what is shaped like theirs.
+ * @param event as the provider named it by header, '' when it did not
+ * @throws AppError validation_failed when it is no JSON object, or a push that does not say what was pushed
+ */
+export function readEvent(body: Uint8Array, contentType: string, event: string): PushEvent | OtherEvent {
+  const payload = parsePayload(body, contentType);
+  const isPush =
+    event === '' ? typeof payload['ref'] === 'string' && typeof payload['after'] === 'string' : pushEvents.test(event);
+  if (!isPush)
+    return other(event === '' ? 'This delivery is no push.' : `The event ${event.slice(0, 60)} starts no build, only pushes do.`);
+  if (/^system hook$/i.test(event) && payload['event_name'] !== 'push')
+    return other('Of the system hooks only pushes start a build.');
+
+  const [ref, before, after] = ['ref', 'before', 'after'].map((name) => payload[name]);
+  if (typeof ref !== 'string' || typeof before !== 'string' || typeof after !== 'string')
+    throw new AppError('validation_failed', 'The push does not say what it moved: `ref`, `before` and `after` are needed.');
+  if (!objectPattern.test(before) || !objectPattern.test(after))
+    throw new AppError('validation_failed', '`before` and `after` must be ids of commits, 40 hex digits.');
+  if (!ref.startsWith('refs/heads/')) return other(`${ref.slice(0, 200)} is no branch: only pushes to branches start a build.`);
+  const deleted = /^0+$/.test(after) || payload['deleted'] === true;
+  if (!deleted && after.length === 64) return other('Repositories with SHA-256 ids are not supported.');
+
+  const spellings = repositoryUrls(payload).flatMap((text) => {
+    const url = parseGitUrl(text);
+    return url === undefined ? [] : spellingsOf(url);
+  });
+  if (spellings.length === 0) throw new AppError('validation_failed', 'The push does not say of which repository it is.');
+  return { kind: 'push', ref, before, after, deleted, spellings: [...new Set(spellings)] };
+}
+
+function other(reason: string): OtherEvent {
+  return { kind: 'other', reason };
+}
+
+/** JSON, or a form whose field `payload` holds it. */
+function parsePayload(body: Uint8Array, contentType: string): Json {
+  const text = new TextDecoder().decode(body);
+  const isForm = contentType.toLowerCase().startsWith('application/x-www-form-urlencoded');
+  try {
+    const payload: unknown = JSON.parse(isForm ? (new URLSearchParams(text).get('payload') ?? '') : text);
+    if (isObject(payload)) return payload;
+  } catch {
+    // Told below.
+  }
+  throw new AppError('validation_failed', 'The delivery must be a JSON object, as it is or in the form field `payload`.');
+}
+
+/** Not `homepage`: anybody may write anything there. */
+const urlFields = ['clone_url', 'ssh_url', 'html_url', 'url', 'git_http_url', 'git_ssh_url', 'http_url', 'web_url'];
+const mostUrls = 12;
+
+function repositoryUrls(payload: Json): string[] {
+  const places = [payload['repository'], payload['project']].filter(isObject);
+  const urls = places.flatMap((place) => urlFields.map((name) => place[name]));
+  return [...new Set(urls.filter((url) => typeof url === 'string' && url.length <= 2000))].slice(0, mostUrls) as string[];
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,21 @@
+/** Deliveries of git hosts: the nouns, and what entry points may ask of them. */
+export interface Delivery {
+  /** By lower-case name. */
+  header(name: string): string | undefined;
+  body: Uint8Array<ArrayBuffer>;
+  /** The app that the webhook was made for; undefined for the operator's own, which speaks for all apps. */
+  appId: string | undefined;
+}
+
+export interface DeliveryResult {
+  outcome: 'started' | 'removed' | 'ignored' | 'replayed';
+  /** For the delivery log of the git host. Tells nothing of apps that the sender need not know. */
+  message: string;
+}
+
+export interface Webhooks {
+  /** To be asked before a body is read: `forbidden` when webhooks are off, `unauthorized` for what no body could be signed by. */
+  checkHeaders(header: Delivery['header'], appId: string | undefined): Promise<void>;
+  /** In the order of SPEC.md §4.4. `unauthorized` for a wrong signature, `not_found` when no app has the repository. */
+  receive(delivery: Delivery): Promise<DeliveryResult>;
+}

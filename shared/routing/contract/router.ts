@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AppError } from '#shared/errors.ts';
+import { type AppId, newUuid } from '#shared/ids.ts';
+import type { AppRoute, Backend, Router } from '#shared/routing/routing.ts';
+
+export interface RouterHarness {
+  readonly router: Router;
+  /** An app's instance, ready to answer `visit` and `hold`. */
+  startInstance(key: string): Promise<{ host: string; port: number }>;
+  /** A visitor's request that the app answers with `status` (200 when not given); resolves when it is counted. */
+  visit(host: string, status?: number): Promise<void>;
+  /** A visitor's request that the app has begun to answer; `end` resolves when it is over and no longer counted. */
+  hold(host: string): Promise<{ end(): Promise<void> }>;
+  stop(): Promise<void>;
+}
+
+/** What every router does, be it in memory or a gateway process. */
+export function describeRouter(name: string, startHarness: () => Promise<RouterHarness>): void {
+  describe(`router contract: ${name}`, () => {
+    let harness: RouterHarness;
+    let router: Router;
+    beforeAll(async () => {
+      harness = await startHarness();
+      router = harness.router;
+    });
+    afterAll(() => harness?.stop());
+
+    const backend = async (releaseVersion: number, weight: number): Promise<Backend> => {
+      const key = newUuid();
+      return { releaseVersion, weight, instances: [{ key, ...(await harness.startInstance(key)) }] };
+    };
+    const routeOf = (backends: readonly Backend[], appId: AppId = newUuid()): AppRoute => {
+      const appName = `app-${appId.slice(0, 8)}`;
+      return { appId, appName, hosts: [`${appName}.apps.localhost`], backends };
+    };
+    const hostOf = (route: AppRoute): string => route.hosts[0] ?? '';
+
+    it('reads back exactly the route that was applied, and lists it', async () => {
+      const route = routeOf([await backend(1, 90), await backend(2, 10)]);
+      await router.applyRoute(route);
+      expect(await router.readRoute(route.appId)).toEqual(route);
+      expect(await router.listRoutes()).toContainEqual(route);
+    });
+
+    it('takes a route without backends, for an app that was never deployed', async () => {
+      const route = routeOf([]);
+      await router.applyRoute(route);
+      expect(await router.readRoute(route.appId)).toEqual(route);
+      expect(await router.readTraffic(route.appId)).toEqual([]);
+    });
+
+    it('replaces the whole route of an app when applied again', async () => {
+      const before = routeOf([await backend(1, 100)]);
+      await router.applyRoute(before);
+      const after = { ...routeOf([await backend(2, 100)], before.appId), hosts: ['renamed.example.com'] };
+      await router.applyRoute(after);
+      expect(await router.readRoute(before.appId)).toEqual(after);
+      expect((await router.listRoutes()).filter((route) => route.appId === before.appId)).toHaveLength(1);
+    });
+
+    it('says whether a deleted route was there', async () => {
+      const route = routeOf([]);
+      await router.applyRoute(route);
+      expect(await router.deleteRoute(route.appId)).toBe(true);
+      expect(await router.deleteRoute(route.appId)).toBe(false);
+      expect(await router.readRoute(route.appId)).toBeUndefined();
+    });
+
+    it('refuses a host that leads to another app, and leaves both as they were', async () => {
+      const owner = routeOf([]);
+      await router.applyRoute(owner);
+      const thief = { ...routeOf([]), hosts: owner.hosts };
+      const refusal = await router.applyRoute(thief).catch((error: unknown) => error);
+      expect(refusal).toBeInstanceOf(AppError);
+      expect(refusal).toMatchObject({ code: 'conflict' });
+      expect(await router.readRoute(owner.appId)).toEqual(owner);
+      expect(await router.readRoute(thief.appId)).toBeUndefined();
+    });
+
+    it('gives a host free when its app lets go of it', async () => {
+      const first = routeOf([]);
+      await router.applyRoute(first);
+      await router.deleteRoute(first.appId);
+      const second = { ...routeOf([]), hosts: first.hosts };
+      await router.applyRoute(second);
+      expect(await router.readRoute(second.appId)).toEqual(second);
+    });
+
+    it('refuses weights that do not add up to 100, hosts that are no host names and releases that come twice', async () => {
+      const good = await backend(1, 50);
+      const bad: AppRoute[] = [
+        routeOf([good]),
+        routeOf([good, good]),
+        { ...routeOf([]), hosts: ['UPPER.example.com'] },
+        { ...routeOf([]), hosts: ['with-port.example.com:80'] },
+        { ...routeOf([]), hosts: [] },
+      ];
+      for (const route of bad) {
+        await expect(router.applyRoute(route)).rejects.toMatchObject({ code: 'internal' });
+        expect(await router.readRoute(route.appId)).toBeUndefined();
+      }
+    });
+
+    it('counts requests and failures by release, and keeps counting over a change of weights', async () => {
+      const [old, fresh] = [await backend(1, 100), await backend(2, 100)];
+      const route = routeOf([old]);
+      await router.applyRoute(route);
+      await harness.visit(hostOf(route));
+      await harness.visit(hostOf(route), 503);
+      await harness.visit(hostOf(route), 404);
+      await router.applyRoute({ ...route, backends: [{ ...old, weight: 0 }, fresh] });
+      await harness.visit(hostOf(route), 500);
+      const traffic = (await router.readTraffic(route.appId)).toSorted((a, b) => a.releaseVersion - b.releaseVersion);
+      expect(traffic).toMatchObject([
+        { releaseVersion: 1, requests: 3, errors: 1 },
+        { releaseVersion: 2, requests: 1, errors: 1 },
+      ]);
+      await router.applyRoute({ ...route, backends: [fresh] });
+      expect(await router.readTraffic(route.appId)).toMatchObject([{ releaseVersion: 2, requests: 1, errors: 1 }]);
+      for (const { requests, latencies } of traffic) expect(latencies.reduce((sum, count) => sum + count, 0)).toBe(requests);
+    });
+
+    it('remembers what releases without a route have answered, and goes on from there when one gets a route again', async () => {
+      const [old, fresh] = [await backend(1, 100), await backend(2, 100)];
+      const route = routeOf([old]);
+      await router.applyRoute(route);
+      expect(await router.readPastTraffic(route.appId)).toEqual([]);
+      await harness.visit(hostOf(route), 503);
+      const slow = await harness.hold(hostOf(route));
+      await router.applyRoute({ ...route, backends: [fresh] });
+      await harness.visit(hostOf(route));
+      await slow.end();
+      expect(await router.readPastTraffic(route.appId)).toMatchObject([{ releaseVersion: 1, requests: 2, errors: 1 }]);
+      await router.applyRoute(route);
+      expect(await router.readTraffic(route.appId)).toMatchObject([{ releaseVersion: 1, requests: 2 }]);
+      expect(await router.readPastTraffic(route.appId)).toMatchObject([{ releaseVersion: 2, requests: 1 }]);
+    });
+
+    it('has a certificate for each host of a route, and for no other', async () => {
+      const route = { ...routeOf([await backend(1, 100)]), hosts: [`a-${newUuid()}.example.com`, `b-${newUuid()}.example.com`] };
+      await router.applyRoute(route);
+      for (const host of route.hosts) {
+        const certificate = await router.readCertificate(host);
+        expect(certificate?.expiresAt.getTime()).toBeGreaterThan(Date.now());
+      }
+      expect(await router.readCertificate(`c-${newUuid()}.example.com`)).toBeUndefined();
+    });
+
+    it('splits requests exactly by weight', async () => {
+      const route = routeOf([await backend(1, 75), await backend(2, 25)]);
+      await router.applyRoute(route);
+      for (let request = 0; request < 100; request++) await harness.visit(hostOf(route));
+      const requests = new Map((await router.readTraffic(route.appId)).map((counts) => [counts.releaseVersion, counts.requests]));
+      expect(Object.fromEntries(requests)).toEqual({ 1: 75, 2: 25 });
+    });
+
+    it('knows what is in flight on an instance, also when its route is gone', async () => {
+      const only = await backend(1, 100);
+      const key = only.instances[0]?.key ?? '';
+      const route = routeOf([only]);
+      await router.applyRoute(route);
+      expect(await router.readInFlight(key)).toBe(0);
+      const [first, second] = [await harness.hold(hostOf(route)), await harness.hold(hostOf(route))];
+      expect(await router.readInFlight(key)).toBe(2);
+      await router.deleteRoute(route.appId);
+      await first.end();
+      expect(await router.readInFlight(key)).toBe(1);
+      await second.end();
+      expect(await router.readInFlight(key)).toBe(0);
+    });
+
+    it('knows nothing of an app or instance it never saw', async () => {
+      expect(await router.readRoute(newUuid())).toBeUndefined();
+      expect(await router.readTraffic(newUuid())).toEqual([]);
+      expect(await router.readInFlight(newUuid())).toBe(0);
+    });
+  });
+}

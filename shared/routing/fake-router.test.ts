@@ -1,0 +1,16 @@
+import { describeRouter } from '#shared/routing/contract/router.ts';
+import { createMemoryRouter } from './fake-router.ts';
+
+describeRouter('memory', async () => {
+  const router = createMemoryRouter();
+  return {
+    router,
+    startInstance: async () => ({ host: '127.0.0.1', port: 9 }),
+    visit: async (host, status = 200) => router.beginRequest(host)?.end({ status }),
+    hold: async (host) => {
+      const request = router.beginRequest(host);
+      return { end: async () => request?.end() };
+    },
+    stop: async () => undefined,
+  };
+});

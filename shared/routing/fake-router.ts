@@ -1,0 +1,113 @@
+import type { AppId } from '#shared/ids.ts';
+import { checkRoute, refuseTakenHosts } from '#shared/routing/check-route.ts';
+import { latencyBucket } from '#shared/routing/latencies.ts';
+import type { AppRoute, Backend, BackendInstance, ReleaseTraffic, Router } from '#shared/routing/routing.ts';
+import { createWeightedRotation, type WeightedRotation } from '#shared/routing/weighted-rotation.ts';
+
+/** A router that serves nothing: tests send it requests by hand. */
+export interface MemoryRouter extends Router {
+  /** A visitor's request: chosen by weight and in turn, as the gateway does. Undefined where the gateway would answer itself. */
+  beginRequest(host: string): MemoryRequest | undefined;
+}
+
+export interface MemoryRequest {
+  readonly appId: AppId;
+  readonly releaseVersion: number;
+  readonly instance: BackendInstance;
+  /** The answer's last byte. `status` 200 and no time when not given; again is harmless. */
+  end(outcome?: { status?: number; milliseconds?: number }): void;
+}
+
+interface Entry {
+  readonly route: AppRoute;
+  readonly rotation: WeightedRotation<Backend>;
+  readonly traffic: ReadonlyMap<number, Mutable<ReleaseTraffic>>;
+  readonly past: ReadonlyMap<number, Mutable<ReleaseTraffic>>;
+}
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] } & { readonly latencies: number[] };
+
+/** Of every certificate that this router pretends to have. */
+const certificateExpiry = new Date('2027-01-01T00:00:00.000Z');
+
+export function createMemoryRouter(): MemoryRouter {
+  const entries = new Map<AppId, Entry>();
+  const inFlight = new Map<string, number>();
+  let turn = 0;
+
+  const ownerOf = (host: string): AppRoute | undefined =>
+    entries
+      .values()
+      .map((entry) => entry.route)
+      .find((route) => route.hosts.includes(host));
+
+  return {
+    async applyRoute(route) {
+      checkRoute(route);
+      refuseTakenHosts(route, ownerOf);
+      const before = entries.get(route.appId);
+      const known = new Map([...(before?.past ?? []), ...(before?.traffic ?? [])]);
+      const traffic = new Map(
+        route.backends.map(({ releaseVersion }) => [
+          releaseVersion,
+          known.get(releaseVersion) ?? { releaseVersion, requests: 0, errors: 0, totalMilliseconds: 0, latencies: [] },
+        ]),
+      );
+      const past = new Map([...known].filter(([releaseVersion]) => !traffic.has(releaseVersion)));
+      entries.set(route.appId, {
+        route: structuredClone(route),
+        rotation: createWeightedRotation(route.backends),
+        traffic,
+        past,
+      });
+    },
+    async deleteRoute(appId) {
+      return entries.delete(appId);
+    },
+    async readRoute(appId) {
+      return structuredClone(entries.get(appId)?.route);
+    },
+    async listRoutes() {
+      return [...entries.values()].map((entry) => structuredClone(entry.route));
+    },
+    async readTraffic(appId) {
+      return [...(entries.get(appId)?.traffic.values() ?? [])].map((counts) => structuredClone(counts));
+    },
+    async readPastTraffic(appId) {
+      return [...(entries.get(appId)?.past.values() ?? [])].map((counts) => structuredClone(counts));
+    },
+    async readCertificate(host) {
+      return ownerOf(host) === undefined ? undefined : { expiresAt: certificateExpiry };
+    },
+    async readInFlight(instanceKey) {
+      return inFlight.get(instanceKey) ?? 0;
+    },
+    beginRequest(host) {
+      const owner = ownerOf(host);
+      const entry = owner === undefined ? undefined : entries.get(owner.appId);
+      const backend = entry?.rotation.next();
+      const instance = backend?.instances[turn++ % backend.instances.length];
+      if (entry === undefined || backend === undefined || instance === undefined) return undefined;
+      inFlight.set(instance.key, (inFlight.get(instance.key) ?? 0) + 1);
+      let ended = false;
+      return {
+        appId: entry.route.appId,
+        releaseVersion: backend.releaseVersion,
+        instance,
+        end({ status = 200, milliseconds = 0 } = {}) {
+          if (ended) return;
+          ended = true;
+          inFlight.set(instance.key, (inFlight.get(instance.key) ?? 1) - 1);
+          const counts = entry.traffic.get(backend.releaseVersion);
+          if (counts === undefined) return;
+          counts.requests += 1;
+          counts.errors += status >= 500 ? 1 : 0;
+          counts.totalMilliseconds += milliseconds;
+          const bucket = latencyBucket(milliseconds);
+          for (let each = counts.latencies.length; each <= bucket; each += 1) counts.latencies.push(0);
+          counts.latencies[bucket] = (counts.latencies[bucket] ?? 0) + 1;
+        },
+      };
+    },
+  };
+}
