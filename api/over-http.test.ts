@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { limits } from '#shared/limits.ts';
-import type { AppLogEntry } from '#shared/platform/platform.ts';
+import type { AppLogEntry } from '#shared/platform/app-logs.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
 
 let test: TestApi;

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { timestamp } from '#api/schemas.ts';
 import type { ProcessType } from '#shared/core/releases/releases.ts';
-import type { AppLogEntry } from '#shared/platform/platform.ts';
+import type { AppLogEntry } from '#shared/platform/app-logs.ts';
 
 export const ProcessSchema = z
   .object({

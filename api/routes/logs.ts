@@ -4,7 +4,7 @@ import { type StreamEvent, streamEvents, wantsEvents } from '#api/event-stream.t
 import { LogEntrySchema, presentLogEntry } from '#api/resources/process.ts';
 import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/schemas.ts';
 import type { Logs } from '#shared/core/telemetry/telemetry.ts';
-import type { AppLogEntry, AppLogQuery } from '#shared/platform/platform.ts';
+import type { AppLogEntry, AppLogQuery } from '#shared/platform/app-logs.ts';
 
 const mostLines = 10_000;
 

@@ -1,6 +1,6 @@
 import type { Metrics } from '#shared/metrics/metrics.ts';
 import { startStopwatch } from '#shared/metrics/stopwatch.ts';
-import type { BuildRunner } from '#shared/platform/platform.ts';
+import type { BuildRunner } from '#shared/platform/builds.ts';
 
 /** The same runner, each run observed. */
 export function measureBuilds(builds: BuildRunner, metrics: Pick<Metrics, 'observeBuild'>): BuildRunner {

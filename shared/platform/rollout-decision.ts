@@ -1,5 +1,5 @@
 /** The pure half of a rollout: from what was measured to what is done next. */
-import type { RolloutPlan } from '#shared/platform/platform.ts';
+import type { RolloutPlan } from '#shared/platform/workloads.ts';
 
 export interface TrafficCounts {
   requests: number;

@@ -4,7 +4,7 @@
  * `validation_failed` with a message fit for the owner of the app.
  */
 import type { ObjectId } from '#shared/ids.ts';
-import type { SourceEntry } from '#shared/platform/platform.ts';
+import type { SourceEntry } from '#shared/platform/builds.ts';
 
 export interface SourceRequest {
   /** https, http or ssh address. */

@@ -4,9 +4,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { gatewayFiles } from '#gateway/gateway-options.ts';
 import { startTestGateway, type TestGateway } from '#gateway/testing/start-test-gateway.ts';
 import { type AppId, newUuid } from '#shared/ids.ts';
+import type { AppLogEntry } from '#shared/platform/app-logs.ts';
 import { isAlive, type ProcessIdentity } from '#shared/platform/local/sandbox/process-identity.ts';
 import type { InstanceRecord } from '#shared/platform/local/workloads/instances.ts';
-import type { AppLogEntry, InstanceFacts, RolloutFacts, RolloutPlan } from '#shared/platform/platform.ts';
+import type { InstanceFacts, RolloutFacts, RolloutPlan } from '#shared/platform/workloads.ts';
 import { holdLoad } from '#test/support/load.ts';
 import { startWorkloadHost, type WorkloadHost } from '#test/support/start-workload-host.ts';
 import {

@@ -1,5 +1,5 @@
 import { type AppId, type BuildId, newUuid, type TenantId } from '#shared/ids.ts';
-import type { BuildSpec, SourceEntry } from '#shared/platform/platform.ts';
+import type { BuildSpec, SourceEntry } from '#shared/platform/builds.ts';
 
 /** Its build starts processes in other sessions, says `started`, and does not end by itself. */
 export function endlessApp(appId: AppId = newUuid<AppId>(), buildId: BuildId = newUuid<BuildId>()): BuildSpec {

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import type { RolloutFacts } from '#shared/platform/platform.ts';
+import type { RolloutFacts } from '#shared/platform/workloads.ts';
 import type { HostAnswer, HostCall } from '#test/support/workload-host.ts';
 
 export interface WorkloadHost {

@@ -1,8 +1,9 @@
 /** A control plane in a process of its own that does nothing but host the workload driver: made to be killed. */
 
 import type { AppId } from '#shared/ids.ts';
+import type { AppLogQuery } from '#shared/platform/app-logs.ts';
 import { createGatewayRouter } from '#shared/platform/local/gateway-router.ts';
-import type { AppLogQuery, RolloutPlan, WorkloadSpec } from '#shared/platform/platform.ts';
+import type { RolloutPlan, WorkloadSpec } from '#shared/platform/workloads.ts';
 import { openWorkloadGround } from '#test/support/workload-ground.ts';
 
 export type HostCall =

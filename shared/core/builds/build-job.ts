@@ -12,7 +12,7 @@ import { watchForEnd } from '#shared/core/watch.ts';
 import { isDatabaseOutage } from '#shared/database/outages.ts';
 import type { BuildId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
-import type { BuildOutcome } from '#shared/platform/platform.ts';
+import type { BuildOutcome } from '#shared/platform/builds.ts';
 
 const cancelPollMilliseconds = 500;
 

@@ -8,7 +8,7 @@ import type { ArchiveSource } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import type { GitReader } from '#shared/git/repository.ts';
 import type { ObjectId } from '#shared/ids.ts';
-import type { LineSink, OpenSource, SourceEntry } from '#shared/platform/platform.ts';
+import type { LineSink, OpenSource, SourceEntry } from '#shared/platform/builds.ts';
 import { isOwnRepository } from '#shared/sources/git-url.ts';
 
 /** What a build is made of, here by now. */

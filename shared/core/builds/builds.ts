@@ -7,7 +7,7 @@ import type { Principal } from '#shared/core/accounts/principals.ts';
 import type { Page, PageQuery } from '#shared/core/page.ts';
 import type { BuildStatus } from '#shared/database/schema.ts';
 import type { AppId, BuildId, ReleaseId } from '#shared/ids.ts';
-import type { CacheState } from '#shared/platform/platform.ts';
+import type { CacheState } from '#shared/platform/builds.ts';
 
 export interface Build {
   id: BuildId;

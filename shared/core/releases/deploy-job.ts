@@ -8,7 +8,7 @@ import { watchForEnd } from '#shared/core/watch.ts';
 import { isDatabaseOutage } from '#shared/database/outages.ts';
 import type { DeployStatus, DeployStep } from '#shared/database/schema.ts';
 import type { AppId, DeployId } from '#shared/ids.ts';
-import type { RolloutFacts, WorkloadSpec } from '#shared/platform/platform.ts';
+import type { RolloutFacts, WorkloadSpec } from '#shared/platform/workloads.ts';
 
 /** SPEC.md §3. */
 const canaryWeights = [10, 25, 50, 100];

@@ -7,7 +7,7 @@ import type { Principal } from '#shared/core/accounts/principals.ts';
 import type { Page, PageQuery } from '#shared/core/page.ts';
 import type { DeployStatus, DeployStep, ReleaseKind, ReleaseStatus } from '#shared/database/schema.ts';
 import type { DeployId, ReleaseId } from '#shared/ids.ts';
-import type { InstanceFacts } from '#shared/platform/platform.ts';
+import type { InstanceFacts } from '#shared/platform/workloads.ts';
 
 export interface Release {
   id: ReleaseId;

@@ -5,7 +5,7 @@ import type { Context } from '#shared/core/context.ts';
 import { readReleaseConfig } from '#shared/core/releases/release-creation.ts';
 import type { ReleaseRow } from '#shared/core/releases/releases-store.ts';
 import type { AppId } from '#shared/ids.ts';
-import type { WorkloadSpec } from '#shared/platform/platform.ts';
+import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 
 /** What is to run for a release of an app, with the quantities of this moment. */
 export async function workloadSpec(context: Context, app: AppRow, release: ReleaseRow): Promise<WorkloadSpec> {

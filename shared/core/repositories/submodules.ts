@@ -3,7 +3,7 @@ import { AppError } from '#shared/errors.ts';
 import type { Snapshot, Submodule } from '#shared/git/repository.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
-import type { LineSink } from '#shared/platform/platform.ts';
+import type { LineSink } from '#shared/platform/builds.ts';
 import { parseGitUrl } from '#shared/sources/git-url.ts';
 
 /** By path: the files of each submodule, and of those within it. */

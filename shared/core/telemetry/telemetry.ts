@@ -4,7 +4,7 @@
  * the role does not allow. `app` is an id or a name; ids take precedence.
  */
 import type { Principal } from '#shared/core/accounts/principals.ts';
-import type { AppLogEntry, AppLogQuery } from '#shared/platform/platform.ts';
+import type { AppLogEntry, AppLogQuery } from '#shared/platform/app-logs.ts';
 
 export interface Logs {
   readLogs(principal: Principal, app: string, query: AppLogQuery): Promise<readonly AppLogEntry[]>;

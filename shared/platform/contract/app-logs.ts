@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppId, newUuid } from '#shared/ids.ts';
-import type { AppLogEntry, AppLogs } from '#shared/platform/platform.ts';
+import type { AppLogEntry, AppLogs } from '#shared/platform/app-logs.ts';
 
 export interface AppLogsHarness {
   readonly logs: AppLogs;

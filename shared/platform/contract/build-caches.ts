@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type AppId, newUuid } from '#shared/ids.ts';
-import type { BuildCaches } from '#shared/platform/platform.ts';
+import type { BuildCaches } from '#shared/platform/build-caches.ts';
 
 /** What every cache of builds does. The volumes are of apps that the suite makes up. */
 export function describeBuildCaches(name: string, open: () => Promise<BuildCaches>): void {

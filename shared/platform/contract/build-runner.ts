@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppId, type BuildId, newUuid, type TenantId } from '#shared/ids.ts';
-import type { BuildCaches, BuildRunner, BuildSpec, Images, OpenSource, SourceEntry } from '#shared/platform/platform.ts';
+import type { BuildCaches } from '#shared/platform/build-caches.ts';
+import type { BuildRunner, BuildSpec, OpenSource, SourceEntry } from '#shared/platform/builds.ts';
+import type { Images } from '#shared/platform/images.ts';
 
 export interface BuildRunnerHarness {
   readonly builds: BuildRunner;

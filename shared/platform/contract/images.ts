@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppId, newUuid } from '#shared/ids.ts';
-import type { Images } from '#shared/platform/platform.ts';
+import type { Images } from '#shared/platform/images.ts';
 
 export interface ImagesHarness {
   readonly images: Images;

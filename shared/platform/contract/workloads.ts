@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type AppId, newTenantId, newUuid, type ReleaseId } from '#shared/ids.ts';
-import type { AppLogs, InstanceFacts, RolloutFacts, RolloutPlan, WorkloadSpec, Workloads } from '#shared/platform/platform.ts';
+import type { AppLogs } from '#shared/platform/app-logs.ts';
+import type { InstanceFacts, RolloutFacts, RolloutPlan, WorkloadSpec, Workloads } from '#shared/platform/workloads.ts';
 import type { MemoryRouter } from '#shared/routing/fake-router.ts';
 
 export interface WorkloadsHarness {

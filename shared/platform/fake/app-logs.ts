@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock.ts';
 import type { AppId } from '#shared/ids.ts';
-import type { AppLogEntry, AppLogQuery, AppLogs } from '#shared/platform/platform.ts';
+import type { AppLogEntry, AppLogQuery, AppLogs } from '#shared/platform/app-logs.ts';
 
 export interface MemoryAppLogs extends AppLogs {
   /** What an app's process printed. */

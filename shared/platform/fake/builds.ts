@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { AppId } from '#shared/ids.ts';
+import type { BuildCaches } from '#shared/platform/build-caches.ts';
+import type { BuildOutcome, BuildRunner, BuildSpec } from '#shared/platform/builds.ts';
+import type { Images } from '#shared/platform/images.ts';
 import { ProcfileError, parseProcfile } from '#shared/platform/local/builds/procfile.ts';
-import type { BuildCaches, BuildOutcome, BuildRunner, BuildSpec, Images } from '#shared/platform/platform.ts';
 
 export interface MemoryBuilds {
   readonly caches: BuildCaches;

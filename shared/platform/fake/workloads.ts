@@ -1,5 +1,6 @@
 import type { Clock } from '#shared/clock.ts';
 import type { AppId } from '#shared/ids.ts';
+import { decideStep, nextWeight, type TrafficCounts } from '#shared/platform/rollout-decision.ts';
 import type {
   InstanceFacts,
   ProcessSpec,
@@ -7,8 +8,7 @@ import type {
   RolloutPlan,
   WorkloadSpec,
   Workloads,
-} from '#shared/platform/platform.ts';
-import { decideStep, nextWeight, type TrafficCounts } from '#shared/platform/rollout-decision.ts';
+} from '#shared/platform/workloads.ts';
 import type { Router } from '#shared/routing/routing.ts';
 import type { MemoryAppLogs } from './app-logs.ts';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import type { AppId } from '#shared/ids.ts';
-import type { BuildCaches } from '#shared/platform/platform.ts';
+import type { BuildCaches } from '#shared/platform/build-caches.ts';
 import { copyTree, measureTree, moveTree, removeTree } from '../images/trees.ts';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
 import type { CachedTree } from './builders/builder.ts';

@@ -2,7 +2,7 @@ import { chown, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
-import type { BuildOutcome, BuildRunner, BuildSpec } from '#shared/platform/platform.ts';
+import type { BuildOutcome, BuildRunner, BuildSpec } from '#shared/platform/builds.ts';
 import { type LocalImages, type StoredImage, systemPath } from '../images/images.ts';
 import { removeTree } from '../images/trees.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
-import type { BuildRunner } from '#shared/platform/platform.ts';
+import type { BuildRunner } from '#shared/platform/builds.ts';
 import { createLocalImages, type LocalImages, removeImageRubbish } from '../images/images.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import { createLocalBuildCaches, type LocalBuildCaches, removeCacheRubbish } from './build-caches.ts';

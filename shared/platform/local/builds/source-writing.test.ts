@@ -2,7 +2,7 @@ import { lstat, mkdtemp, readFile, readlink, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { SourceEntry } from '#shared/platform/platform.ts';
+import type { SourceEntry } from '#shared/platform/builds.ts';
 import { openSourceTree } from './source-tree.ts';
 import { type WrittenSource, writeSource } from './source-writing.ts';
 

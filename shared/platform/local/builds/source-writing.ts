@@ -1,6 +1,6 @@
 import { lchown, open, symlink } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path/posix';
-import type { SourceEntry } from '#shared/platform/platform.ts';
+import type { SourceEntry } from '#shared/platform/builds.ts';
 import { BuildFailure } from './builders/builder.ts';
 import { writeInThread } from './file-writer.ts';
 import type { FileBatch } from './write-files.ts';

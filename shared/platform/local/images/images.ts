@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { AppError } from '#shared/errors.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { type AppId, isUuid } from '#shared/ids.ts';
-import type { Images } from '#shared/platform/platform.ts';
+import type { Images } from '#shared/platform/images.ts';
 import { type PlatformPart, platformParts, resolveToolchain } from '../builds/builders/builder.ts';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
 import type { SealAnswer, SealRequest } from './image-worker.ts';

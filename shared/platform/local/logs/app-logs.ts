@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from '#shared/clock.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { Log } from '#shared/log.ts';
-import type { AppLogEntry, AppLogQuery, AppLogs } from '#shared/platform/platform.ts';
+import type { AppLogEntry, AppLogQuery, AppLogs } from '#shared/platform/app-logs.ts';
 import { type AppLogCollector, openAppLogCollector } from './app-log-collector.ts';
 import type { JournalEntry, JournalPosition, KeptEntry } from './app-logs-journal.ts';
 

@@ -4,7 +4,7 @@ import { AppError } from '#shared/errors.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { replaceFile } from '#shared/files/replace-file.ts';
 import type { AppId } from '#shared/ids.ts';
-import type { ProcessSpec, WorkloadSpec } from '#shared/platform/platform.ts';
+import type { ProcessSpec, WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { AppRoute, Router } from '#shared/routing/routing.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 import { type InstanceRecord, newInstanceKey } from './instances.ts';

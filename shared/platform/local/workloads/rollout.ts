@@ -1,6 +1,6 @@
 import { AppError } from '#shared/errors.ts';
-import type { ProcessSpec, RolloutFacts, RolloutPlan, WorkloadSpec } from '#shared/platform/platform.ts';
 import { decideStep, nextWeight, type TrafficCounts } from '#shared/platform/rollout-decision.ts';
+import type { ProcessSpec, RolloutFacts, RolloutPlan, WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { AppWorkload, BootFailure } from './app-workload.ts';
 import type { SupervisedInstance } from './supervised-instance.ts';
 

@@ -1,6 +1,7 @@
 import type { Clock } from '#shared/clock.ts';
 import { limits } from '#shared/limits.ts';
-import type { LineSink, WorkloadSpec } from '#shared/platform/platform.ts';
+import type { LineSink } from '#shared/platform/builds.ts';
+import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import { createLineSplitter } from '../logs/line-splitter.ts';
 import { describeEnd, type Programs } from './programs.ts';
 

@@ -1,7 +1,7 @@
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors.ts';
 import type { Log } from '#shared/log.ts';
-import type { WorkloadSpec } from '#shared/platform/platform.ts';
+import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { AppLogCollector } from '../logs/app-log-collector.ts';
 import { endUnrecorded } from '../sandbox/end-unrecorded.ts';
 import { readDescendants } from '../sandbox/process-identity.ts';

@@ -1,5 +1,5 @@
 /** The pure half of supervising an instance: what it is given, when it is started again, what is said when it fails. */
-import type { WorkloadSpec } from '#shared/platform/platform.ts';
+import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import { type InstanceRecord, instanceName } from './instances.ts';
 import type { Listener } from './listening-ports.ts';
 

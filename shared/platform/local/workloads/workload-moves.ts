@@ -1,6 +1,6 @@
 /** What can be done to the live release besides a rollout. */
 import { AppError } from '#shared/errors.ts';
-import type { WorkloadSpec } from '#shared/platform/platform.ts';
+import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { AppWorkload } from './app-workload.ts';
 import { discardCandidate, promote, switchOtherTypes } from './rollout.ts';
 import type { SupervisedInstance } from './supervised-instance.ts';

@@ -5,8 +5,8 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type AppId, type BuildId, newUuid } from '#shared/ids.ts';
+import type { BuildOutcome } from '#shared/platform/builds.ts';
 import { buildSpec, openFiles, unaborted } from '#shared/platform/contract/build-runner.ts';
-import type { BuildOutcome } from '#shared/platform/platform.ts';
 import { freePort } from '#test/support/free-port.ts';
 import { openTestBuilds, type TestBuilds } from '#test/support/test-builds.ts';
 
