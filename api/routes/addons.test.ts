@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createJobHandlers } from '#deploy/control-plane.ts';
 import type { AppId } from '#shared/ids.ts';
-import type { MemoryJobs } from '#shared/jobs/memory-jobs.ts';
+import type { FakeJobs } from '#shared/jobs/fake-jobs.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
 
 let test: TestApi;
@@ -20,7 +20,7 @@ const create = (json: unknown, as = ada) => test.ask('POST', `/v1/apps/${app.id}
 const list = async () => (await test.ask('GET', `/v1/apps/${app.id}/addons`, { as: ada })).body.data;
 /** Does the jobs that were asked for; the twin knows no transactions, so it starts when they are over. */
 async function untilReady(): Promise<void> {
-  const worker = (test.context.jobs as MemoryJobs).start(createJobHandlers(test.context));
+  const worker = (test.context.jobs as FakeJobs).start(createJobHandlers(test.context));
   const statuses = async () => (await list()).map(({ status }) => status);
   await expect
     .poll(statuses, { timeout: 10_000 })

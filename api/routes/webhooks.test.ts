@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createApi } from '#api/create-api.ts';
 import { createServices } from '#deploy/control-plane.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
-import { createMemoryIdempotencyKeys } from '#shared/idempotency/memory-idempotency.ts';
+import { createFakeIdempotencyKeys } from '#shared/idempotency/fake-idempotency.ts';
 import type { AppId } from '#shared/ids.ts';
-import { createMemoryRateLimits } from '#shared/rate-limits/memory-rate-limits.ts';
+import { createFakeRateLimits } from '#shared/rate-limits/fake-rate-limits.ts';
 import { type Answer, createTestApi, type TestApi, type TestUser, testWebhookSecret } from '#test/support/api.ts';
 
 let test: TestApi;
@@ -336,8 +336,8 @@ async function secondInstance() {
   const api = createApi({
     services: createServices(context),
     identity: context.identity,
-    rateLimits: createMemoryRateLimits(now),
-    idempotencyKeys: createMemoryIdempotencyKeys(now),
+    rateLimits: createFakeRateLimits(now),
+    idempotencyKeys: createFakeIdempotencyKeys(now),
     issuer: 'http://localhost:8080/v1/auth',
     checkReady: async () => undefined,
     clientAddress: () => '2001:db8::2',

@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeEntryHeader } from '#shared/git/packs/pack-entry.ts';
-import { createMemoryGitStorage } from '#shared/git/storage.ts';
+import { createFakeGitStorage } from '#shared/git/storage.ts';
 import { tryGit } from '#shared/git/testing/git-client.ts';
 import { createGitGround, type GitGround } from '#shared/git/testing/git-ground.ts';
 import { commitOf, copyInstruction, deltaOf, objectId, PackBuilder, seal, treeEntry } from '#shared/git/testing/pack-builder.ts';
@@ -279,7 +279,7 @@ it('never crashes on a pack with changed bytes, and never takes one that stock g
     deltaOf(lines.length, lines.length + 1, Buffer.concat([copyInstruction(0, lines.length), Buffer.of(1, 0x41)])),
   );
   const whole = builder.build();
-  const storage = createMemoryGitStorage({
+  const storage = createFakeGitStorage({
     directory: `${ground.directory}/mutations`,
     log: createLog('warn', (line) => logged.push(line)),
     threads: 1,

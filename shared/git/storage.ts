@@ -8,8 +8,8 @@ import { collectGarbage } from '#shared/git/maintenance/collect-garbage.ts';
 import { repack } from '#shared/git/maintenance/repack.ts';
 import type { TolerableFault } from '#shared/git/objects/tolerance.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
-import { createMemoryPackCatalog } from '#shared/git/packs/memory-pack-catalog.ts';
-import { createMemoryPackFiles } from '#shared/git/packs/memory-pack-files.ts';
+import { createFakePackCatalog } from '#shared/git/packs/memory-pack-catalog.ts';
+import { createFakePackFiles } from '#shared/git/packs/memory-pack-files.ts';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
 import { createPostgresPackCatalog } from '#shared/git/packs/postgres-pack-catalog.ts';
 import { openQuarantine, type Quarantine, sweepQuarantines } from '#shared/git/packs/quarantine.ts';
@@ -18,7 +18,7 @@ import { PushTurns, receiveInTurn } from '#shared/git/receive-pack/push-turns.ts
 import { type PushLimits, receivePack } from '#shared/git/receive-pack/receive-pack.ts';
 import { stagePack } from '#shared/git/receive-pack/stage-pack.ts';
 import { createGuardedRefs } from '#shared/git/refs/guarded-refs.ts';
-import { createMemoryRefs } from '#shared/git/refs/memory-refs.ts';
+import { createFakeRefs } from '#shared/git/refs/memory-refs.ts';
 import { createPostgresRefs } from '#shared/git/refs/postgres-refs.ts';
 import type { GitStorage } from '#shared/git/repository.ts';
 import type { RepositoryAccess } from '#shared/git/repository-access.ts';
@@ -58,11 +58,11 @@ export function postgresParts(db: Db): Pick<GitStorageParts, 'refs' | 'catalog'>
 }
 
 /** The twin for tests: everything in memory, but for what is in quarantine. It takes no part in transactions. */
-export function createMemoryGitStorage(options: GitStorageOptions): GitStorage {
+export function createFakeGitStorage(options: GitStorageOptions): GitStorage {
   return createGitStorageOf(options, {
-    refs: createMemoryRefs(),
-    catalog: createMemoryPackCatalog(),
-    files: createMemoryPackFiles(),
+    refs: createFakeRefs(),
+    catalog: createFakePackCatalog(),
+    files: createFakePackFiles(),
   });
 }
 

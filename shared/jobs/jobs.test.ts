@@ -4,10 +4,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import type { Db } from '#shared/database/schema.ts';
-import { describeJobs } from '#shared/jobs/contract.ts';
+import { describeJobs } from '#shared/jobs/contract/jobs.ts';
+import { FakeJobs } from '#shared/jobs/fake-jobs.ts';
 import { graphileJobs, migrateJobs, startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
 import type { JobHandlers } from '#shared/jobs/jobs.ts';
-import { MemoryJobs } from '#shared/jobs/memory-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
 import { findPostmaster } from '#shared/platform/local/postgres/postmaster.ts';
@@ -41,7 +41,7 @@ const untouched: JobHandlers = {
 };
 
 describeJobs('memory', () => {
-  const jobs = new MemoryJobs();
+  const jobs = new FakeJobs();
   return Promise.resolve({
     db: undefined as unknown as Db,
     jobs,

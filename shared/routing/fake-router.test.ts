@@ -1,8 +1,8 @@
 import { describeRouter } from '#shared/routing/contract/router.ts';
-import { createMemoryRouter } from './fake-router.ts';
+import { createFakeRouter } from './fake-router.ts';
 
 describeRouter('memory', async () => {
-  const router = createMemoryRouter();
+  const router = createFakeRouter();
   return {
     router,
     startInstance: async () => ({ host: '127.0.0.1', port: 9 }),

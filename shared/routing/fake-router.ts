@@ -5,12 +5,12 @@ import type { AppRoute, Backend, BackendInstance, ReleaseTraffic, Router } from 
 import { createWeightedRotation, type WeightedRotation } from '#shared/routing/weighted-rotation.ts';
 
 /** A router that serves nothing: tests send it requests by hand. */
-export interface MemoryRouter extends Router {
+export interface FakeRouter extends Router {
   /** A visitor's request: chosen by weight and in turn, as the gateway does. Undefined where the gateway would answer itself. */
-  beginRequest(host: string): MemoryRequest | undefined;
+  beginRequest(host: string): FakeRequest | undefined;
 }
 
-export interface MemoryRequest {
+export interface FakeRequest {
   readonly appId: AppId;
   readonly releaseVersion: number;
   readonly instance: BackendInstance;
@@ -30,7 +30,7 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] } & { readonly latencies:
 /** Of every certificate that this router pretends to have. */
 const certificateExpiry = new Date('2027-01-01T00:00:00.000Z');
 
-export function createMemoryRouter(): MemoryRouter {
+export function createFakeRouter(): FakeRouter {
   const entries = new Map<AppId, Entry>();
   const inFlight = new Map<string, number>();
   let turn = 0;

@@ -9,21 +9,21 @@ import { createServices } from '#deploy/control-plane.ts';
 import { createAddresses } from '#shared/core/apps/addresses.ts';
 import { countBuildStarts } from '#shared/core/builds/build-starts-store.ts';
 import type { Context } from '#shared/core/context.ts';
-import { createMemoryResolver, type MemoryResolver } from '#shared/dns/memory-resolver.ts';
+import { createFakeResolver, type FakeResolver } from '#shared/dns/fake-resolver.ts';
 import type { ErrorDetail } from '#shared/errors.ts';
-import { createMemoryGitStorage } from '#shared/git/storage.ts';
-import { createMemoryIdempotencyKeys } from '#shared/idempotency/memory-idempotency.ts';
+import { createFakeGitStorage } from '#shared/git/storage.ts';
+import { createFakeIdempotencyKeys } from '#shared/idempotency/fake-idempotency.ts';
 import { createHeldClock, type HeldClock } from '#shared/identity/contract/identity.ts';
-import { createMemoryIdentity, createMemorySigningKeys } from '#shared/identity/memory.ts';
+import { createFakeIdentity, createFakeSigningKeys } from '#shared/identity/fake-identity.ts';
 import type { PasswordIdentity } from '#shared/identity/password-identity.ts';
 import type { SigningKeyStore } from '#shared/identity/signing-keys.ts';
 import type { AppId } from '#shared/ids.ts';
-import { MemoryJobs } from '#shared/jobs/memory-jobs.ts';
+import { FakeJobs } from '#shared/jobs/fake-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { createPrometheusMetrics, type PrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
-import { createMemoryAppLogs, type MemoryAppLogs } from '#shared/platform/fake/app-logs.ts';
-import { createMemoryPlatform } from '#shared/platform/fake/fake-platform.ts';
-import { createMemoryRateLimits } from '#shared/rate-limits/memory-rate-limits.ts';
+import { createFakeAppLogs, type FakeAppLogs } from '#shared/platform/fake/app-logs.ts';
+import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
+import { createFakeRateLimits } from '#shared/rate-limits/fake-rate-limits.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
 import { createWakeups } from '#shared/wakeups/wakeups.ts';
@@ -40,9 +40,9 @@ export interface TestApi {
   /** The keys its tokens are signed with, for tests that forge some. */
   readonly signingKeys: SigningKeyStore;
   readonly clock: HeldClock;
-  readonly logs: MemoryAppLogs;
+  readonly logs: FakeAppLogs;
   readonly metrics: PrometheusMetrics;
-  readonly resolver: MemoryResolver;
+  readonly resolver: FakeResolver;
   readonly operations: readonly DocumentedOperation[];
   /** What the operator's log got. */
   readonly logged: readonly string[];
@@ -132,12 +132,12 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
   const logged: string[] = [];
   const log = createLog('debug', (line) => logged.push(line));
   const issuer = 'http://localhost:8080/v1/auth';
-  const signingKeys = createMemorySigningKeys();
-  const identity = createMemoryIdentity({ clock, issuer, signingKeys });
-  const logs = createMemoryAppLogs(clock);
-  const platform = createMemoryPlatform({ clock, logs });
-  const resolver = createMemoryResolver();
-  const git = createMemoryGitStorage({ directory, log });
+  const signingKeys = createFakeSigningKeys();
+  const identity = createFakeIdentity({ clock, issuer, signingKeys });
+  const logs = createFakeAppLogs(clock);
+  const platform = createFakePlatform({ clock, logs });
+  const resolver = createFakeResolver();
+  const git = createFakeGitStorage({ directory, log });
   const context: Context = {
     db: database.db,
     clock,
@@ -146,7 +146,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     platform: { ...platform, images: { ...platform.images, imageExists: async () => true } },
     git,
     sources: createOutsideSourceHosts({ allowPrivate: true, seconds: 30 }),
-    jobs: new MemoryJobs(),
+    jobs: new FakeJobs(),
     identity,
     secrets: await createSecretBox(crypto.getRandomValues(new Uint8Array(32))),
     addresses: createAddresses({
@@ -166,8 +166,8 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
   const apiOptions: ApiOptions = {
     services,
     identity,
-    rateLimits: createMemoryRateLimits(now),
-    idempotencyKeys: createMemoryIdempotencyKeys(now),
+    rateLimits: createFakeRateLimits(now),
+    idempotencyKeys: createFakeIdempotencyKeys(now),
     issuer,
     checkReady: async () => undefined,
     clientAddress: (request) => request.headers.get('x-test-address') ?? '',

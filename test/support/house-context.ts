@@ -2,9 +2,9 @@ import type { Clock } from '#shared/clock.ts';
 import { createAddresses } from '#shared/core/apps/addresses.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Db } from '#shared/database/schema.ts';
-import { createMemoryResolver } from '#shared/dns/memory-resolver.ts';
+import { createFakeResolver } from '#shared/dns/fake-resolver.ts';
 import type { GitStorage } from '#shared/git/repository.ts';
-import { createMemoryIdentity } from '#shared/identity/memory.ts';
+import { createFakeIdentity } from '#shared/identity/fake-identity.ts';
 import { graphileJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import type { Log } from '#shared/log.ts';
 import type { Platform } from '#shared/platform/platform.ts';
@@ -38,11 +38,11 @@ export async function createHouseContext({ db, log, clock, platform, git, secret
     git,
     sources: createOutsideSourceHosts({ allowPrivate: true, seconds: 30 }),
     jobs: graphileJobs,
-    identity: createMemoryIdentity({ clock, issuer: `${baseUrl}/v1/auth` }),
+    identity: createFakeIdentity({ clock, issuer: `${baseUrl}/v1/auth` }),
     secrets: await createSecretBox(key),
     addresses: createAddresses({ baseUrl, appsDomain: 'apps.localhost', httpPort: 8080, httpsPort: 8443, sshPort: 2222 }),
     wakeups: createWakeups(),
-    resolver: createMemoryResolver(),
+    resolver: createFakeResolver(),
     settings: { signup: 'open', canaryStepSeconds: 0, webhookSecret: houseWebhookSecret, baseUrl },
   };
 }

@@ -15,8 +15,8 @@ import type { AppId, RepositoryId } from '#shared/ids.ts';
 import { migrateJobs, startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
 import type { JobWorker } from '#shared/jobs/jobs.ts';
 import { createLog } from '#shared/log.ts';
-import type { MemoryBuildStep } from '#shared/platform/fake/builds.ts';
-import { createMemoryPlatform, type MemoryPlatform } from '#shared/platform/fake/fake-platform.ts';
+import type { FakeBuildStep } from '#shared/platform/fake/builds.ts';
+import { createFakePlatform, type FakePlatform } from '#shared/platform/fake/fake-platform.ts';
 import type { ProgramScript } from '#shared/platform/fake/workloads.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { createHouseContext } from '#test/support/house-context.ts';
@@ -24,11 +24,11 @@ import { createHouseContext } from '#test/support/house-context.ts';
 export interface House {
   readonly context: Context;
   readonly services: Services;
-  readonly platform: MemoryPlatform;
+  readonly platform: FakePlatform;
   /** What the operator's log got. */
   readonly logged: readonly string[];
-  /** What happens in the next builds; see `createMemoryBuilds`. */
-  buildStep: MemoryBuildStep;
+  /** What happens in the next builds; see `createFakeBuilds`. */
+  buildStep: FakeBuildStep;
   /** What becomes of the next programs. */
   script: ProgramScript;
   /** A new user in a tenant of their own. */
@@ -61,7 +61,7 @@ export async function createHouse(): Promise<House> {
   const logged: string[] = [];
   const log = createLog('debug', (line) => logged.push(line));
   const clock = systemClock;
-  const platform = createMemoryPlatform({
+  const platform = createFakePlatform({
     clock,
     buildStep: (...step) => house.buildStep(...step),
     script: {

@@ -13,7 +13,7 @@ import { createGitStorage } from '#shared/git/storage.ts';
 import { limits } from '#shared/limits.ts';
 import { createLog } from '#shared/log.ts';
 import { createS3Bucket, type S3BucketOptions } from '#shared/object-store/s3-bucket.ts';
-import { createMemoryPlatform } from '#shared/platform/fake/fake-platform.ts';
+import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
 import { loadHostKeys } from '#sshd/host-keys.ts';
 import { createSshServer } from '#sshd/server.ts';
 import { createHouseContext } from '#test/support/house-context.ts';
@@ -36,7 +36,7 @@ async function start({ databaseUrl, sshDirectory, gitDirectory, store }: SshDaem
       ? createDirectoryPackFiles(gitDirectory)
       : createObjectStorePackFiles({ bucket: createS3Bucket(store), cache, log });
   const storage = createGitStorage({ db, directory: gitDirectory, files, log, threads: 2 });
-  const platform = createMemoryPlatform({ clock: systemClock });
+  const platform = createFakePlatform({ clock: systemClock });
   const context = await createHouseContext({ db, log, clock: systemClock, platform, git: storage });
   const { sshKeys, pushes } = createServices(context);
   const hostKeys = await loadHostKeys(sshDirectory);

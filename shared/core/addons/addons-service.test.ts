@@ -5,15 +5,15 @@ import { readAppById } from '#shared/core/apps/apps-store.ts';
 import { readLatestGoodRelease } from '#shared/core/releases/releases-store.ts';
 import { workloadSpec } from '#shared/core/releases/workload-spec.ts';
 import type { AppId, TenantId, UserId } from '#shared/ids.ts';
+import type { FakeJobs } from '#shared/jobs/fake-jobs.ts';
 import type { JobHandlers, JobWorker } from '#shared/jobs/jobs.ts';
-import type { MemoryJobs } from '#shared/jobs/memory-jobs.ts';
-import type { MemoryAddons } from '#shared/platform/fake/addons.ts';
+import type { FakeAddons } from '#shared/platform/fake/addons.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
 import { seedRelease } from '#test/support/api-seeds.ts';
 
 let test: TestApi;
 let handlers: JobHandlers;
-let ground: MemoryAddons;
+let ground: FakeAddons;
 let ada: TestUser;
 let principal: Principal;
 let app: { id: AppId; name: string };
@@ -21,7 +21,7 @@ beforeAll(async () => {
   test = await createTestApi();
   // Deploys are another test's: here it is what they would bring live that counts.
   handlers = { ...createJobHandlers(test.context), deploy: async () => undefined };
-  ground = test.context.platform.addons as MemoryAddons;
+  ground = test.context.platform.addons as FakeAddons;
   ada = await test.signUp();
   principal = { userId: ada.id as UserId, email: ada.email, tenantId: ada.tenantId as TenantId, role: 'owner' };
 });
@@ -31,7 +31,7 @@ beforeEach(async () => {
 });
 
 async function withWorker(work: () => Promise<unknown>): Promise<void> {
-  const worker: JobWorker = (test.context.jobs as MemoryJobs).start(handlers);
+  const worker: JobWorker = (test.context.jobs as FakeJobs).start(handlers);
   await work().finally(() => worker.stop());
 }
 const addons = () => test.services.addons;

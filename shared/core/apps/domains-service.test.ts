@@ -5,7 +5,7 @@ import { createAddresses } from '#shared/core/apps/addresses.ts';
 import type { Domain } from '#shared/core/apps/apps.ts';
 import { runSettleDomainJob } from '#shared/core/apps/domain-settlement.ts';
 import type { AppId, UserId } from '#shared/ids.ts';
-import type { MemoryJobs } from '#shared/jobs/memory-jobs.ts';
+import type { FakeJobs } from '#shared/jobs/fake-jobs.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
 import { seedRelease } from '#test/support/api-seeds.ts';
 
@@ -153,7 +153,7 @@ describe('domains on a public platform', () => {
   it('are looked for ever more seldom, and no more after a week', async () => {
     const owner = await createOwner();
     await add(owner);
-    const jobs = test.context.jobs as MemoryJobs;
+    const jobs = test.context.jobs as FakeJobs;
     const waits: number[] = [];
     const recorded = {
       ...test.context,

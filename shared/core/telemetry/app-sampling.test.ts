@@ -6,9 +6,9 @@ import type { MetricKind } from '#shared/core/telemetry/telemetry.ts';
 import { type AppId, newTenantId, newUuid, type ReleaseId, type RepositoryId, type TenantId, type UserId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import { ManualClock } from '#shared/manual-clock.ts';
-import { createMemoryAppLogs } from '#shared/platform/fake/app-logs.ts';
-import { createMemoryWorkloads, type MemoryWorkloads } from '#shared/platform/fake/workloads.ts';
-import { createMemoryRouter, type MemoryRouter } from '#shared/routing/fake-router.ts';
+import { createFakeAppLogs } from '#shared/platform/fake/app-logs.ts';
+import { createFakeWorkloads, type FakeWorkloads } from '#shared/platform/fake/workloads.ts';
+import { createFakeRouter, type FakeRouter } from '#shared/routing/fake-router.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
 
 const day = 24 * 60 * 60;
@@ -24,15 +24,15 @@ describe('sampling of apps', () => {
   afterAll(() => database.close());
 
   let clock: ManualClock;
-  let router: MemoryRouter;
-  let workloads: MemoryWorkloads;
+  let router: FakeRouter;
+  let workloads: FakeWorkloads;
   let ground: SamplingGround;
   let appId: AppId;
   beforeEach(async () => {
     await database.db.deleteFrom('apps').execute();
     clock = new ManualClock(new Date('2026-03-01T00:00:00.000Z'));
-    router = createMemoryRouter();
-    workloads = createMemoryWorkloads({ router, logs: createMemoryAppLogs(clock), clock });
+    router = createFakeRouter();
+    workloads = createFakeWorkloads({ router, logs: createFakeAppLogs(clock), clock });
     ground = { db: database.db, clock, log: createLog('silent', () => undefined), platform: { workloads } };
     appId = await startApp();
   });

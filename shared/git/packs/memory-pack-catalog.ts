@@ -2,16 +2,16 @@ import type { Db } from '#shared/database/schema.ts';
 import type { ListedPack, PackCatalog } from '#shared/git/packs/pack-catalog.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
-interface MemoryPack extends ListedPack {
+interface FakePack extends ListedPack {
   retiredAt: Date | undefined;
 }
 
 /** The twin for tests: no database, and so no part in anybody's transaction; whoever holds a repository holds it alone. */
-export function createMemoryPackCatalog(): PackCatalog {
-  const repositories = new Map<RepositoryId, Map<string, MemoryPack>>();
+export function createFakePackCatalog(): PackCatalog {
+  const repositories = new Map<RepositoryId, Map<string, FakePack>>();
   const holders = new Map<RepositoryId, Promise<unknown>>();
-  const packsOf = (repositoryId: RepositoryId): MemoryPack[] => [...(repositories.get(repositoryId)?.values() ?? [])];
-  const listed = (repositoryId: RepositoryId): MemoryPack[] =>
+  const packsOf = (repositoryId: RepositoryId): FakePack[] => [...(repositories.get(repositoryId)?.values() ?? [])];
+  const listed = (repositoryId: RepositoryId): FakePack[] =>
     packsOf(repositoryId)
       .filter(({ retiredAt }) => retiredAt === undefined)
       .toSorted((a, b) => (a.unreachableSince?.getTime() ?? 0) - (b.unreachableSince?.getTime() ?? 0));
@@ -33,7 +33,7 @@ export function createMemoryPackCatalog(): PackCatalog {
       return await turn;
     },
     async addPack(_db, repositoryId, pack, unreachableSince) {
-      const packs = repositories.get(repositoryId) ?? new Map<string, MemoryPack>();
+      const packs = repositories.get(repositoryId) ?? new Map<string, FakePack>();
       packs.set(pack.packId, { ...pack, unreachableSince, retiredAt: undefined });
       repositories.set(repositoryId, packs);
     },

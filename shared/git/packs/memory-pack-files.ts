@@ -9,7 +9,7 @@ interface SharedPack {
 }
 
 /** The twin for tests: packs in shared memory, which threads can read without a copy. */
-export function createMemoryPackFiles(): PackFiles {
+export function createFakePackFiles(): PackFiles {
   const repositories = new Map<RepositoryId, Map<string, SharedPack>>();
   return {
     preparePack: async () => undefined,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
-import { createMemoryPackFiles } from '#shared/git/packs/memory-pack-files.ts';
+import { createFakePackFiles } from '#shared/git/packs/memory-pack-files.ts';
 import type { FinishedPack, PackFiles } from '#shared/git/packs/pack-files.ts';
 import type { ByteLocation } from '#shared/git/packs/random-access.ts';
 import { openObjectStorePackFiles } from '#shared/git/testing/object-store-files.ts';
@@ -19,7 +19,7 @@ interface Opened {
 }
 
 const drivers: [string, (directory: string) => Promise<Opened>][] = [
-  ['memory', async () => ({ files: createMemoryPackFiles(), close: async () => undefined })],
+  ['memory', async () => ({ files: createFakePackFiles(), close: async () => undefined })],
   ['a directory', async (directory) => ({ files: createDirectoryPackFiles(directory), close: async () => undefined })],
   ['an object store', (directory) => openObjectStorePackFiles(join(directory, 'cache'), log)],
 ];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type PushTurn, PushTurns } from '#shared/git/receive-pack/push-turns.ts';
-import { createMemoryGitStorage } from '#shared/git/storage.ts';
+import { createFakeGitStorage } from '#shared/git/storage.ts';
 import { newUuid, type RepositoryId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import { ManualClock } from '#shared/manual-clock.ts';
@@ -110,7 +110,7 @@ test('who leaves the queue is told at once, and keeps nobody waiting', async () 
 
 test('clients that push at once are shown the refs a few at a time, and silent ones keep nobody out', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'paas-turns-'));
-  const storage = createMemoryGitStorage({ directory, log: createLog('error', () => undefined), threads: 2, clock });
+  const storage = createFakeGitStorage({ directory, log: createLog('error', () => undefined), threads: 2, clock });
   const gone = new AbortController();
   let shown = 0;
   const show = async (chunk: Uint8Array): Promise<void> => {

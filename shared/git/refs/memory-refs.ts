@@ -16,7 +16,7 @@ export interface StoredRefs extends RefStore {
 }
 
 /** The twin for tests: no database, and so no part in anybody's transaction. */
-export function createMemoryRefs(): StoredRefs {
+export function createFakeRefs(): StoredRefs {
   const repositories = new Map<RepositoryId, Map<string, ObjectId>>();
   const sorted = (repositoryId: RepositoryId): readonly Ref[] => {
     const refs = [...(repositories.get(repositoryId) ?? [])].map(([name, oid]) => ({ name, oid }));

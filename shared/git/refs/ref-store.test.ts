@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database, Db } from '#shared/database/schema.ts';
-import { createMemoryRefs, type StoredRefs } from '#shared/git/refs/memory-refs.ts';
+import { createFakeRefs, type StoredRefs } from '#shared/git/refs/memory-refs.ts';
 import { createPostgresRefs } from '#shared/git/refs/postgres-refs.ts';
 import type { RefChange } from '#shared/git/repository.ts';
 import { newUuid, type ObjectId, type RepositoryId } from '#shared/ids.ts';
@@ -20,7 +20,7 @@ describe.each(['postgres', 'memory'] as const)('refs in %s', (kind) => {
   beforeAll(async () => {
     database = await createTestDatabase();
     db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: database.pool }), log: () => void (statements += 1) });
-    refs = kind === 'memory' ? createMemoryRefs() : createPostgresRefs(db);
+    refs = kind === 'memory' ? createFakeRefs() : createPostgresRefs(db);
   });
   afterAll(() => database.close());
 

@@ -7,7 +7,7 @@ import type { TolerableFault } from '#shared/git/objects/tolerance.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
 import type { PackFiles } from '#shared/git/packs/pack-files.ts';
 import type { ApplyPush, GitStorage, PushRequest, RefResult } from '#shared/git/repository.ts';
-import { createGitStorageOf, createMemoryGitStorage, type GitStorageParts, postgresParts } from '#shared/git/storage.ts';
+import { createFakeGitStorage, createGitStorageOf, type GitStorageParts, postgresParts } from '#shared/git/storage.ts';
 import { git } from '#shared/git/testing/git-client.ts';
 import { type GitTestServer, serveGit } from '#shared/git/testing/git-server.ts';
 import { openObjectStorePackFiles } from '#shared/git/testing/object-store-files.ts';
@@ -73,7 +73,7 @@ export async function createGitGround(
   const { files, close: closeFiles } = await openGroundFiles(kind, directory, log);
   const storage =
     kind === 'memory'
-      ? createMemoryGitStorage({ directory: data, log, clock, tolerated })
+      ? createFakeGitStorage({ directory: data, log, clock, tolerated })
       : createGitStorageOf({ directory: data, log, clock, tolerated }, wrap({ ...postgresParts(database.db), files }));
   let clients = 0;
   const ground: GitGround = {

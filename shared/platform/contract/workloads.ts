@@ -2,13 +2,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { type AppId, newTenantId, newUuid, type ReleaseId } from '#shared/ids.ts';
 import type { AppLogs } from '#shared/platform/app-logs.ts';
 import type { InstanceFacts, RolloutFacts, RolloutPlan, WorkloadSpec, Workloads } from '#shared/platform/workloads.ts';
-import type { MemoryRouter } from '#shared/routing/fake-router.ts';
+import type { FakeRouter } from '#shared/routing/fake-router.ts';
 
 export interface WorkloadsHarness {
   readonly workloads: Workloads;
   readonly logs: AppLogs;
   /** Where the workloads' routes go. */
-  readonly router: MemoryRouter;
+  readonly router: FakeRouter;
   /** `serve` listens on PORT; `work` runs on; `fail` prints 'no database' and exits with 4; each is what `command` may be. */
   readonly image: string;
   readonly commands: Readonly<Record<'serve' | 'work' | 'fail', string>>;
@@ -26,7 +26,7 @@ export function describeWorkloads(name: string, startHarness: () => Promise<Work
   describe(`workloads contract: ${name}`, () => {
     let harness: WorkloadsHarness;
     let workloads: Workloads;
-    let router: MemoryRouter;
+    let router: FakeRouter;
     let appId: AppId;
     beforeAll(async () => {
       harness = await startHarness();

@@ -1,10 +1,10 @@
 import { addonTypes } from '#shared/platform/addons.ts';
 import { describeAddons } from '#shared/platform/contract/addons.ts';
-import { createMemoryAddons } from './addons.ts';
+import { createFakeAddons } from './addons.ts';
 
 for (const type of addonTypes) {
   describeAddons('memory', type, async () => {
-    const addons = createMemoryAddons();
+    const addons = createFakeAddons();
     return {
       addons,
       client: {

@@ -2,7 +2,7 @@ import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { AddonCredentials, AddonSpec, Addons, AddonType } from '#shared/platform/addons.ts';
 
-export interface MemoryAddons extends Addons {
+export interface FakeAddons extends Addons {
   /** Says why a type cannot be had from now on; undefined: it can. */
   refuse(type: AddonType, problem: string | undefined): void;
   /** How many servers of an add-on answer, for what a real ground goes through; undefined: all that shall. */
@@ -22,7 +22,7 @@ interface Store {
 }
 
 /** The twin: servers are maps, and whoever has the address gets in. */
-export function createMemoryAddons(): MemoryAddons {
+export function createFakeAddons(): FakeAddons {
   const stores = new Map<string, Store>();
   const problems = new Map<AddonType, string>();
   const keyOf = (appId: AppId, type: AddonType) => `${type} ${appId}`;

@@ -1,9 +1,9 @@
 import { systemClock } from '#shared/clock.ts';
 import { describeAppLogs } from '#shared/platform/contract/app-logs.ts';
-import { createMemoryAppLogs } from './app-logs.ts';
+import { createFakeAppLogs } from './app-logs.ts';
 
 describeAppLogs('memory', async () => {
-  const logs = createMemoryAppLogs(systemClock);
+  const logs = createFakeAppLogs(systemClock);
   return {
     logs,
     print: async (appId, process, releaseVersion, lines) => {

@@ -2,7 +2,7 @@ import type { Clock } from '#shared/clock.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { AppLogEntry, AppLogQuery, AppLogs } from '#shared/platform/app-logs.ts';
 
-export interface MemoryAppLogs extends AppLogs {
+export interface FakeAppLogs extends AppLogs {
   /** What an app's process printed. */
   write(appId: AppId, line: { process: string; releaseVersion: number; message: string; stream?: 'stdout' | 'stderr' }): void;
 }
@@ -12,7 +12,7 @@ interface AppLog {
   wake: PromiseWithResolvers<void>;
 }
 
-export function createMemoryAppLogs(clock: Clock): MemoryAppLogs {
+export function createFakeAppLogs(clock: Clock): FakeAppLogs {
   const logs = new Map<AppId, AppLog>();
 
   function logOf(appId: AppId): AppLog {

@@ -2,12 +2,12 @@ import { newUuid } from '#shared/ids.ts';
 import { describeBuildCaches } from '#shared/platform/contract/build-caches.ts';
 import { buildSpec, describeBuildRunner, openFiles, unaborted } from '#shared/platform/contract/build-runner.ts';
 import { describeImages } from '#shared/platform/contract/images.ts';
-import { createMemoryBuilds } from './builds.ts';
+import { createFakeBuilds } from './builds.ts';
 
-describeBuildCaches('memory', async () => createMemoryBuilds().caches);
+describeBuildCaches('memory', async () => createFakeBuilds().caches);
 
 describeBuildRunner('memory', async () => ({
-  ...createMemoryBuilds(async (_spec, files, line) => {
+  ...createFakeBuilds(async (_spec, files, line) => {
     if (files.has('failing')) return '`npm run build` exited with code 1.';
     if (!files.has('endless')) return undefined;
     line('started');
@@ -18,7 +18,7 @@ describeBuildRunner('memory', async () => ({
 }));
 
 describeImages('memory', async () => {
-  const { builds, images } = createMemoryBuilds();
+  const { builds, images } = createFakeBuilds();
   return {
     images,
     async makeImage(appId) {

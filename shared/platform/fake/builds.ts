@@ -5,7 +5,7 @@ import type { BuildOutcome, BuildRunner, BuildSpec } from '#shared/platform/buil
 import type { Images } from '#shared/platform/images.ts';
 import { ProcfileError, parseProcfile } from '#shared/platform/local/builds/procfile.ts';
 
-export interface MemoryBuilds {
+export interface FakeBuilds {
   readonly caches: BuildCaches;
   readonly builds: BuildRunner;
   readonly images: Images;
@@ -15,7 +15,7 @@ export interface MemoryBuilds {
  * What happens between reading the source and storing the image: nothing by default. A string is the cause of a failed
  * build. It is over when the signal aborts.
  */
-export type MemoryBuildStep = (
+export type FakeBuildStep = (
   spec: BuildSpec,
   files: ReadonlyMap<string, string>,
   line: (text: string) => void,
@@ -23,7 +23,7 @@ export type MemoryBuildStep = (
 ) => Promise<string | void>;
 
 /** Builds that take what a Procfile says and keep nothing but digests. */
-export function createMemoryBuilds(step: MemoryBuildStep = async () => undefined): MemoryBuilds {
+export function createFakeBuilds(step: FakeBuildStep = async () => undefined): FakeBuilds {
   const caches = new Set<AppId>();
   const images = new Map<AppId, Set<string>>();
   return {
@@ -65,7 +65,7 @@ export function createMemoryBuilds(step: MemoryBuildStep = async () => undefined
 async function attempt(
   spec: BuildSpec,
   files: ReadonlyMap<string, string>,
-  step: MemoryBuildStep,
+  step: FakeBuildStep,
   line: (text: string) => void,
   signal: AbortSignal,
 ): Promise<BuildOutcome> {

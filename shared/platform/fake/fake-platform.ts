@@ -1,40 +1,40 @@
 import type { Clock } from '#shared/clock.ts';
 import type { Platform } from '#shared/platform/platform.ts';
-import { createMemoryRouter, type MemoryRouter } from '../../routing/fake-router.ts';
-import { createMemoryAddons, type MemoryAddons } from './addons.ts';
-import { createMemoryAppLogs, type MemoryAppLogs } from './app-logs.ts';
-import { createMemoryBuilds, type MemoryBuildStep } from './builds.ts';
-import { createMemoryWorkloads, type MemoryWorkloads, type ProgramScript } from './workloads.ts';
+import { createFakeRouter, type FakeRouter } from '../../routing/fake-router.ts';
+import { createFakeAddons, type FakeAddons } from './addons.ts';
+import { createFakeAppLogs, type FakeAppLogs } from './app-logs.ts';
+import { createFakeBuilds, type FakeBuildStep } from './builds.ts';
+import { createFakeWorkloads, type FakeWorkloads, type ProgramScript } from './workloads.ts';
 
-export interface MemoryPlatform extends Platform {
-  readonly logs: MemoryAppLogs;
-  readonly addons: MemoryAddons;
-  readonly workloads: MemoryWorkloads;
-  readonly router: MemoryRouter;
+export interface FakePlatform extends Platform {
+  readonly logs: FakeAppLogs;
+  readonly addons: FakeAddons;
+  readonly workloads: FakeWorkloads;
+  readonly router: FakeRouter;
 }
 
-export interface MemoryPlatformOptions {
+export interface FakePlatformOptions {
   clock: Clock;
-  logs?: MemoryAppLogs;
-  buildStep?: MemoryBuildStep;
+  logs?: FakeAppLogs;
+  buildStep?: FakeBuildStep;
   script?: ProgramScript;
 }
 
 /** The whole ground in memory: nothing is built and nothing runs, but every fact about it is as the real grounds tell it. */
-export function createMemoryPlatform({
+export function createFakePlatform({
   clock,
-  logs = createMemoryAppLogs(clock),
+  logs = createFakeAppLogs(clock),
   buildStep,
   script,
-}: MemoryPlatformOptions): MemoryPlatform {
-  const router = createMemoryRouter();
+}: FakePlatformOptions): FakePlatform {
+  const router = createFakeRouter();
   return {
     capabilities: { pipeline: 'memory', sandbox: true },
-    ...createMemoryBuilds(buildStep),
+    ...createFakeBuilds(buildStep),
     logs,
     router,
-    workloads: createMemoryWorkloads({ router, logs, clock, ...(script === undefined ? {} : { script }) }),
-    addons: createMemoryAddons(),
+    workloads: createFakeWorkloads({ router, logs, clock, ...(script === undefined ? {} : { script }) }),
+    addons: createFakeAddons(),
     certificates: { readCertificate: (host) => router.readCertificate(host) },
   };
 }

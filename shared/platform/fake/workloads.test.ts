@@ -1,13 +1,13 @@
 import { systemClock } from '#shared/clock.ts';
 import { describeWorkloads } from '#shared/platform/contract/workloads.ts';
-import { createMemoryRouter } from '../../routing/fake-router.ts';
-import { createMemoryAppLogs } from './app-logs.ts';
-import { createMemoryWorkloads } from './workloads.ts';
+import { createFakeRouter } from '../../routing/fake-router.ts';
+import { createFakeAppLogs } from './app-logs.ts';
+import { createFakeWorkloads } from './workloads.ts';
 
 describeWorkloads('memory', async () => {
-  const router = createMemoryRouter();
-  const logs = createMemoryAppLogs(systemClock);
-  const workloads = createMemoryWorkloads({
+  const router = createFakeRouter();
+  const logs = createFakeAppLogs(systemClock);
+  const workloads = createFakeWorkloads({
     router,
     logs,
     clock: systemClock,

@@ -10,11 +10,11 @@ import type {
   Workloads,
 } from '#shared/platform/workloads.ts';
 import type { Router } from '#shared/routing/routing.ts';
-import type { MemoryAppLogs } from './app-logs.ts';
+import type { FakeAppLogs } from './app-logs.ts';
 
-export interface MemoryWorkloadsOptions {
+export interface FakeWorkloadsOptions {
   router: Router;
-  logs: MemoryAppLogs;
+  logs: FakeAppLogs;
   clock: Clock;
   /** What becomes of a program of an image; when not given, all come up and all commands succeed. */
   script?: ProgramScript;
@@ -27,7 +27,7 @@ export interface ProgramScript {
   run?(command: string, line: (text: string) => void, signal: AbortSignal): Promise<number>;
 }
 
-export interface MemoryWorkloads extends Workloads {
+export interface FakeWorkloads extends Workloads {
   /** The instance ends by itself, and is started again at once. */
   crash(appId: AppId, name: string): void;
   /** The instance works for so long more, and has so much in memory from now on. */
@@ -51,7 +51,7 @@ const pollMilliseconds = 5;
 const idle = { cpuSeconds: 0, memoryBytes: 20 * 1024 * 1024 };
 
 /** Workloads without processes: what would run is listed and routed. One operation an app at a time is the caller's care. */
-export function createMemoryWorkloads({ router, logs, clock, script = {} }: MemoryWorkloadsOptions): MemoryWorkloads {
+export function createFakeWorkloads({ router, logs, clock, script = {} }: FakeWorkloadsOptions): FakeWorkloads {
   const apps = new Map<AppId, App>();
   const used = new Map<string, { cpuSeconds: number; memoryBytes: number }>();
   let nextPort = 20_000;

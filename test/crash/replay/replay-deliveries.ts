@@ -14,7 +14,7 @@ import type { Db } from '#shared/database/schema.ts';
 import { createGitStorage } from '#shared/git/storage.ts';
 import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { createLog } from '#shared/log.ts';
-import { createMemoryPlatform } from '#shared/platform/fake/fake-platform.ts';
+import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
 import { createHouseContext, houseWebhookSecret } from '#test/support/house-context.ts';
 import { onServer } from '#test/support/on-server.ts';
 
@@ -99,7 +99,7 @@ export async function replayDeliveries(options: ReplayOptions): Promise<ReplayOu
 /** @returns the addresses that the apps follow */
 async function createApps(db: Db, directory: string, count: number): Promise<readonly string[]> {
   const log = createLog('silent', () => undefined);
-  const platform = createMemoryPlatform({ clock: systemClock });
+  const platform = createFakePlatform({ clock: systemClock });
   const git = createGitStorage({ db, directory, log, threads: 1 });
   try {
     const context = await createHouseContext({ db, log, clock: systemClock, platform, git });

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Db } from '#shared/database/schema.ts';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
-import { createMemoryGitStorage } from '#shared/git/storage.ts';
+import { createFakeGitStorage } from '#shared/git/storage.ts';
 import { cut, streamed } from '#shared/git/testing/mutation.ts';
 import { commitOf, objectId, PackBuilder, treeEntry } from '#shared/git/testing/pack-builder.ts';
 import { newUuid, type RepositoryId } from '#shared/ids.ts';
@@ -19,7 +19,7 @@ export async function createSessionTargets(
 ): Promise<{ targets: readonly FuzzTarget[]; close(): Promise<void> }> {
   const place = await mkdtemp(join(directory, 'sessions-'));
   const problems: string[] = [];
-  const storage = createMemoryGitStorage({ directory: place, log: createLog('warn', (line) => problems.push(line)), threads: 1 });
+  const storage = createFakeGitStorage({ directory: place, log: createLog('warn', (line) => problems.push(line)), threads: 1 });
   const id = newUuid<RepositoryId>();
   const repository = { repositoryId: id, headRef: 'refs/heads/main' };
   const builder = new PackBuilder();

@@ -14,14 +14,14 @@ import { createGitStorage } from '#shared/git/storage.ts';
 import { createPostgresIdempotencyKeys } from '#shared/idempotency/postgres-idempotency.ts';
 import { createLog } from '#shared/log.ts';
 import { createPrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
-import { createMemoryPlatform } from '#shared/platform/fake/fake-platform.ts';
+import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
 import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
 import { createHouseContext } from '#test/support/house-context.ts';
 
 const [, , url = '', directory = ''] = process.argv;
 const log = createLog('error', (line) => process.stderr.write(`${line}\n`));
 const { db } = connectPostgres(url, () => undefined, 10);
-const platform = createMemoryPlatform({ clock: systemClock });
+const platform = createFakePlatform({ clock: systemClock });
 const git = createGitStorage({ db, directory, log, threads: 1 });
 const context = await createHouseContext({ db, log, clock: systemClock, platform, git });
 const api = createApi({

@@ -16,7 +16,7 @@ import { createGitStorage } from '#shared/git/storage.ts';
 import { serveGit } from '#shared/git/testing/git-server.ts';
 import { startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { createLog } from '#shared/log.ts';
-import { createMemoryPlatform } from '#shared/platform/fake/fake-platform.ts';
+import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
 import { createHouseContext } from '#test/support/house-context.ts';
 import type { HostCall, HostFacts, HostStart } from './host-calls.ts';
 
@@ -26,7 +26,7 @@ async function start({ databaseUrl, directory, secretKey, owner }: HostStart): P
   const storage = createGitStorage({ db, directory: join(directory, 'git'), log, threads: 2 });
   // As a real start does it.
   const swept = await storage.sweep(0);
-  const platform = createMemoryPlatform({ clock: systemClock });
+  const platform = createFakePlatform({ clock: systemClock });
   const context = await createHouseContext({ db, log, clock: systemClock, platform, git: storage, secretKey });
   const services = createServices(context);
   await resumeApps(context);

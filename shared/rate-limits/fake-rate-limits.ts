@@ -2,13 +2,13 @@ import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 import { createSlidingLogLimits, type SlidingLog } from '#shared/rate-limits/sliding-log-limits.ts';
 
 /** Limits of a single process. @param now milliseconds since the epoch */
-export function createMemoryRateLimits(now: () => number = Date.now): RateLimits {
-  return createSlidingLogLimits(createMemoryLog(now), now);
+export function createFakeRateLimits(now: () => number = Date.now): RateLimits {
+  return createSlidingLogLimits(createFakeLog(now), now);
 }
 
 const idleMilliseconds = 3_600_000;
 
-function createMemoryLog(now: () => number): SlidingLog {
+function createFakeLog(now: () => number): SlidingLog {
   const calls = new Map<string, number[]>();
   return {
     async hit(key, limit, windowMilliseconds) {

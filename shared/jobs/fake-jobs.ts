@@ -7,7 +7,7 @@ interface Pending {
 }
 
 /** The twin for tests: jobs in an array, run by `start`. A failed job is kept and tried again after a moment. */
-export class MemoryJobs implements Jobs {
+export class FakeJobs implements Jobs {
   private pending: Pending[] = [];
   private wake: () => void = () => {};
 

@@ -12,10 +12,10 @@ import {
 import type { SigningKeyStore, StoredKey } from '#shared/identity/signing-keys.ts';
 
 /** The issuer with everything in memory, for tests: same rules, same tokens, and passwords hashed in no time. */
-export function createMemoryIdentity({
+export function createFakeIdentity({
   clock,
   issuer,
-  signingKeys = createMemorySigningKeys(),
+  signingKeys = createFakeSigningKeys(),
 }: {
   clock: Clock;
   issuer: string;
@@ -26,7 +26,7 @@ export function createMemoryIdentity({
     users: memoryUsers(users),
     refreshTokens: memoryRefreshTokens((id) => [...users.values()].find((user) => user.id === id)),
     signingKeys,
-    loginAttempts: createMemoryLoginAttempts(),
+    loginAttempts: createFakeLoginAttempts(),
     hasher: sha256Hasher,
     clock,
     issuer,
@@ -72,7 +72,7 @@ function memoryRefreshTokens(findUser: (id: string) => IdentityUser | undefined)
   };
 }
 
-export function createMemorySigningKeys(): SigningKeyStore {
+export function createFakeSigningKeys(): SigningKeyStore {
   const keys: StoredKey[] = [];
   return {
     list: async (notRetiredBefore) => keys.filter((key) => key.retiredAt === null || key.retiredAt >= notRetiredBefore),
@@ -94,7 +94,7 @@ export function createMemorySigningKeys(): SigningKeyStore {
   };
 }
 
-export function createMemoryLoginAttempts(): LoginAttemptStore {
+export function createFakeLoginAttempts(): LoginAttemptStore {
   let failures: { id: string; budget: string; at: Date }[] = [];
   const sources = new Map<string, Date>();
   const nameOf = (account: string, source: string): string => JSON.stringify([account, source]);

@@ -8,7 +8,7 @@ interface Entry {
 }
 
 /** Keys of a single process. @param now milliseconds since the epoch */
-export function createMemoryIdempotencyKeys(now: () => number = Date.now): IdempotencyKeys {
+export function createFakeIdempotencyKeys(now: () => number = Date.now): IdempotencyKeys {
   const entries = new Map<string, Entry>();
   const nameOf = (subject: string, key: string): string => JSON.stringify([subject, key]);
   const over = (entry: Entry): boolean =>
