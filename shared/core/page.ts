@@ -1,35 +1,32 @@
-import { type RawBuilder, sql } from 'kysely';
+import type { Keyset, KeysetPage } from '#shared/database/keyset.ts';
 import { AppError } from '#shared/errors.ts';
 
+/** Which page of a newest-first list is asked for. */
 export interface PageQuery {
-  /** 1 to 200; the door has checked it. */
+  /** 1 to 200; the entry point has checked it. */
   limit: number;
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the page before; left out for the first page. */
   cursor?: string;
 }
 
+/** One page of a list. */
 export interface Page<Item> {
   items: readonly Item[];
   /** Null on the last page. */
   nextCursor: string | null;
 }
 
-/** Where a newest-first list goes on: keyset on (created_at, id), so inserts shift nothing. */
-export interface Keyset {
-  createdAt: Date;
-  id: string;
-}
-
+/** The opaque text that a client sends to get the page after `position`. */
 export function encodeCursor(position: Keyset): string {
   return btoa(`${position.createdAt.getTime()}~${position.id}`).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
 }
 
-/** Throws `validation_failed` for anything `encodeCursor` did not make. */
+/** @throws AppError `validation_failed` for anything that `encodeCursor` did not make */
 export function decodeCursor(cursor: string): Keyset {
   const match = /^(\d{1,15})~([0-9a-f-]{36})$/.exec(decodeBase64Url(cursor));
   if (match?.[1] === undefined || match[2] === undefined) {
-    throw new AppError('validation_failed', 'The cursor is not one of ours: use next_cursor of the page before.', {
-      details: [{ path: 'cursor', message: 'unknown cursor' }],
+    throw new AppError('validation_failed', 'The `cursor` is not valid. Use `next_cursor` of the page before.', {
+      details: [{ path: 'cursor', message: 'is not a cursor of this list' }],
     });
   }
   return { createdAt: new Date(Number(match[1])), id: match[2] };
@@ -43,25 +40,29 @@ function decodeBase64Url(text: string): string {
   }
 }
 
-/** The condition that a newest-first list goes on after `cursor`; always true on the first page. */
-export function keysetBefore(cursor: string | undefined, table?: string): RawBuilder<boolean> {
-  if (cursor === undefined) return sql<boolean>`true`;
-  const { createdAt, id } = decodeCursor(cursor);
-  const column = (name: string) => sql.ref(table === undefined ? name : `${table}.${name}`);
-  return sql<boolean>`(${column('created_at')}, ${column('id')}) < (${createdAt}, ${id}::uuid)`;
+/**
+ * The rows to read for a page: one more than asked for, which says whether there is a next page.
+ * @throws AppError `validation_failed` for a cursor that `encodeCursor` did not make
+ */
+export function toKeysetPage({ limit, cursor }: PageQuery): KeysetPage {
+  return { before: cursor === undefined ? undefined : decodeCursor(cursor), limit: limit + 1 };
 }
 
-/** `rows` were read with `limit + 1`: one more than asked for tells that there is a next page. */
-export function toPage<Row, Item>(
+/**
+ * A page of items from the rows that were read for it.
+ * @param rows newest first, read with `toKeysetPage`
+ * @param limit the number of items asked for
+ */
+export function toPage<Row extends { created_at: Date; id: string }, Item>(
   rows: readonly Row[],
   limit: number,
-  position: (row: Row) => Keyset,
-  item: (row: Row) => Item,
+  toItem: (row: Row) => Item,
 ): Page<Item> {
-  const kept = rows.slice(0, limit);
-  const last = kept.at(-1);
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const hasNext = rows.length > limit && last !== undefined;
   return {
-    items: kept.map(item),
-    nextCursor: rows.length > limit && last !== undefined ? encodeCursor(position(last)) : null,
+    items: shown.map(toItem),
+    nextCursor: hasNext ? encodeCursor({ createdAt: last.created_at, id: last.id }) : null,
   };
 }

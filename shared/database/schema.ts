@@ -1,4 +1,5 @@
-import type { ColumnType, Generated, JSONColumnType, Kysely } from 'kysely';
+import type { ColumnType, Generated, JSONColumnType } from 'kysely';
+import type { CreatedAt } from '#shared/database/db.ts';
 import type {
   ApiTokenId,
   AppId,
@@ -9,259 +10,246 @@ import type {
   ObjectId,
   ReleaseId,
   RepositoryId,
-  SshKeyId,
   TenantId,
   UserId,
 } from '#shared/ids.ts';
 import type { AddonType } from '#shared/platform/addons.ts';
 
-/** Written by the database's clock when left out. */
-type CreatedAt = ColumnType<Date, Date | undefined, never>;
+export type { Db, Tables as Database } from '#shared/database/db.ts';
 
-/** The connection, or the transaction in which a write must happen. In-memory twins of ports ignore it. */
-export type Db = Kysely<Database>;
+/** Tables that no store has claimed yet: they move to the stores one by one, and this file goes. */
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    tenants: { id: TenantId; name: string; created_at: CreatedAt };
+    /** `email` is as the identity provider last told it: shown to others of the tenant. */
+    memberships: {
+      id: Generated<MembershipId>;
+      tenant_id: TenantId;
+      user_id: UserId;
+      email: string;
+      role: Role;
+      created_at: CreatedAt;
+    };
+    /** Ends with its member. Only the SHA-256 of a token is kept. */
+    api_tokens: {
+      id: ApiTokenId;
+      tenant_id: TenantId;
+      user_id: UserId;
+      name: string;
+      scope: TokenScope;
+      token_hash: string;
+      created_at: CreatedAt;
+      expires_at: Date | null;
+      last_used_at: Date | null;
+    };
+    /** Open ones: accepting one removes it, and so does the end of who invited. `email_key` is the lower-cased address. */
+    invitations: {
+      id: InvitationId;
+      tenant_id: TenantId;
+      email: string;
+      email_key: string;
+      role: Role;
+      token_hash: string;
+      invited_by: UserId;
+      created_at: CreatedAt;
+      expires_at: Date;
+    };
+    /** Embedded identity. `email_key` is the lower-cased address and unique. */
+    users: { id: UserId; email: string; email_key: string; password_hash: string; created_at: CreatedAt };
+    /** Embedded identity. `private_key` is sealed. Retired keys verify until `retired_at` + the longest token life. */
+    signing_keys: {
+      id: string;
+      public_jwk: JSONColumnType<Record<string, unknown>>;
+      private_key: string;
+      created_at: CreatedAt;
+      signs_from: Date;
+      retired_at: Date | null;
+    };
+    /** Embedded identity. `account` is the SHA-256 of an email, known or not; `source` is '' for strangers to it. */
+    login_failures: { id: Generated<string>; account: string; source: string; failed_at: Date };
+    /** Embedded identity. Where somebody has logged in from. */
+    login_sources: { account: string; source: string; logged_in_at: Date };
+    /** Embedded identity. Only the SHA-256 of a token is kept. */
+    refresh_tokens: {
+      token_hash: string;
+      family_id: string;
+      user_id: UserId;
+      created_at: CreatedAt;
+      expires_at: Date;
+      used_at: Date | null;
+      revoked_at: Date | null;
+    };
 
-export interface Database {
-  tenants: { id: TenantId; name: string; created_at: CreatedAt };
-  /** `email` is as the identity provider last told it: shown to others of the tenant. */
-  memberships: {
-    id: Generated<MembershipId>;
-    tenant_id: TenantId;
-    user_id: UserId;
-    email: string;
-    role: Role;
-    created_at: CreatedAt;
-  };
-  /** Ends with its member. Only the SHA-256 of a token is kept. */
-  api_tokens: {
-    id: ApiTokenId;
-    tenant_id: TenantId;
-    user_id: UserId;
-    name: string;
-    scope: TokenScope;
-    token_hash: string;
-    created_at: CreatedAt;
-    expires_at: Date | null;
-    last_used_at: Date | null;
-  };
-  /** Open ones: accepting one removes it, and so does the end of who invited. `email_key` is the lower-cased address. */
-  invitations: {
-    id: InvitationId;
-    tenant_id: TenantId;
-    email: string;
-    email_key: string;
-    role: Role;
-    token_hash: string;
-    invited_by: UserId;
-    created_at: CreatedAt;
-    expires_at: Date;
-  };
-  /** Embedded identity. `email_key` is the lower-cased address and unique. */
-  users: { id: UserId; email: string; email_key: string; password_hash: string; created_at: CreatedAt };
-  /** Embedded identity. `private_key` is sealed. Retired keys verify until `retired_at` + the longest token life. */
-  signing_keys: {
-    id: string;
-    public_jwk: JSONColumnType<Record<string, unknown>>;
-    private_key: string;
-    created_at: CreatedAt;
-    signs_from: Date;
-    retired_at: Date | null;
-  };
-  /** Embedded identity. `account` is the SHA-256 of an email, known or not; `source` is '' for strangers to it. */
-  login_failures: { id: Generated<string>; account: string; source: string; failed_at: Date };
-  /** Embedded identity. Where somebody has logged in from. */
-  login_sources: { account: string; source: string; logged_in_at: Date };
-  /** Embedded identity. Only the SHA-256 of a token is kept. */
-  refresh_tokens: {
-    token_hash: string;
-    family_id: string;
-    user_id: UserId;
-    created_at: CreatedAt;
-    expires_at: Date;
-    used_at: Date | null;
-    revoked_at: Date | null;
-  };
-  /** `key_hash` is the hex SHA-256 of the raw key blob and unique on the platform. */
-  ssh_keys: {
-    id: SshKeyId;
-    user_id: UserId;
-    name: string;
-    public_key: string;
-    fingerprint: string;
-    key_hash: string;
-    created_at: CreatedAt;
-    last_used_at: Date | null;
-  };
+    apps: {
+      id: AppId;
+      tenant_id: TenantId;
+      name: string;
+      git_url: string | null;
+      branch: string;
+      /** Own id, or the parent's for a preview. */
+      repository_id: RepositoryId;
+      parent_app_id: AppId | null;
+      preview_branch: string | null;
+      current_release_id: ReleaseId | null;
+      /** A build was started on the cache since it was last flushed, or ever. */
+      cache_begun: Generated<boolean>;
+      created_by: UserId;
+      created_at: CreatedAt;
+      updated_at: ColumnType<Date, Date | undefined, Date>;
+      deleted_at: Date | null;
+    };
+    /** `value` is sealed. */
+    config_vars: { app_id: AppId; name: string; value: string };
+    /** Wanted instances of a process type; a type without a row gets 1 for web and 0 for the others. */
+    formations: { app_id: AppId; type: string; quantity: number };
+    /** `password` is what the servers are to take, `credentials` the JSON of how the app gets in since they did; both sealed. */
+    app_addons: {
+      app_id: AppId;
+      addon_type: AddonType;
+      plan: AddonPlan;
+      /** 'creating' until the servers were told; then as it was seen last. */
+      status: AddonStatus;
+      password: string;
+      credentials: string | null;
+      /** Counted up by each change that is asked for: what an older job found out matches no row. */
+      generation: Generated<number>;
+      changed_by: UserId;
+      created_at: CreatedAt;
+      updated_at: ColumnType<Date, Date | undefined, Date>;
+      /** Set while it is being removed; then the row goes. */
+      removed_at: Date | null;
+    };
+    /** How many releases an app ever had: versions are handed out by counting up under this row's lock. */
+    release_counters: { app_id: AppId; last_version: number };
 
-  apps: {
-    id: AppId;
-    tenant_id: TenantId;
-    name: string;
-    git_url: string | null;
-    branch: string;
-    /** Own id, or the parent's for a preview. */
-    repository_id: RepositoryId;
-    parent_app_id: AppId | null;
-    preview_branch: string | null;
-    current_release_id: ReleaseId | null;
-    /** A build was started on the cache since it was last flushed, or ever. */
-    cache_begun: Generated<boolean>;
-    created_by: UserId;
-    created_at: CreatedAt;
-    updated_at: ColumnType<Date, Date | undefined, Date>;
-    deleted_at: Date | null;
-  };
-  /** `value` is sealed. */
-  config_vars: { app_id: AppId; name: string; value: string };
-  /** Wanted instances of a process type; a type without a row gets 1 for web and 0 for the others. */
-  formations: { app_id: AppId; type: string; quantity: number };
-  /** `password` is what the servers are to take, `credentials` the JSON of how the app gets in since they did; both sealed. */
-  app_addons: {
-    app_id: AppId;
-    addon_type: AddonType;
-    plan: AddonPlan;
-    /** 'creating' until the servers were told; then as it was seen last. */
-    status: AddonStatus;
-    password: string;
-    credentials: string | null;
-    /** Counted up by each change that is asked for: what an older job found out matches no row. */
-    generation: Generated<number>;
-    changed_by: UserId;
-    created_at: CreatedAt;
-    updated_at: ColumnType<Date, Date | undefined, Date>;
-    /** Set while it is being removed; then the row goes. */
-    removed_at: Date | null;
-  };
-  /** How many releases an app ever had: versions are handed out by counting up under this row's lock. */
-  release_counters: { app_id: AppId; last_version: number };
+    builds: {
+      id: BuildId;
+      app_id: AppId;
+      status: BuildStatus;
+      cache_state: 'Cold' | 'Warm';
+      pipeline: string;
+      commit: string | null;
+      branch: string | null;
+      /** The refs that move when the build succeeds, all or none; null when nothing moves. */
+      ref_changes: JSONColumnType<RefMove[]> | null;
+      /** Where the build gets its files first; null when they are in the app's repository. */
+      source: JSONColumnType<BuildSource> | null;
+      image_url: string | null;
+      processes: JSONColumnType<Record<string, string>> | null;
+      release_command: string | null;
+      error: string | null;
+      release_id: ReleaseId | null;
+      /** Fencing token: counted up by each attempt; writes of an older attempt match no row. */
+      attempt: Generated<number>;
+      cancel_requested: Generated<boolean>;
+      created_by: UserId;
+      created_at: CreatedAt;
+      started_at: Date | null;
+      finished_at: Date | null;
+    };
+    /** What the build and its deploy said; `seq` counts up from 1 per build. */
+    build_logs: { build_id: BuildId; seq: number; ts: CreatedAt; line: string };
+    releases: {
+      id: ReleaseId;
+      app_id: AppId;
+      version: number;
+      status: ReleaseStatus;
+      kind: ReleaseKind;
+      commit: string | null;
+      image_url: string;
+      processes: JSONColumnType<Record<string, string>>;
+      release_command: string | null;
+      /** Sealed JSON of the variables at the time: a rollback restores them too. */
+      config: string;
+      build_id: BuildId | null;
+      description: string;
+      created_by: UserId;
+      created_at: CreatedAt;
+    };
+    deploys: {
+      id: DeployId;
+      app_id: AppId;
+      release_id: ReleaseId;
+      status: DeployStatus;
+      weight: Generated<number>;
+      steps: JSONColumnType<DeployStep[]>;
+      error: string | null;
+      attempt: Generated<number>;
+      created_at: CreatedAt;
+      finished_at: Date | null;
+    };
 
-  builds: {
-    id: BuildId;
-    app_id: AppId;
-    status: BuildStatus;
-    cache_state: 'Cold' | 'Warm';
-    pipeline: string;
-    commit: string | null;
-    branch: string | null;
-    /** The refs that move when the build succeeds, all or none; null when nothing moves. */
-    ref_changes: JSONColumnType<RefMove[]> | null;
-    /** Where the build gets its files first; null when they are in the app's repository. */
-    source: JSONColumnType<BuildSource> | null;
-    image_url: string | null;
-    processes: JSONColumnType<Record<string, string>> | null;
-    release_command: string | null;
-    error: string | null;
-    release_id: ReleaseId | null;
-    /** Fencing token: counted up by each attempt; writes of an older attempt match no row. */
-    attempt: Generated<number>;
-    cancel_requested: Generated<boolean>;
-    created_by: UserId;
-    created_at: CreatedAt;
-    started_at: Date | null;
-    finished_at: Date | null;
-  };
-  /** What the build and its deploy said; `seq` counts up from 1 per build. */
-  build_logs: { build_id: BuildId; seq: number; ts: CreatedAt; line: string };
-  releases: {
-    id: ReleaseId;
-    app_id: AppId;
-    version: number;
-    status: ReleaseStatus;
-    kind: ReleaseKind;
-    commit: string | null;
-    image_url: string;
-    processes: JSONColumnType<Record<string, string>>;
-    release_command: string | null;
-    /** Sealed JSON of the variables at the time: a rollback restores them too. */
-    config: string;
-    build_id: BuildId | null;
-    description: string;
-    created_by: UserId;
-    created_at: CreatedAt;
-  };
-  deploys: {
-    id: DeployId;
-    app_id: AppId;
-    release_id: ReleaseId;
-    status: DeployStatus;
-    weight: Generated<number>;
-    steps: JSONColumnType<DeployStep[]>;
-    error: string | null;
-    attempt: Generated<number>;
-    created_at: CreatedAt;
-    finished_at: Date | null;
-  };
+    /** Deliveries of git hosts that were dealt with. */
+    webhook_deliveries: { provider: string; delivery_id: string; received_at: CreatedAt };
+    /** What they moved, as the git host names it; 40 zeros stand for "does not exist". */
+    webhook_pushes: { app_id: AppId; ref: string; before: string; after: string };
+    /** By which an app reads its source by SSH. `private_key` is sealed PEM; `host_keys` are base64 by `host:port`, kept at first sight. */
+    source_keys: {
+      app_id: AppId;
+      public_key: string;
+      private_key: string;
+      host_keys: JSONColumnType<Record<string, string>, string | undefined, string>;
+    };
 
-  /** Deliveries of git hosts that were dealt with. */
-  webhook_deliveries: { provider: string; delivery_id: string; received_at: CreatedAt };
-  /** What they moved, as the git host names it; 40 zeros stand for "does not exist". */
-  webhook_pushes: { app_id: AppId; ref: string; before: string; after: string };
-  /** By which an app reads its source by SSH. `private_key` is sealed PEM; `host_keys` are base64 by `host:port`, kept at first sight. */
-  source_keys: {
-    app_id: AppId;
-    public_key: string;
-    private_key: string;
-    host_keys: JSONColumnType<Record<string, string>, string | undefined, string>;
-  };
+    git_refs: { repository_id: RepositoryId; name: string; oid: ObjectId; updated_at: ColumnType<Date, Date | undefined, Date> };
+    /** `pack_id` is the pack's trailing checksum. Without `retired_at` it is part of the repository; with it another holds its objects. */
+    git_packs: {
+      repository_id: RepositoryId;
+      pack_id: string;
+      object_count: number;
+      bytes: number;
+      created_at: CreatedAt;
+      /** Nothing needed its objects when they were last looked at. */
+      unreachable_since: ColumnType<Date | null, Date | null | undefined, Date | null>;
+      retired_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+    };
 
-  git_refs: { repository_id: RepositoryId; name: string; oid: ObjectId; updated_at: ColumnType<Date, Date | undefined, Date> };
-  /** `pack_id` is the pack's trailing checksum. Without `retired_at` it is part of the repository; with it another holds its objects. */
-  git_packs: {
-    repository_id: RepositoryId;
-    pack_id: string;
-    object_count: number;
-    bytes: number;
-    created_at: CreatedAt;
-    /** Nothing needed its objects when they were last looked at. */
-    unreachable_since: ColumnType<Date | null, Date | null | undefined, Date | null>;
-    retired_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
-  };
+    /** Added to by each build start; the counter is the sum of `count`. Outlives the builds and their apps. */
+    build_starts: { cache_state: 'cold' | 'warm'; pipeline: string; count: Generated<number> };
+    /**
+     * What an app's process type used and answered from `ts` on for `step_seconds`: sums, but for the memory, of which it
+     * is the most. `seconds` is the time that was observed. Requests are those of the type that gets them.
+     */
+    app_samples: {
+      app_id: AppId;
+      step_seconds: number;
+      ts: Date;
+      process_type: string;
+      seconds: number;
+      cpu_seconds: number;
+      memory_bytes: number;
+      requests: number;
+      errors: number;
+      milliseconds: number;
+      /** Requests by bucket of shared/routing/latencies.ts, without the empty ones at the end. */
+      latencies: number[];
+    };
+    /** Counters as they were last read, by instance and by release version: the next sample is the difference. */
+    app_readings: {
+      app_id: AppId;
+      read_at: Date;
+      cpu: JSONColumnType<Record<string, number>>;
+      traffic: JSONColumnType<Record<string, TrafficReading>>;
+    };
+    /** Own hosts of apps. A host that is not 'pending' is one app's only; 'removing' until no route leads there any more. */
+    domains: { app_id: AppId; host: string; status: DomainStatus; proof: string; created_at: CreatedAt };
 
-  /** Added to by each build start; the counter is the sum of `count`. Outlives the builds and their apps. */
-  build_starts: { cache_state: 'cold' | 'warm'; pipeline: string; count: Generated<number> };
-  /**
-   * What an app's process type used and answered from `ts` on for `step_seconds`: sums, but for the memory, of which it
-   * is the most. `seconds` is the time that was observed. Requests are those of the type that gets them.
-   */
-  app_samples: {
-    app_id: AppId;
-    step_seconds: number;
-    ts: Date;
-    process_type: string;
-    seconds: number;
-    cpu_seconds: number;
-    memory_bytes: number;
-    requests: number;
-    errors: number;
-    milliseconds: number;
-    /** Requests by bucket of shared/routing/latencies.ts, without the empty ones at the end. */
-    latencies: number[];
-  };
-  /** Counters as they were last read, by instance and by release version: the next sample is the difference. */
-  app_readings: {
-    app_id: AppId;
-    read_at: Date;
-    cpu: JSONColumnType<Record<string, number>>;
-    traffic: JSONColumnType<Record<string, TrafficReading>>;
-  };
-  /** Own hosts of apps. A host that is not 'pending' is one app's only; 'removing' until no route leads there any more. */
-  domains: { app_id: AppId; host: string; status: DomainStatus; proof: string; created_at: CreatedAt };
-
-  /** One row a worker process; see shared/jobs/graphile. */
-  worker_leases: { worker_id: string; heartbeat_at: ColumnType<Date, Date | undefined, Date> };
-  /** A sliding log of hits: one row a limited key, newest hits in milliseconds since the epoch. */
-  rate_limits: { key: string; hits: number[]; updated_at: ColumnType<Date, Date | undefined, Date> };
-  /** First answers of POSTs with an Idempotency-Key. `response` is sealed. */
-  idempotency_keys: {
-    subject: string;
-    key: string;
-    request_hash: string;
-    /** Of what the request makes. */
-    resource_id: Generated<string>;
-    status: number | null;
-    response: string | null;
-    created_at: ColumnType<Date, Date | undefined, Date>;
-  };
+    /** One row a worker process; see shared/jobs/graphile. */
+    worker_leases: { worker_id: string; heartbeat_at: ColumnType<Date, Date | undefined, Date> };
+    /** A sliding log of hits: one row a limited key, newest hits in milliseconds since the epoch. */
+    rate_limits: { key: string; hits: number[]; updated_at: ColumnType<Date, Date | undefined, Date> };
+    /** First answers of POSTs with an Idempotency-Key. `response` is sealed. */
+    idempotency_keys: {
+      subject: string;
+      key: string;
+      request_hash: string;
+      /** Of what the request makes. */
+      resource_id: Generated<string>;
+      status: number | null;
+      response: string | null;
+      created_at: ColumnType<Date, Date | undefined, Date>;
+    };
+  }
 }
 
 /** What an API token lets do of what its user may: look; look and deploy; all but giving access to others. */

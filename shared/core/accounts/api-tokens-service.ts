@@ -2,7 +2,8 @@ import type { Selectable } from 'kysely';
 import type { ApiToken, ApiTokens } from '#shared/core/accounts/accounts.ts';
 import { narrowRole, requireLogin } from '#shared/core/accounts/authorization.ts';
 import type { Context } from '#shared/core/context.ts';
-import { keysetBefore, toPage } from '#shared/core/page.ts';
+import { toKeysetPage, toPage } from '#shared/core/page.ts';
+import { keysetBefore } from '#shared/database/keyset.ts';
 import type { Database } from '#shared/database/schema.ts';
 import { notFound } from '#shared/errors.ts';
 import { type ApiTokenId, isUuid, newUuid } from '#shared/ids.ts';
@@ -34,18 +35,19 @@ export function createApiTokens({ db, clock }: Context): ApiTokens {
       return { ...toApiToken(row), token };
     },
 
-    async listTokens(principal, { limit, cursor }) {
+    async listTokens(principal, page) {
+      const { before, limit } = toKeysetPage(page);
       const rows = await db
         .selectFrom('api_tokens')
         .selectAll()
         .where('user_id', '=', principal.userId)
         .where('tenant_id', '=', principal.tenantId)
-        .where(keysetBefore(cursor))
+        .where(keysetBefore(before))
         .orderBy('created_at', 'desc')
         .orderBy('id', 'desc')
-        .limit(limit + 1)
+        .limit(limit)
         .execute();
-      return toPage(rows, limit, (row) => ({ createdAt: row.created_at, id: row.id }), toApiToken);
+      return toPage(rows, page.limit, toApiToken);
     },
 
     async revokeToken(principal, id) {

@@ -1,11 +1,17 @@
-import { type Selectable, sql } from 'kysely';
 import type { SshKey, SshKeys } from '#shared/core/accounts/accounts.ts';
 import { requireLogin } from '#shared/core/accounts/authorization.ts';
 import { readMembership } from '#shared/core/accounts/memberships.ts';
 import { parsePublicKey } from '#shared/core/accounts/public-key.ts';
+import {
+  deleteSshKey,
+  insertSshKey,
+  listSshKeys,
+  readSshKey,
+  type SshKeyRow,
+  useSshKey,
+} from '#shared/core/accounts/ssh-keys-store.ts';
 import type { Context } from '#shared/core/context.ts';
-import { decodeCursor, toPage } from '#shared/core/page.ts';
-import type { Database } from '#shared/database/schema.ts';
+import { toKeysetPage, toPage } from '#shared/core/page.ts';
 import { isUniqueViolation } from '#shared/database/violations.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import { isUuid, newUuid, type SshKeyId } from '#shared/ids.ts';
@@ -15,7 +21,7 @@ export function createSshKeys({ db, clock }: Context): SshKeys {
   return {
     async addKey(principal, { id = newUuid(), name, publicKey }) {
       requireLogin(principal);
-      const before = await db.selectFrom('ssh_keys').selectAll().where('id', '=', id).executeTakeFirst();
+      const before = await readSshKey(db, id);
       if (before?.user_id === principal.userId) return toSshKey(before);
       const key = parsePublicKey(publicKey);
       const row = {
@@ -29,7 +35,7 @@ export function createSshKeys({ db, clock }: Context): SshKeys {
         last_used_at: null,
       };
       try {
-        await db.insertInto('ssh_keys').values(row).execute();
+        await insertSshKey(db, row);
       } catch (error) {
         if (isUniqueViolation(error)) throw new AppError('conflict', 'This key is already registered.', { cause: error });
         throw error;
@@ -37,37 +43,19 @@ export function createSshKeys({ db, clock }: Context): SshKeys {
       return toSshKey(row);
     },
 
-    async listKeys(principal, { limit, cursor }) {
-      let select = db.selectFrom('ssh_keys').selectAll().where('user_id', '=', principal.userId);
-      if (cursor !== undefined) {
-        const before = decodeCursor(cursor);
-        select = select.where(sql<boolean>`(created_at, id) < (${before.createdAt}, ${before.id}::uuid)`);
-      }
-      const rows = await select
-        .orderBy('created_at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(limit + 1)
-        .execute();
-      return toPage(rows, limit, (row) => ({ createdAt: row.created_at, id: row.id }), toSshKey);
+    async listKeys({ userId }, page) {
+      const rows = await listSshKeys(db, { userId, ...toKeysetPage(page) });
+      return toPage(rows, page.limit, toSshKey);
     },
 
     async deleteKey(principal, key) {
       requireLogin(principal);
-      const result = await db
-        .deleteFrom('ssh_keys')
-        .where('user_id', '=', principal.userId)
-        .where(isUuid(key) ? 'id' : 'fingerprint', '=', key as SshKeyId)
-        .executeTakeFirst();
-      if (result.numDeletedRows === 0n) throw notFound('SSH key');
+      const deleted = await deleteSshKey(db, principal.userId, isUuid(key) ? { id: key as SshKeyId } : { fingerprint: key });
+      if (!deleted) throw notFound('SSH key');
     },
 
     async resolveKey(blob) {
-      const row = await db
-        .updateTable('ssh_keys')
-        .set({ last_used_at: clock.now() })
-        .where('key_hash', '=', await sshKeyHash(blob))
-        .returningAll()
-        .executeTakeFirst();
+      const row = await useSshKey(db, await sshKeyHash(blob), clock.now());
       if (row === undefined) return undefined;
       const principal = await readMembership(db, row.user_id);
       return principal && { ...principal, keyId: row.id, fingerprint: row.fingerprint };
@@ -75,7 +63,7 @@ export function createSshKeys({ db, clock }: Context): SshKeys {
   };
 }
 
-function toSshKey(row: Selectable<Database['ssh_keys']>): SshKey {
+function toSshKey(row: SshKeyRow): SshKey {
   return {
     id: row.id,
     name: row.name,

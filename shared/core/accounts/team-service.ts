@@ -3,7 +3,8 @@ import type { Invitation, Member, Team } from '#shared/core/accounts/accounts.ts
 import { outranks, requireLogin, requireRole } from '#shared/core/accounts/authorization.ts';
 import type { Person, Principal } from '#shared/core/accounts/principals.ts';
 import type { Context } from '#shared/core/context.ts';
-import { keysetBefore, toPage } from '#shared/core/page.ts';
+import { toKeysetPage, toPage } from '#shared/core/page.ts';
+import { keysetBefore } from '#shared/database/keyset.ts';
 import type { Database, Db, Role } from '#shared/database/schema.ts';
 import { isUniqueViolation } from '#shared/database/violations.ts';
 import { AppError, notFound } from '#shared/errors.ts';
@@ -19,31 +20,33 @@ type InvitationRow = Selectable<Database['invitations']>;
 export function createTeam(context: Context): Team {
   const { db, clock } = context;
   return {
-    async listTenants({ userId }, { limit, cursor }) {
+    async listTenants({ userId }, page) {
+      const { before, limit } = toKeysetPage(page);
       const rows = await db
         .selectFrom('memberships')
         .innerJoin('tenants', 'tenants.id', 'memberships.tenant_id')
         .select(['memberships.id', 'memberships.role', 'memberships.created_at', 'tenants.id as tenant_id', 'tenants.name'])
         .where('memberships.user_id', '=', userId)
-        .where(keysetBefore(cursor, 'memberships'))
+        .where(keysetBefore(before, 'memberships'))
         .orderBy('memberships.created_at', 'desc')
         .orderBy('memberships.id', 'desc')
-        .limit(limit + 1)
+        .limit(limit)
         .execute();
-      return toPage(rows, limit, keysetOf, (row) => ({ id: row.tenant_id, name: row.name, role: row.role }));
+      return toPage(rows, page.limit, (row) => ({ id: row.tenant_id, name: row.name, role: row.role }));
     },
 
-    async listMembers({ tenantId }, { limit, cursor }) {
+    async listMembers({ tenantId }, page) {
+      const { before, limit } = toKeysetPage(page);
       const rows = await db
         .selectFrom('memberships')
         .selectAll()
         .where('tenant_id', '=', tenantId)
-        .where(keysetBefore(cursor))
+        .where(keysetBefore(before))
         .orderBy('created_at', 'desc')
         .orderBy('id', 'desc')
-        .limit(limit + 1)
+        .limit(limit)
         .execute();
-      return toPage(rows, limit, keysetOf, toMember);
+      return toPage(rows, page.limit, toMember);
     },
 
     async changeRole(principal, id, role) {
@@ -115,19 +118,20 @@ export function createTeam(context: Context): Team {
       return { ...toInvitation(row), token };
     },
 
-    async listInvitations(principal, { limit, cursor }) {
+    async listInvitations(principal, page) {
+      const { before, limit } = toKeysetPage(page);
       requireRole(principal, 'admin');
       const rows = await db
         .selectFrom('invitations')
         .selectAll()
         .where('tenant_id', '=', principal.tenantId)
         .where('expires_at', '>', clock.now())
-        .where(keysetBefore(cursor))
+        .where(keysetBefore(before))
         .orderBy('created_at', 'desc')
         .orderBy('id', 'desc')
-        .limit(limit + 1)
+        .limit(limit)
         .execute();
-      return toPage(rows, limit, keysetOf, toInvitation);
+      return toPage(rows, page.limit, toInvitation);
     },
 
     async withdrawInvitation(principal, id) {
@@ -242,10 +246,6 @@ async function checkOtherOwner(trx: Db, { tenant_id, id }: MemberRow): Promise<v
     .limit(1)
     .executeTakeFirst();
   if (other === undefined) throw new AppError('conflict', 'A team needs an owner: make another member owner first.');
-}
-
-function keysetOf(row: { created_at: Date; id: string }) {
-  return { createdAt: row.created_at, id: row.id };
 }
 
 function toMember(row: MemberRow): Member {

@@ -7,7 +7,7 @@ import { checkBranchName } from '#shared/core/apps/branch-name.ts';
 import { generateAppName } from '#shared/core/apps/generated-names.ts';
 import { cancelOpenBuilds } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
-import { decodeCursor, toPage } from '#shared/core/page.ts';
+import { toKeysetPage, toPage } from '#shared/core/page.ts';
 import { deletionKey } from '#shared/core/releases/deploy-job.ts';
 import { forgetHostKeys } from '#shared/core/repositories/source-keys.ts';
 import { AppError, notFound } from '#shared/errors.ts';
@@ -66,14 +66,13 @@ export function createApps(context: Context, generateName: () => string = genera
       });
     },
 
-    async listApps(principal, { limit, cursor, deleted }) {
+    async listApps(principal, page) {
       const rows = await listApps(db, {
         tenantId: principal.tenantId,
-        deletedSince: deleted === true ? restorableSince(clock.now()) : undefined,
-        before: cursor === undefined ? undefined : decodeCursor(cursor),
-        limit: limit + 1,
+        deletedSince: page.deleted === true ? restorableSince(clock.now()) : undefined,
+        ...toKeysetPage(page),
       });
-      return toPage(rows, limit, (row) => ({ createdAt: row.created_at, id: row.id }), present);
+      return toPage(rows, page.limit, present);
     },
 
     async readApp(principal, app) {

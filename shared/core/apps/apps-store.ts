@@ -1,4 +1,5 @@
-import { type Selectable, sql } from 'kysely';
+import type { Selectable } from 'kysely';
+import { type KeysetPage, keysetBefore } from '#shared/database/keyset.ts';
 import { prepare } from '#shared/database/prepared.ts';
 import type { Database, Db } from '#shared/database/schema.ts';
 import type { AppId, ReleaseId, TenantId } from '#shared/ids.ts';
@@ -50,11 +51,9 @@ export async function readAppById(db: Db, appId: AppId): Promise<AppRow | undefi
   return row;
 }
 
-export interface AppListQuery {
+export interface AppListQuery extends KeysetPage {
   tenantId: TenantId;
   deletedSince: Date | undefined;
-  before: { createdAt: Date; id: string } | undefined;
-  limit: number;
 }
 
 const firstPage = prepare<{ tenantId: TenantId; limit: number }, AppRow>('first-page-of-apps', (db, value) =>
@@ -70,15 +69,11 @@ const firstPage = prepare<{ tenantId: TenantId; limit: number }, AppRow>('first-
 /** Newest first. With `deletedSince` those deleted after it, else the active ones. */
 export async function listApps(db: Db, query: AppListQuery): Promise<AppRow[]> {
   if (query.deletedSince === undefined && query.before === undefined) return firstPage.execute(db, query);
-  let select = selectApps(db).where('apps.tenant_id', '=', query.tenantId);
+  let select = selectApps(db).where('apps.tenant_id', '=', query.tenantId).where(keysetBefore(query.before, 'apps'));
   select =
     query.deletedSince === undefined
       ? select.where('apps.deleted_at', 'is', null)
       : select.where('apps.deleted_at', '>', query.deletedSince);
-  const { before } = query;
-  if (before !== undefined) {
-    select = select.where(sql<boolean>`(apps.created_at, apps.id) < (${before.createdAt}, ${before.id}::uuid)`);
-  }
   return select.orderBy('apps.created_at', 'desc').orderBy('apps.id', 'desc').limit(query.limit).execute();
 }
 

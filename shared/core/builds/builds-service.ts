@@ -8,7 +8,7 @@ import { cancelKey } from '#shared/core/builds/build-job.ts';
 import type { Build, Builds } from '#shared/core/builds/builds.ts';
 import { type BuildRow, listBuilds, readBuildById } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
-import { decodeCursor, toPage } from '#shared/core/page.ts';
+import { toKeysetPage, toPage } from '#shared/core/page.ts';
 import { buildLogKey, followBuildLog, isBuildOver, readBuildLog } from '#shared/core/telemetry/build-log.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { AppError, notFound } from '#shared/errors.ts';
@@ -72,11 +72,10 @@ export function createBuilds(context: Context): Builds {
       return toBuild(build);
     },
 
-    async listBuilds(principal, app, { limit, cursor }) {
+    async listBuilds(principal, app, page) {
       const row = await requireApp(db, principal, app);
-      const before = cursor === undefined ? undefined : decodeCursor(cursor);
-      const rows = await listBuilds(db, { appId: row.id, before, limit: limit + 1 });
-      return toPage(rows, limit, (build) => ({ createdAt: build.created_at, id: build.id }), toBuild);
+      const rows = await listBuilds(db, { appId: row.id, ...toKeysetPage(page) });
+      return toPage(rows, page.limit, toBuild);
     },
 
     async readBuild(principal, app, build) {

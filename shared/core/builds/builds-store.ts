@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely';
+import { type KeysetPage, keysetBefore } from '#shared/database/keyset.ts';
 import type { Database, Db } from '#shared/database/schema.ts';
 import type { AppId, BuildId } from '#shared/ids.ts';
 
@@ -14,14 +15,16 @@ export async function lockBuild(trx: Db, buildId: BuildId): Promise<BuildRow | u
 }
 
 /** Newest first. */
-export async function listBuilds(
-  db: Db,
-  query: { appId: AppId; before: { createdAt: Date; id: string } | undefined; limit: number },
-): Promise<BuildRow[]> {
-  let select = db.selectFrom('builds').selectAll().where('app_id', '=', query.appId);
-  const { before } = query;
-  if (before !== undefined) select = select.where(sql<boolean>`(created_at, id) < (${before.createdAt}, ${before.id}::uuid)`);
-  return select.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(query.limit).execute();
+export async function listBuilds(db: Db, { appId, before, limit }: KeysetPage & { appId: AppId }): Promise<BuildRow[]> {
+  return db
+    .selectFrom('builds')
+    .selectAll()
+    .where('app_id', '=', appId)
+    .where(keysetBefore(before))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
 }
 
 /**

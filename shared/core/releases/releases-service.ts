@@ -1,7 +1,7 @@
 import { requireApp, requireAppToChange } from '#shared/core/accounts/authorization.ts';
 import { lockApp } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
-import { decodeCursor, toPage } from '#shared/core/page.ts';
+import { toKeysetPage, toPage } from '#shared/core/page.ts';
 import { createRelease, readReleaseConfig } from '#shared/core/releases/release-creation.ts';
 import type { Deploy, Release, Releases } from '#shared/core/releases/releases.ts';
 import { findRelease, listDeploys, listReleases } from '#shared/core/releases/releases-store.ts';
@@ -13,18 +13,16 @@ import { type AppId, newUuid, type ReleaseId } from '#shared/ids.ts';
 export function createReleases(context: Context): Releases {
   const { db } = context;
   return {
-    async listReleases(principal, app, { limit, cursor }) {
+    async listReleases(principal, app, page) {
       const row = await requireApp(db, principal, app);
-      const before = cursor === undefined ? undefined : decodeCursor(cursor);
-      const rows = await listReleases(db, { appId: row.id, before, limit: limit + 1 });
-      return toPage(rows, limit, (release) => ({ createdAt: release.created_at, id: release.id }), toRelease);
+      const rows = await listReleases(db, { appId: row.id, ...toKeysetPage(page) });
+      return toPage(rows, page.limit, toRelease);
     },
 
-    async listDeploys(principal, app, { limit, cursor }) {
+    async listDeploys(principal, app, page) {
       const row = await requireApp(db, principal, app);
-      const before = cursor === undefined ? undefined : decodeCursor(cursor);
-      const rows = await listDeploys(db, { appId: row.id, before, limit: limit + 1 });
-      return toPage(rows, limit, (deploy) => ({ createdAt: deploy.created_at, id: deploy.id }), toDeploy);
+      const rows = await listDeploys(db, { appId: row.id, ...toKeysetPage(page) });
+      return toPage(rows, page.limit, toDeploy);
     },
 
     async rollBack(principal, app, release, id = newUuid()) {

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely';
+import { type KeysetPage, keysetBefore } from '#shared/database/keyset.ts';
 import type { Database, Db } from '#shared/database/schema.ts';
 import type { AppId, DeployId, ReleaseId } from '#shared/ids.ts';
 import { isUuid } from '#shared/ids.ts';
@@ -47,10 +48,8 @@ export async function nextReleaseVersion(trx: Db, appId: AppId): Promise<number>
   return row.last_version;
 }
 
-interface ListQuery {
+interface ListQuery extends KeysetPage {
   appId: AppId;
-  before: { createdAt: Date; id: string } | undefined;
-  limit: number;
   /** Of this release only. */
   releaseId?: ReleaseId;
 }
@@ -65,11 +64,9 @@ export async function listReleases(db: Db, { appId, before, limit, releaseId }: 
     )
     .selectAll('releases')
     .select(['memberships.email as author_email', 'apps.current_release_id'])
-    .where('releases.app_id', '=', appId);
+    .where('releases.app_id', '=', appId)
+    .where(keysetBefore(before, 'releases'));
   if (releaseId !== undefined) select = select.where('releases.id', '=', releaseId);
-  if (before !== undefined) {
-    select = select.where(sql<boolean>`(releases.created_at, releases.id) < (${before.createdAt}, ${before.id}::uuid)`);
-  }
   return select.orderBy('releases.created_at', 'desc').orderBy('releases.id', 'desc').limit(limit).execute();
 }
 
@@ -80,11 +77,9 @@ export async function listDeploys(db: Db, { appId, before, limit, releaseId }: L
     .innerJoin('releases', 'releases.id', 'deploys.release_id')
     .selectAll('deploys')
     .select('releases.version')
-    .where('deploys.app_id', '=', appId);
+    .where('deploys.app_id', '=', appId)
+    .where(keysetBefore(before, 'deploys'));
   if (releaseId !== undefined) select = select.where('deploys.release_id', '=', releaseId);
-  if (before !== undefined) {
-    select = select.where(sql<boolean>`(deploys.created_at, deploys.id) < (${before.createdAt}, ${before.id}::uuid)`);
-  }
   return select.orderBy('deploys.created_at', 'desc').orderBy('deploys.id', 'desc').limit(limit).execute();
 }
 
