@@ -13,7 +13,7 @@ import { type AppId, newTenantId, newUuid, type RepositoryId, type SshKeyId, typ
 import { limits } from '#shared/limits.ts';
 import { createLog } from '#shared/log.ts';
 import { type HostKey, loadHostKeys } from '#sshd/host-keys.ts';
-import type { SshLimits } from '#sshd/limits.ts';
+import type { SshLimits } from '#sshd/protection/ssh-limits.ts';
 import { createSshServer, type SshServer } from '#sshd/server.ts';
 
 const realClock: Clock = {

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { parseGitAddress, protocolOf, readToken } from '#api/git/git-address.ts';
 import { readRequestBody } from '#api/git/git-body.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
-import { parseGitCommand, parseGitProtocol } from '#sshd/command.ts';
+import { parseGitCommand, parseGitProtocol } from '#sshd/commands/git-command.ts';
 import type { FuzzTarget } from '#test/fuzz/git/engine.ts';
 import { hold, words } from '#test/fuzz/git/expectations.ts';
 

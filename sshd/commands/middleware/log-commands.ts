@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
-import type { Middleware } from '#sshd/command-handler.ts';
+import type { Middleware } from '#sshd/commands/command-handler.ts';
 
 /** One line for the operator when a command is over. */
 export function logged(log: Log, clock: Clock): Middleware {

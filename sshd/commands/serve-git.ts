@@ -1,8 +1,8 @@
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { AppError } from '#shared/errors.ts';
 import type { GitServer } from '#shared/git/repository.ts';
-import { isArchiveRequest, parseGitCommand } from './command.ts';
 import type { CommandHandler } from './command-handler.ts';
+import { isArchiveRequest, parseGitCommand } from './git-command.ts';
 
 /** What git itself exits with when it will not go on. */
 const usageStatus = 128;

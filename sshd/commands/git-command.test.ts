@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseGitCommand, parseGitProtocol } from './command.ts';
+import { parseGitCommand, parseGitProtocol } from './git-command.ts';
 
 describe('parseGitCommand', () => {
   test.each([

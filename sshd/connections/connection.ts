@@ -3,14 +3,14 @@ import ssh2, { type Connection, type ServerChannel, type ServerConfig } from 'ss
 import type { Clock } from '#shared/clock.ts';
 import type { SshKeys } from '#shared/core/accounts/accounts.ts';
 import type { Log } from '#shared/log.ts';
-import { type Authentication, authenticate, type Login } from './authentication.ts';
-import type { CommandHandler } from './command-handler.ts';
-import { guardFlow } from './flow-guard.ts';
-import type { HandshakeTurns } from './handshake-turns.ts';
-import type { SshLimits } from './limits.ts';
-import type { Offence, Penalties } from './penalties.ts';
+import type { CommandHandler } from '../commands/command-handler.ts';
+import { type Authentication, authenticate, type Login } from '../login/authentication.ts';
+import { guardFlow } from '../protection/buffer-limits.ts';
+import type { HandshakeTurns } from '../protection/handshake-scheduler.ts';
+import type { Offence, Penalties } from '../protection/penalties.ts';
+import type { WaitingRoom } from '../protection/pending-connections.ts';
+import type { SshLimits } from '../protection/ssh-limits.ts';
 import { type SessionCommand, serveSession } from './session.ts';
-import type { WaitingRoom } from './waiting-room.ts';
 
 /** What every connection of one server shares. */
 export interface House {

@@ -1,6 +1,6 @@
 import type { SshKeys } from '#shared/core/accounts/accounts.ts';
 import { AppError } from '#shared/errors.ts';
-import type { Middleware } from '#sshd/command-handler.ts';
+import type { Middleware } from '#sshd/commands/command-handler.ts';
 
 /**
  * Looks the key up again for each command: a connection may be kept open for hours (ControlPersist), and meanwhile the

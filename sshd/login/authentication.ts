@@ -5,7 +5,7 @@ import type { Principal } from '#shared/core/accounts/principals.ts';
 import type { SshKeyId } from '#shared/ids.ts';
 import type { Log } from '#shared/log.ts';
 import { isSshKeyType, sshFingerprint } from '#shared/ssh-public-key.ts';
-import { verifyLogin } from './public-key.ts';
+import { verifyLogin } from './login-signature.ts';
 
 export type SshIdentity = Principal & { readonly keyId: SshKeyId; readonly fingerprint: string };
 

@@ -1,4 +1,4 @@
-import type { Middleware } from '#sshd/command-handler.ts';
+import type { Middleware } from '#sshd/commands/command-handler.ts';
 
 /** `ssh git@host` without a command: says who one is and what to do instead. */
 export const shellGreeted: Middleware = (next) => async (command) => {

@@ -1,5 +1,5 @@
 import type { GitStream } from '#shared/git/repository.ts';
-import type { SshIdentity } from './authentication.ts';
+import type { SshIdentity } from '../login/authentication.ts';
 
 /** One command of one logged-in person: what the middlewares hand on. */
 export interface Command {

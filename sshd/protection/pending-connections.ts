@@ -1,5 +1,5 @@
 import type { Clock } from '#shared/clock.ts';
-import type { SshLimits } from './limits.ts';
+import type { SshLimits } from './ssh-limits.ts';
 
 /** A connection that has not logged in yet. */
 export interface Guest {

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { limits } from '#shared/limits.ts';
-import { WaitingRoom } from './waiting-room.ts';
+import { WaitingRoom } from './pending-connections.ts';
 
 let now = 0;
 let dropped: string[] = [];

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import type { Connection, ServerChannel, Session } from 'ssh2';
+import type { Command } from '../commands/command-handler.ts';
+import { parseGitProtocol } from '../commands/git-command.ts';
 import { openChannelStream } from './channel-stream.ts';
-import { parseGitProtocol } from './command.ts';
-import type { Command } from './command-handler.ts';
 
 /** A client that takes fewer bytes a packet would have us spin on empty or tiny packets. */
 const smallestPacketBytes = 1024;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { HandshakeTurns } from './handshake-turns.ts';
+import { HandshakeTurns } from './handshake-scheduler.ts';
 
 /** The turn of the event loop, and what each of the accepted sockets brought in it. */
 let turn = 0;

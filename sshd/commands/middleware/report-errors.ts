@@ -1,6 +1,6 @@
 import { AppError } from '#shared/errors.ts';
 import type { Log } from '#shared/log.ts';
-import type { Middleware } from '#sshd/command-handler.ts';
+import type { Middleware } from '#sshd/commands/command-handler.ts';
 
 /** Turns errors into words and exit status 1. What went wrong inside stays inside; the request id leads to it. */
 export function faultsTold(log: Log): Middleware {

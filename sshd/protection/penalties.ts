@@ -1,5 +1,5 @@
 import type { Clock } from '#shared/clock.ts';
-import type { SshLimits } from './limits.ts';
+import type { SshLimits } from './ssh-limits.ts';
 
 /** What a connection did that an honest one does not. */
 export type Offence = 'left-without-login' | 'login-failed' | 'grace-exceeded' | 'broke-protocol';

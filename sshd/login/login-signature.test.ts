@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type SignedLogin, verifyLogin } from './public-key.ts';
+import { type SignedLogin, verifyLogin } from './login-signature.ts';
 
 const data = Buffer.from('session id and request');
 
