@@ -168,7 +168,7 @@ export default defineConfig({
     { files: mains, rules: { 'node/no-process-env': 'off' } },
     // Their loaders ask for a default export.
     {
-      files: ['*.config.ts', 'test/support/{global-set-up,real-object-store}.ts', 'test/check/no-shell.ts'],
+      files: ['*.config.ts', 'test/support/run/{global-set-up,real-object-store}.ts', 'test/check/no-shell.ts'],
       rules: { 'import/no-default-export': 'off' },
     },
     // Longer than 400 lines, and why that is right.

@@ -4,7 +4,7 @@ const rooms = ['api', 'cli', 'dashboard', 'deploy', 'gateway', 'shared', 'sshd']
 
 /** What every group shares; a group is a project, run with `--project <name>`. */
 const everywhere = {
-  setupFiles: ['test/support/each-file.ts'],
+  setupFiles: ['test/support/run/each-file.ts'],
   environment: 'node',
   pool: 'forks' as const,
   // Whatever a test starts must have a chance to stop.
@@ -13,7 +13,7 @@ const everywhere = {
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/support/global-set-up.ts'],
+    globalSetup: ['test/support/run/global-set-up.ts'],
     projects: [
       {
         test: {

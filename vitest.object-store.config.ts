@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config';
 /** The tests of what is kept in an object store, on a real one; `npm test` runs them on a twin. */
 export default defineConfig({
   test: {
-    globalSetup: ['test/support/global-set-up.ts', 'test/support/real-object-store.ts'],
-    setupFiles: ['test/support/each-file.ts'],
+    globalSetup: ['test/support/run/global-set-up.ts', 'test/support/run/real-object-store.ts'],
+    setupFiles: ['test/support/run/each-file.ts'],
     environment: 'node',
     pool: 'forks',
     maxWorkers: 2,

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { announcedSeconds, signingDays } from '#shared/identity/signing-keys.ts';
-import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
-import { call, guardedOperations } from '#test/support/api-operations.ts';
+import { call, guardedOperations } from '#test/support/api/operations.ts';
+import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
 let ada: TestUser;
@@ -172,21 +172,21 @@ describe('the published issuer', () => {
 
   it('takes a new key without turning anybody out: both are published until tokens of the old one have ended', async () => {
     const { body: before } = await test.ask('GET', '/v1/auth/jwks.json');
-    test.clock.advance(signingDays * 86_400);
+    test.clock.advance(signingDays * 86_400 * 1000);
     await test.identity.rotateKeys();
     const { body: during } = await test.ask('GET', '/v1/auth/jwks.json');
     expect(during.keys).toHaveLength(before.keys.length + 1);
     const old = await test.signUp();
-    test.clock.advance(announcedSeconds);
+    test.clock.advance(announcedSeconds * 1000);
     const young = await test.signUp();
     expect(await statusOf(bearer(old.token))).toBe(200);
     expect(await statusOf(bearer(young.token))).toBe(200);
     expect(young.token.split('.')[0]).not.toBe(old.token.split('.')[0]);
     // An hour, and what a process may be late to learn of it.
-    test.clock.advance(3600 + 300);
+    test.clock.advance((3600 + 300) * 1000);
     const { body: after } = await test.ask('GET', '/v1/auth/jwks.json');
     expect(after.keys.map((key) => key.kid)).not.toContain(kid);
     expect(await statusOf(bearer(await sign({ exp: seconds() + 60 })))).toBe(401);
-    test.clock.advance(-3900 - announcedSeconds - signingDays * 86_400);
+    test.clock.advance((-3900 - announcedSeconds - signingDays * 86_400) * 1000);
   });
 });

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApi } from '#api/create-api.ts';
 import { abandonedSeconds, type IdempotencyKeys } from '#shared/idempotency/idempotency.ts';
 import { createPostgresIdempotencyKeys } from '#shared/idempotency/postgres-idempotency.ts';
-import { type Answer, createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
-import { seedRelease } from '#test/support/api-seeds.ts';
+import { seedRelease } from '#test/support/api/seeds.ts';
+import { type Answer, createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
 let ada: TestUser;
@@ -110,7 +110,7 @@ describe('a POST with an Idempotency-Key', () => {
       await dying.died;
       const next = createApi({ ...test.apiOptions, idempotencyKeys: createKeys() });
       expect((await ask(next, path, json, key)).status).toBe(409);
-      test.clock.advance(abandonedSeconds);
+      test.clock.advance(abandonedSeconds * 1000);
       const found = await ask(next, path, json, key);
       const body = (await found.json()) as Answer['body'];
       expect([found.status, body.error]).toEqual([201, undefined]);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '#api/api-env.ts';
 import { createApi } from '#api/create-api.ts';
 import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
-import { createTestApi, type TestApi, type TestUser, testPassword } from '#test/support/api.ts';
+import { createTestApi, type TestApi, type TestUser, testPassword } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
 let processes: Api[];

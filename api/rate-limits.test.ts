@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, createTestApi, type TestApi, type TestUser, testPassword } from '#test/support/api.ts';
+import { type Answer, createTestApi, type TestApi, type TestUser, testPassword } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
 beforeAll(async () => {
@@ -21,16 +21,16 @@ describe('the limit of an address', () => {
   it('is 30 a rolling minute, exactly, with a Retry-After that is true to the second', async () => {
     const address = '203.0.113.1';
     expect(new Set(await times(15, () => logIn(address)))).toEqual(new Set([401]));
-    test.clock.advance(20);
+    test.clock.advance(20 * 1000);
     expect(new Set(await times(15, () => logIn(address)))).toEqual(new Set([401]));
     const refused = await logIn(address);
     expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limited']);
     const wait = Number(refused.headers.get('retry-after'));
     expect(wait).toBeGreaterThanOrEqual(38);
     expect(wait).toBeLessThanOrEqual(40);
-    test.clock.advance(wait - 2);
+    test.clock.advance((wait - 2) * 1000);
     expect((await logIn(address)).status).toBe(429);
-    test.clock.advance(2);
+    test.clock.advance(2 * 1000);
     expect((await logIn(address)).status).toBe(401);
   });
 
@@ -69,7 +69,7 @@ describe('the limit of who is logged in', () => {
     expect((await readUser(again)).status).toBe(429);
     expect((await readUser(ada)).status).toBe(429);
     expect((await readUser(await test.signUp())).status).toBe(200);
-    test.clock.advance(61);
+    test.clock.advance(61 * 1000);
     expect((await readUser(ada)).status).toBe(200);
   });
 

@@ -1,10 +1,10 @@
 /** Route by caller by child id, made from the OpenAPI document: a route that is added is held to it without being named. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Role } from '#shared/database/schema.ts';
-import { type Answer, createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
-import { call, essence, guardedOperations, type Operation, operations, pathParameters } from '#test/support/api-operations.ts';
-import { joinTenant } from '#test/support/api-seeds.ts';
-import { type PathValues, seedWorld } from '#test/support/api-world.ts';
+import { call, essence, guardedOperations, type Operation, operations, pathParameters } from '#test/support/api/operations.ts';
+import { type PathValues, seedWorld } from '#test/support/api/seed-world.ts';
+import { joinTenant } from '#test/support/api/seeds.ts';
+import { type Answer, createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
 /** Somebody else, who has one of everything too. */
@@ -110,7 +110,8 @@ describe.each(guardedOperations)('$operationId', (operation) => {
   const isPersonal = personal.some((name) => pathParameters(operation).includes(name));
 
   it('lets its owner in', async () => {
-    for (const name of pathParameters(operation)) expect(world[name], `seed {${name}} in test/support/api-world.ts`).toBeTruthy();
+    for (const name of pathParameters(operation))
+      expect(world[name], `seed {${name}} in test/support/api/seed-world.ts`).toBeTruthy();
     const code = codeOf(await call(test, operation, await seedWorld(test, ada), ada));
     // The token of an invitation is a secret that no document holds.
     const expected = operation.operationId === 'acceptInvitation' ? ['not_found'] : ['ok', 'conflict', 'validation_failed'];
@@ -132,11 +133,11 @@ describe.each(guardedOperations)('$operationId', (operation) => {
     const expiring = { ...ada, token: made.body.data.token };
     const revoked = await test.ask('POST', '/v1/auth/tokens', { as: ada, json: { name: 'ci', scope: 'full' } });
     await test.ask('DELETE', `/v1/auth/tokens/${revoked.body.data.id}`, { as: ada });
-    test.clock.advance(86_401);
+    test.clock.advance(86_401 * 1000);
     for (const as of [ada, expiring, { ...ada, token: revoked.body.data.token }, { ...ada, token: 'paas_x' }]) {
       expect(codeOf(await call(test, operation, world, as))).toBe('unauthorized');
     }
-    test.clock.advance(-86_401);
+    test.clock.advance(-86_401 * 1000);
   });
 
   it('refuses to act in a tenant that is not the caller’s', async () => {
@@ -149,7 +150,7 @@ describe.each(guardedOperations)('$operationId', (operation) => {
 
   it('does for each role what that role may', async () => {
     // Time stands still otherwise, and all operations together are more than one person may ask in a minute.
-    test.clock.advance(10);
+    test.clock.advance(10 * 1000);
     for (const [role, member] of team) {
       const allowed = roles.indexOf(role) >= roles.indexOf(leastRole(operation));
       const values = operation.method === 'GET' ? { ...teamWorld } : await seedWorld(test, owner);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { atSmallPlatform } from '#cli/testing/at-small-platform.ts';
-import { freePort } from '#test/support/free-port.ts';
+import { freePort } from '#test/support/servers/free-port.ts';
 
 const run = promisify(execFile);
 const at = atSmallPlatform();

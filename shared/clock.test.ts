@@ -1,18 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '#shared/clock.ts';
-import { ManualClock } from '#shared/manual-clock.ts';
+import { TestClock } from '#test/support/test-clock.ts';
 
 interface Subject {
   name: string;
   make(): { clock: Clock; pass(milliseconds: number): Promise<void> };
 }
 
+const pass = (milliseconds: number): Promise<void> => systemClock.sleep(milliseconds + 5);
+
 const subjects: Subject[] = [
-  { name: 'system clock', make: () => ({ clock: systemClock, pass: (milliseconds) => systemClock.sleep(milliseconds + 5) }) },
+  { name: 'system clock', make: () => ({ clock: systemClock, pass }) },
+  { name: 'test clock that runs', make: () => ({ clock: TestClock.running(), pass }) },
   {
-    name: 'manual clock',
+    name: 'test clock that stands',
     make: () => {
-      const clock = new ManualClock();
+      const clock = TestClock.standing();
       return {
         clock,
         pass: (milliseconds) => {
@@ -56,4 +59,11 @@ describe.each(subjects)('$name', ({ make }) => {
     const { clock } = make();
     await expect(clock.sleep(60_000, AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late');
   });
+});
+
+it('wakes those who sleep on a test clock that runs when it is moved past their time', async () => {
+  const clock = TestClock.running();
+  const sleeping = clock.sleep(60_000);
+  clock.advance(60_000);
+  await sleeping;
 });

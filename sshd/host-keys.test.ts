@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { run } from '#test/support/ssh-client.ts';
+import { run } from '#test/support/ssh/ssh-client.ts';
 import { loadHostKeys } from './host-keys.ts';
 
 let directory: string;

@@ -1,16 +1,16 @@
 import path from 'node:path';
 import ssh2 from 'ssh2';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { gitSshEnv, makeKey, makeWorkTree, run, ssh } from '#test/support/ssh-client.ts';
-import { openSshDoor, type SshDoor, servedBy, somebody } from '#test/support/ssh-door.ts';
-import { RawSshClient } from '#test/support/ssh-raw-client.ts';
+import { RawSshClient } from '#test/support/ssh/raw-ssh-client.ts';
+import { gitSshEnv, makeKey, makeWorkTree, run, ssh } from '#test/support/ssh/ssh-client.ts';
+import { openTestSshServer, servedBy, somebody, type TestSshServer } from '#test/support/ssh/test-ssh-server.ts';
 
 const ada = somebody('ada@example.com');
 const eve = somebody('eve@example.com');
 const adasPrivateKey = ssh2.utils.generateKeyPairSync('ed25519').private;
 let adasKey: ssh2.ParsedKey;
 let evesKey: ssh2.ParsedKey;
-let door: SshDoor;
+let door: TestSshServer;
 
 function newKey(privateKey = ssh2.utils.generateKeyPairSync('ed25519').private): ssh2.ParsedKey {
   const key = ssh2.utils.parseKey(privateKey);
@@ -22,8 +22,8 @@ function publicKeyOf(key: ssh2.ParsedKey): string {
   return `${key.type} ${key.getPublicSSH().toString('base64')}`;
 }
 
-async function openDoor(changes: Parameters<typeof openSshDoor>[0] = {}): Promise<void> {
-  door = await openSshDoor(changes);
+async function openDoor(changes: Parameters<typeof openTestSshServer>[0] = {}): Promise<void> {
+  door = await openTestSshServer(changes);
   door.addKey(publicKeyOf(adasKey), ada);
   door.addKey(publicKeyOf(evesKey), eve);
 }

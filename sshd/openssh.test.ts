@@ -3,16 +3,16 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Principal } from '#shared/core/accounts/principals.ts';
-import { gitSshEnv, type KeyFile, makeKey, makeWorkTree, type Ran, run, ssh, sshOptions } from '#test/support/ssh-client.ts';
-import { openSshDoor, type SshDoor, somebody } from '#test/support/ssh-door.ts';
+import { gitSshEnv, type KeyFile, makeKey, makeWorkTree, type Ran, run, ssh, sshOptions } from '#test/support/ssh/ssh-client.ts';
+import { openTestSshServer, somebody, type TestSshServer } from '#test/support/ssh/test-ssh-server.ts';
 
-let door: SshDoor;
+let door: TestSshServer;
 let ada: Principal;
 let key: KeyFile;
 let workTree: string;
 
 beforeAll(async () => {
-  door = await openSshDoor();
+  door = await openTestSshServer();
   ada = somebody('ada@example.com');
   key = await makeKey(door.directory, 'ada', 'ed25519');
   door.addKey(key.publicKey, ada);

@@ -4,13 +4,13 @@ import ssh2 from 'ssh2';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { GitServer, GitStream } from '#shared/git/repository.ts';
 import { limits } from '#shared/limits.ts';
-import { gitSshEnv, makeKey, makeWorkTree, run, ssh } from '#test/support/ssh-client.ts';
-import { openSshDoor, type SshDoor, servedBy, somebody } from '#test/support/ssh-door.ts';
-import { RawSshClient } from '#test/support/ssh-raw-client.ts';
+import { RawSshClient } from '#test/support/ssh/raw-ssh-client.ts';
+import { gitSshEnv, makeKey, makeWorkTree, run, ssh } from '#test/support/ssh/ssh-client.ts';
+import { openTestSshServer, servedBy, somebody, type TestSshServer } from '#test/support/ssh/test-ssh-server.ts';
 
 const ada = somebody('ada@example.com');
 const adasKey = newKey();
-let door: SshDoor;
+let door: TestSshServer;
 const sockets: Socket[] = [];
 
 function newKey(): ssh2.ParsedKey {
@@ -19,8 +19,8 @@ function newKey(): ssh2.ParsedKey {
   return key;
 }
 
-async function openDoor(changes: Parameters<typeof openSshDoor>[0]): Promise<void> {
-  door = await openSshDoor(changes);
+async function openDoor(changes: Parameters<typeof openTestSshServer>[0]): Promise<void> {
+  door = await openTestSshServer(changes);
   door.addKey(`${adasKey.type} ${adasKey.getPublicSSH().toString('base64')}`, ada);
   await door.addApp('hello', ada);
 }
@@ -281,7 +281,7 @@ describe('close', () => {
 
 test('a port that is taken is an error of listen', async () => {
   await openDoor({});
-  const other = await openSshDoor();
+  const other = await openTestSshServer();
   await other.close();
   await expect(other.server.listen(door.port, '127.0.0.1')).rejects.toThrow('EADDRINUSE');
 });

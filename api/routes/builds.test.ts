@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
-import { seedBuild, seedBuildLog } from '#test/support/api-seeds.ts';
-import { openEventStream } from '#test/support/event-reader.ts';
+import { openEventStream } from '#test/support/api/event-reader.ts';
+import { seedBuild, seedBuildLog } from '#test/support/api/seeds.ts';
+import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
 let ada: TestUser;

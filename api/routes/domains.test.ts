@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
+import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
 describe('domains of an app', () => {
   let test: TestApi;
@@ -22,7 +22,7 @@ describe('domains of an app', () => {
       201,
       { host: 'shop.example.com', status: 'active', proof: null, certificate: { status: 'pending', expires_at: null } },
     ]);
-    test.clock.advance(1);
+    test.clock.advance(1 * 1000);
     await add('a.example.com');
     expect(await hosts()).toEqual(['shop.example.com', 'a.example.com']);
     expect((await test.ask('DELETE', `/v1/apps/${app.name}/domains/SHOP.example.com`, { as: user })).status).toBe(204);

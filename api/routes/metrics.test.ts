@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sampleApps } from '#shared/core/telemetry/app-sampling.ts';
-import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
-import { seedRelease } from '#test/support/api-seeds.ts';
+import { seedRelease } from '#test/support/api/seeds.ts';
+import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
 describe('GET /v1/apps/:id/metrics', () => {
   let test: TestApi;

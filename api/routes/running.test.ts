@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { AppId } from '#shared/ids.ts';
-import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
-import { seedRelease } from '#test/support/api-seeds.ts';
-import { openEventStream } from '#test/support/event-reader.ts';
+import { openEventStream } from '#test/support/api/event-reader.ts';
+import { seedRelease } from '#test/support/api/seeds.ts';
+import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
 let ada: TestUser;

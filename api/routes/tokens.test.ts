@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Answer, createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
-import { joinTenant } from '#test/support/api-seeds.ts';
+import { joinTenant } from '#test/support/api/seeds.ts';
+import { type Answer, createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
 let ada: TestUser;
@@ -94,11 +94,11 @@ describe('an API token', () => {
 
   it('ends when it expires', async () => {
     const { as } = await makeToken(ada, 'read', { expires_in_days: 2 });
-    test.clock.advance(2 * 86_400 - 60);
+    test.clock.advance((2 * 86_400 - 60) * 1000);
     expect((await test.ask('GET', '/v1/user', { as })).status).toBe(200);
-    test.clock.advance(60);
+    test.clock.advance(60 * 1000);
     expect((await test.ask('GET', '/v1/user', { as })).status).toBe(401);
-    test.clock.advance(-2 * 86_400);
+    test.clock.advance(-2 * 86_400 * 1000);
   });
 
   it('says when it was last used, to the minute', async () => {
@@ -110,10 +110,10 @@ describe('an API token', () => {
     expect(first).not.toBeNull();
     await test.ask('GET', '/v1/user', { as });
     expect(await used()).toBe(first);
-    test.clock.advance(61);
+    test.clock.advance(61 * 1000);
     await test.ask('GET', '/v1/user', { as });
     expect(await used()).not.toBe(first);
-    test.clock.advance(-61);
+    test.clock.advance(-61 * 1000);
   });
 
   it.each(['paas_', `paas_${'A'.repeat(43)}`, `paas_rt_${'A'.repeat(43)}`, `paas_${'A'.repeat(60_000)}`])(

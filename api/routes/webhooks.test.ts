@@ -6,7 +6,7 @@ import { connectPostgres } from '#shared/database/postgres.ts';
 import { createFakeIdempotencyKeys } from '#shared/idempotency/fake-idempotency.ts';
 import type { AppId } from '#shared/ids.ts';
 import { createFakeRateLimits } from '#shared/rate-limits/fake-rate-limits.ts';
-import { type Answer, createTestApi, type TestApi, type TestUser, testWebhookSecret } from '#test/support/api.ts';
+import { type Answer, createTestApi, type TestApi, type TestUser, testWebhookSecret } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
 let ada: TestUser;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findApp, listApps } from '#shared/core/apps/apps-store.ts';
 import { prepare } from '#shared/database/prepared.ts';
 import { type AppId, newTenantId, newUuid, type RepositoryId, type UserId } from '#shared/ids.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
 
 const add = prepare<{ one: number; other: number }, { sum: number }>('test-add', (db, value) =>
   sql<{ sum: number }>`select ${value('one')}::int + ${value('other')}::int + ${1}::int as sum`.compile(db),

@@ -13,7 +13,7 @@ import { createLog } from '#shared/log.ts';
 import type { Bucket } from '#shared/object-store/bucket.ts';
 import { createS3Bucket } from '#shared/object-store/s3-bucket.ts';
 import { openTestS3Server, type TestS3Server } from '#shared/object-store/testing/test-s3-server.ts';
-import { createTestDatabase } from '#test/support/database.ts';
+import { createTestDatabase } from '#test/support/database/test-database.ts';
 
 const packIds = ['a', 'b', 'c', 'd'].map((digit) => digit.repeat(40));
 const packBytes = 1000;

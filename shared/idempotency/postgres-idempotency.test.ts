@@ -3,7 +3,7 @@ import { systemClock } from '#shared/clock.ts';
 import { describeIdempotencyKeys } from '#shared/idempotency/contract/idempotency.ts';
 import { createPostgresIdempotencyKeys } from '#shared/idempotency/postgres-idempotency.ts';
 import { createSecretBox, type SecretBox } from '#shared/secret-box.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
 
 let database: TestDatabase;
 let secrets: SecretBox;

@@ -11,8 +11,8 @@ import type { JobHandlers } from '#shared/jobs/jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
 import { findPostmaster } from '#shared/platform/local/postgres/postmaster.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
-import { openTestPostgres } from '#test/support/postgres.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
+import { openTestPostgres } from '#test/support/database/test-postgres.ts';
 
 const log = createLog('silent', () => undefined);
 

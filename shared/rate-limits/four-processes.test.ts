@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RateLimitPolicy, rateLimitPolicies } from '#shared/rate-limits/rate-limits.ts';
 import type { Burst } from '#shared/rate-limits/testing/limited-process.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
 
 let database: TestDatabase;
 let processes: ChildProcess[] = [];

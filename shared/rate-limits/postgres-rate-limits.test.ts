@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import { describeRateLimits } from '#shared/rate-limits/contract/rate-limits.ts';
 import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
 import { createRandom } from '#test/support/random.ts';
 
 let database: TestDatabase;

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
 import { encodeEntry, paxEntry, tarOf } from '#shared/sources/testing/tar-builder.ts';
-import { runChecked } from '#test/support/run.ts';
+import { runChecked } from '#test/support/run-program.ts';
 
 const mebibyte = 1024 * 1024;
 const archiveLimits = { packedBytes: mebibyte, bytes: 4 * mebibyte, entries: 1000, pathBytes: 2048, depth: 20 };

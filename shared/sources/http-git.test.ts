@@ -3,14 +3,14 @@ import { commitFiles, git } from '#shared/git/testing/git-client.ts';
 import { createGitGround, type GitGround } from '#shared/git/testing/git-ground.ts';
 import type { ObjectId } from '#shared/ids.ts';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
-import { type GitHost, startGitHost } from '#test/support/git-host.ts';
+import { type GitHttpServer, startGitHttpServer } from '#test/support/servers/git-http-server.ts';
 
 let ground: GitGround;
-let host: GitHost;
+let host: GitHttpServer;
 let tip: ObjectId;
 const signal = new AbortController().signal;
 beforeAll(async () => {
-  [ground, host] = await Promise.all([createGitGround('postgres'), startGitHost()]);
+  [ground, host] = await Promise.all([createGitGround('postgres'), startGitHttpServer()]);
   const bare = await host.createRepository('hello.git');
   const work = `${bare}.work`;
   await git(bare, 'init', '-q', '-b', 'main', work);

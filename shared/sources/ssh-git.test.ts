@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseGitUrl } from '#shared/sources/git-url.ts';
 import type { SourceRequest } from '#shared/sources/source-hosts.ts';
 import { createSourceKey, fetchBySsh } from '#shared/sources/ssh-git.ts';
-import { runChecked } from '#test/support/run.ts';
+import { runChecked } from '#test/support/run-program.ts';
 
 const key = createSourceKey();
 const allowed = ssh2.utils.parseKey(key.publicKey);

@@ -3,7 +3,7 @@ import { systemClock } from '#shared/clock.ts';
 import { createLog } from '#shared/log.ts';
 import { describeWakeups, forEver } from '#shared/wakeups/contract/wakeups.ts';
 import { createPostgresWakeups, type PostgresWakeups } from '#shared/wakeups/postgres-wakeups.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
 
 const log = createLog('silent', () => undefined);
 

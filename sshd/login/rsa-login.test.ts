@@ -1,16 +1,16 @@
 import { createPrivateKey } from 'node:crypto';
 import ssh2 from 'ssh2';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openSshDoor, type SshDoor, somebody } from '#test/support/ssh-door.ts';
-import { RawSshClient, signWithSha1 } from '#test/support/ssh-raw-client.ts';
+import { RawSshClient, signWithSha1 } from '#test/support/ssh/raw-ssh-client.ts';
+import { openTestSshServer, somebody, type TestSshServer } from '#test/support/ssh/test-ssh-server.ts';
 
-let door: SshDoor;
+let door: TestSshServer;
 let key: ssh2.ParsedKey;
 beforeAll(async () => {
   const parsed = ssh2.utils.parseKey(ssh2.utils.generateKeyPairSync('rsa', { bits: 2048 }).private);
   if (parsed instanceof Error) throw parsed;
   key = parsed;
-  door = await openSshDoor();
+  door = await openTestSshServer();
   door.addKey(`${key.type} ${key.getPublicSSH().toString('base64')}`, somebody('ada@example.com'));
 });
 afterAll(async () => {

@@ -12,8 +12,8 @@ import { openDrivenClients } from '#test/clients/driven-clients.ts';
 import { openIsomorphicGit } from '#test/clients/isomorphic-git.ts';
 import { createGround, operations } from '#test/clients/operations.ts';
 import { openStockGits } from '#test/clients/stock-git.ts';
-import { removePlatform, startPlatform } from '#test/support/platform.ts';
-import { createUser } from '#test/support/user.ts';
+import { removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { createUser } from '#test/support/platform/user.ts';
 
 const { values } = parseArgs({
   options: {

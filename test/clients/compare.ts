@@ -12,10 +12,10 @@ import { fetches } from '#test/clients/comparisons/fetches.ts';
 import { makeHistory } from '#test/clients/comparisons/history.ts';
 import { pushes } from '#test/clients/comparisons/pushes.ts';
 import { type Comparison, openSide } from '#test/clients/comparisons/side.ts';
-import { startGitHost } from '#test/support/git-host.ts';
-import { removePlatform, startPlatform } from '#test/support/platform.ts';
-import { runChecked } from '#test/support/run.ts';
-import { createUser } from '#test/support/user.ts';
+import { removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { createUser } from '#test/support/platform/user.ts';
+import { runChecked } from '#test/support/run-program.ts';
+import { startGitHttpServer } from '#test/support/servers/git-http-server.ts';
 
 const { values } = parseArgs({
   options: {
@@ -27,7 +27,7 @@ const { values } = parseArgs({
 /** Begins the result of a comparison that could not be made. */
 const failed = 'failed: ';
 const home = await mkdtemp(join(tmpdir(), 'paas-compare-'));
-const gitHost = await startGitHost();
+const gitHost = await startGitHttpServer();
 const platform = await startPlatform();
 const user = await createUser(platform);
 let differences = 0;

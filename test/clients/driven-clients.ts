@@ -3,7 +3,7 @@ import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Address, GitClient, Skipped, Toolbox, Transport } from '#test/clients/client.ts';
-import { run, runChecked } from '#test/support/run.ts';
+import { run, runChecked } from '#test/support/run-program.ts';
 
 /**
  * Libraries in other languages, each with a small program around it in drivers/, which takes

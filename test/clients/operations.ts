@@ -1,10 +1,10 @@
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Address, GitClient } from '#test/clients/client.ts';
-import type { RunningPlatform } from '#test/support/platform.ts';
-import { runChecked } from '#test/support/run.ts';
-import { nodeApp } from '#test/support/sample-apps.ts';
-import { type User, visit } from '#test/support/user.ts';
+import { nodeApp } from '#test/support/builds/sample-apps.ts';
+import type { RunningPlatform } from '#test/support/platform/running-platform.ts';
+import { type User, visit } from '#test/support/platform/user.ts';
+import { runChecked } from '#test/support/run-program.ts';
 
 /** One app, and a working copy of it that only local git commands and the client at hand touch. */
 export interface Ground {

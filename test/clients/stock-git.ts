@@ -1,5 +1,5 @@
 import type { Address, GitClient, Skipped, Toolbox } from '#test/clients/client.ts';
-import { run, runChecked } from '#test/support/run.ts';
+import { run, runChecked } from '#test/support/run-program.ts';
 
 /** The git in PATH and those given by path, by both versions of the protocol. */
 export async function openStockGits({ gits }: Toolbox): Promise<(GitClient | Skipped)[]> {

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppId, type BuildId, newUuid } from '#shared/ids.ts';
 import { buildSpec, openFiles, unaborted } from '#shared/platform/contract/build-runner.ts';
-import { endlessApp, markerOf } from '#test/support/endless-app.ts';
-import { openTestBuilds, type TestBuilds } from '#test/support/test-builds.ts';
+import { endlessApp, markerOf } from '#test/support/builds/endless-app.ts';
+import { openTestBuilds, type TestBuilds } from '#test/support/builds/test-builds.ts';
 
 let ground: TestBuilds;
 beforeAll(async () => {
@@ -26,7 +26,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 
 /** Starts a build in a process of its own; resolves when it is in the middle of it. */
 async function startHost(appId: AppId, buildId: BuildId): Promise<ChildProcess> {
-  const script = fileURLToPath(new URL('../support/build-host.ts', import.meta.url));
+  const script = fileURLToPath(new URL('../support/builds/build-process.ts', import.meta.url));
   const host = spawn(process.execPath, [script, ground.dataDir, appId, buildId], { stdio: ['ignore', 'pipe', 'inherit'] });
   let said = '';
   host.stdout?.on('data', (chunk) => {

@@ -4,7 +4,7 @@
  * anything was lost, doubled or left half; what there is to look at is then kept in a directory that is named.
  */
 import { parseArgs } from 'node:util';
-import { openTestPostgres, removeAbandonedPostgres } from '#test/support/postgres.ts';
+import { openTestPostgres, removeAbandonedPostgres } from '#test/support/database/test-postgres.ts';
 import { runRounds } from './rounds/rounds.ts';
 import { type Way, ways } from './rounds/strikes.ts';
 import { newTally, type Tally } from './rounds/tally.ts';

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findPostmaster } from '#shared/platform/local/postgres/postmaster.ts';
-import { holdLoad } from '#test/support/load.ts';
-import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
-import { nodeApp } from '#test/support/sample-apps.ts';
-import { createUser, type User, visit, type WorkingCopy } from '#test/support/user.ts';
+import { nodeApp } from '#test/support/builds/sample-apps.ts';
+import { holdLoad } from '#test/support/platform/load.ts';
+import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { createUser, type User, visit, type WorkingCopy } from '#test/support/platform/user.ts';
 
 const patience = { timeout: 60_000, interval: 100 };
 

@@ -2,10 +2,10 @@ import { mkdir, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
-import { run } from '#test/support/run.ts';
-import { nodeApp } from '#test/support/sample-apps.ts';
-import { createUser, type User, type WorkingCopy } from '#test/support/user.ts';
+import { nodeApp } from '#test/support/builds/sample-apps.ts';
+import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { createUser, type User, type WorkingCopy } from '#test/support/platform/user.ts';
+import { run } from '#test/support/run-program.ts';
 
 /** Small disks, in megabytes, by what is on them: as much as a small app and an empty database need, and a little more. */
 const disks = { '.': 64, git: 4, postgres: 200 };

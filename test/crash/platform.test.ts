@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { holdLoad } from '#test/support/load.ts';
-import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
-import { nodeApp, slowApp } from '#test/support/sample-apps.ts';
-import { createUser, type User, visit, type WorkingCopy } from '#test/support/user.ts';
+import { nodeApp, slowApp } from '#test/support/builds/sample-apps.ts';
+import { holdLoad } from '#test/support/platform/load.ts';
+import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { createUser, type User, visit, type WorkingCopy } from '#test/support/platform/user.ts';
 
 interface BuildAnswer {
   id: string;

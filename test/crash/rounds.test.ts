@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openTestPostgres, type TestPostgres } from '#test/support/postgres.ts';
+import { openTestPostgres, type TestPostgres } from '#test/support/database/test-postgres.ts';
 import { runRounds } from './rounds/rounds.ts';
 import { newTally } from './rounds/tally.ts';
 

@@ -3,8 +3,8 @@ import { delimiter, join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPerson, type Person } from '#cli/testing/person.ts';
-import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
-import { createUser, type User, visit, type WorkingCopy } from '#test/support/user.ts';
+import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { createUser, type User, visit, type WorkingCopy } from '#test/support/platform/user.ts';
 
 interface AddonAnswer {
   addon_type: string;

@@ -2,10 +2,10 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CommandResult, createPerson, type Person } from '#cli/testing/person.ts';
-import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
-import { run, runChecked } from '#test/support/run.ts';
-import { nodeApp, slowApp, unbuildableApp } from '#test/support/sample-apps.ts';
-import { visit } from '#test/support/user.ts';
+import { nodeApp, slowApp, unbuildableApp } from '#test/support/builds/sample-apps.ts';
+import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { visit } from '#test/support/platform/user.ts';
+import { run, runChecked } from '#test/support/run-program.ts';
 
 const identity = {
   GIT_AUTHOR_NAME: 'Ada',

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import isomorphic from 'isomorphic-git';
 import http from 'isomorphic-git/http/node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
-import type { RunResult } from '#test/support/run.ts';
-import { nodeApp } from '#test/support/sample-apps.ts';
-import { createUser, type User, visit, type WorkingCopy } from '#test/support/user.ts';
+import { nodeApp } from '#test/support/builds/sample-apps.ts';
+import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { createUser, type User, visit, type WorkingCopy } from '#test/support/platform/user.ts';
+import type { RunResult } from '#test/support/run-program.ts';
 
 let platform: RunningPlatform;
 let user: User;

@@ -4,9 +4,9 @@ import { request as secureRequest } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPerson, type Person } from '#cli/testing/person.ts';
-import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
-import { nodeApp } from '#test/support/sample-apps.ts';
-import { createUser, type User, visit } from '#test/support/user.ts';
+import { nodeApp } from '#test/support/builds/sample-apps.ts';
+import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { createUser, type User, visit } from '#test/support/platform/user.ts';
 
 interface Series {
   name: string;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
-import { crashingApp, nodeApp, slowApp, unbuildableApp } from '#test/support/sample-apps.ts';
-import { createUser, type User, visit } from '#test/support/user.ts';
+import { crashingApp, nodeApp, slowApp, unbuildableApp } from '#test/support/builds/sample-apps.ts';
+import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { createUser, type User, visit } from '#test/support/platform/user.ts';
 
 interface BuildAnswer {
   id: string;

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPerson, type Person } from '#cli/testing/person.ts';
 import { issueAuthority, issueLeaf } from '#gateway/issue-certificate.ts';
-import { type FileServer, startFileServer } from '#test/support/file-server.ts';
-import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
-import { runChecked } from '#test/support/run.ts';
-import { nodeApp } from '#test/support/sample-apps.ts';
-import { createUser, type User, visit } from '#test/support/user.ts';
+import { nodeApp } from '#test/support/builds/sample-apps.ts';
+import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { createUser, type User, visit } from '#test/support/platform/user.ts';
+import { runChecked } from '#test/support/run-program.ts';
+import { type FileServer, startFileServer } from '#test/support/servers/file-server.ts';
 
 interface BuildAnswer {
   id: string;

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CommandResult, createPerson, type Person } from '#cli/testing/person.ts';
-import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
-import { run, runChecked } from '#test/support/run.ts';
+import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { run, runChecked } from '#test/support/run-program.ts';
 
 const password = 'correct horse battery';
 

@@ -12,10 +12,10 @@ import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { type BucketPlace, openBucketPlace } from '#shared/object-store/testing/bucket-place.ts';
 import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
-import { createHouseContext } from '#test/support/house-context.ts';
-import { gitSshEnv, type KeyFile, makeKey, type Ran, run } from '#test/support/ssh-client.ts';
-import type { SshDaemonStart } from '#test/support/ssh-daemon.ts';
+import { createCoreContext } from '#test/support/core/core-context.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
+import { gitSshEnv, type KeyFile, makeKey, type Ran, run } from '#test/support/ssh/ssh-client.ts';
+import type { SshServerStart } from '#test/support/ssh/ssh-server-process.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -24,7 +24,7 @@ declare module 'vitest' {
   }
 }
 
-const daemonPath = fileURLToPath(new URL('../support/ssh-daemon.ts', import.meta.url));
+const daemonPath = fileURLToPath(new URL('../support/ssh/ssh-server-process.ts', import.meta.url));
 const racingPushes = inject('racingPushes') ?? 12;
 const clients = 4;
 const races = 2;
@@ -48,7 +48,7 @@ describe.each(['a directory', 'an object store'])('two daemons that serve one re
     await migrateJobs(database.pool, log);
     const storage = createFakeGitStorage({ directory: join(directory, 'unused'), log });
     const platform = createFakePlatform({ clock: systemClock });
-    const context = await createHouseContext({ db: database.db, log, clock: systemClock, platform, git: storage });
+    const context = await createCoreContext({ db: database.db, log, clock: systemClock, platform, git: storage });
     const services = createServices(context);
     const { user, tenant } = await services.accounts.signUp({ email: 'ada@example.com', password: 'correct horse' });
     const owner = await services.accounts.resolvePrincipal(user, tenant.id);
@@ -72,7 +72,7 @@ describe.each(['a directory', 'an object store'])('two daemons that serve one re
 
   async function startDaemon(name: string): Promise<number> {
     const inStore = kind === 'an object store';
-    const order: SshDaemonStart = {
+    const order: SshServerStart = {
       databaseUrl: database.url,
       sshDirectory: join(directory, 'ssh'),
       // Nothing in common but the store; or nothing but the directory.

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPerson } from '#cli/testing/person.ts';
-import { type GitHost, startGitHost } from '#test/support/git-host.ts';
-import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
-import { nodeApp } from '#test/support/sample-apps.ts';
-import { createUser, type User, visit, type WorkingCopy } from '#test/support/user.ts';
+import { nodeApp } from '#test/support/builds/sample-apps.ts';
+import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { createUser, type User, visit, type WorkingCopy } from '#test/support/platform/user.ts';
+import { type GitHttpServer, startGitHttpServer } from '#test/support/servers/git-http-server.ts';
 
 interface BuildAnswer {
   id: string;
@@ -19,9 +19,9 @@ const nothing = '0'.repeat(40);
 describe('a push to a git host elsewhere', () => {
   let platform: RunningPlatform;
   let user: User;
-  let host: GitHost;
+  let host: GitHttpServer;
   beforeAll(async () => {
-    host = await startGitHost();
+    host = await startGitHttpServer();
     platform = await startPlatform({ env: { PAAS_WEBHOOK_SECRET: secret, PAAS_ALLOW_PRIVATE_SOURCES: 'true' } });
     user = await createUser(platform);
   });

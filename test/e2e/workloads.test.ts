@@ -8,17 +8,17 @@ import type { AppLogEntry } from '#shared/platform/app-logs.ts';
 import { isAlive, type ProcessIdentity } from '#shared/platform/local/sandbox/process-identity.ts';
 import type { InstanceRecord } from '#shared/platform/local/workloads/instances.ts';
 import type { InstanceFacts, RolloutFacts, RolloutPlan } from '#shared/platform/workloads.ts';
-import { holdLoad } from '#test/support/load.ts';
-import { startWorkloadHost, type WorkloadHost } from '#test/support/start-workload-host.ts';
+import { holdLoad } from '#test/support/platform/load.ts';
+import { startWorkloadProcess, type WorkloadProcess } from '#test/support/workloads/start-workload-process.ts';
 import {
   makeDataDir,
   makeImage,
-  openWorkloadGround,
+  openWorkloadFixture,
   removeDataDir,
   serverScript,
   specOf,
   webProcess,
-} from '#test/support/workload-ground.ts';
+} from '#test/support/workloads/workload-fixture.ts';
 
 const plan: RolloutPlan = { weights: [10, 25, 50, 100], stepSeconds: 2 };
 
@@ -26,7 +26,7 @@ const plan: RolloutPlan = { weights: [10, 25, 50, 100], stepSeconds: 2 };
 describe('workloads behind the gateway', () => {
   let dataDir: string;
   let gateway: TestGateway;
-  let host: WorkloadHost;
+  let host: WorkloadProcess;
   let image: string;
   let appId: AppId;
   beforeAll(async () => {
@@ -50,7 +50,7 @@ describe('workloads behind the gateway', () => {
     await host.kill();
   });
 
-  const startHost = (): Promise<WorkloadHost> => startWorkloadHost(dataDir, gatewayFiles(dataDir).controlSocket);
+  const startHost = (): Promise<WorkloadProcess> => startWorkloadProcess(dataDir, gatewayFiles(dataDir).controlSocket);
   const spec = (releaseVersion: number, quantity = 1) =>
     specOf(appId, releaseVersion, image, { processes: [{ ...webProcess, quantity }] });
   const rollOut = (releaseVersion: number): Promise<void> => host.call({ op: 'rollOut', spec: spec(releaseVersion), plan });
@@ -225,7 +225,7 @@ describe('what an app is told when it does not come up', () => {
   ])('%s', async (name, script, expected) => {
     // As long as a busy machine takes to fill the memory, where that is what ends it.
     const bootSeconds = name.includes('memory') ? 60 : 2;
-    const ground = await openWorkloadGround(dataDir, gateway.router, { timings: { bootSeconds } });
+    const ground = await openWorkloadFixture(dataDir, gateway.router, { timings: { bootSeconds } });
     try {
       const image = await makeImage(dataDir, `bad-${name.replaceAll(' ', '-')}`, { 'server.js': script });
       const spec = specOf(newUuid(), 1, image, name.includes('health') ? { healthPath: '/healthz' } : {});

@@ -9,10 +9,10 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startFuzzProxy } from '#test/fuzz/fuzz-proxy.ts';
-import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
-import { runChecked } from '#test/support/run.ts';
-import { nodeApp } from '#test/support/sample-apps.ts';
-import { createUser } from '#test/support/user.ts';
+import { nodeApp } from '#test/support/builds/sample-apps.ts';
+import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { createUser } from '#test/support/platform/user.ts';
+import { runChecked } from '#test/support/run-program.ts';
 
 const version = '4.32.5';
 const environment = join(tmpdir(), `paas-schemathesis-${version}`);

@@ -8,7 +8,7 @@ import { type AppId, newUuid } from '#shared/ids.ts';
 import { isAlive, readDescendants } from '#shared/platform/local/sandbox/process-identity.ts';
 import type { SandboxLimits, SandboxMount } from '#shared/platform/local/sandbox/sandbox.ts';
 import type { SandboxLayer } from '#shared/platform/local/sandbox/sandbox-layer.ts';
-import { openTestBuilds, type TestBuilds } from '#test/support/test-builds.ts';
+import { openTestBuilds, type TestBuilds } from '#test/support/builds/test-builds.ts';
 
 let ground: TestBuilds;
 let ownApp: string;
@@ -177,7 +177,7 @@ describe('code in a layer', () => {
 
 describe('what our own starter left open', () => {
   it('does not reach the sandbox', async () => {
-    const script = new URL('../support/list-descriptors.ts', import.meta.url).pathname;
+    const script = new URL('../support/workloads/list-descriptors.ts', import.meta.url).pathname;
     const secret = await open(join(otherApp, 'secret.txt'));
     const stdio = Array.from({ length: 31 }, (_, at) => (at === 1 ? 'pipe' : at === 9 || at === 30 ? secret.fd : 'ignore'));
     const starter = spawn(process.execPath, [script, ground.dataDir], { stdio: stdio as 'pipe'[] });

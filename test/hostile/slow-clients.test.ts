@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { SlowCrowd, slowKinds } from '#test/hostile/slow/slow-clients.ts';
-import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform.ts';
-import { createUser, type User, type WorkingCopy } from '#test/support/user.ts';
+import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { createUser, type User, type WorkingCopy } from '#test/support/platform/user.ts';
 
 let platform: RunningPlatform;
 let ada: User;

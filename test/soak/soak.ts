@@ -15,7 +15,7 @@ import { commitFiles, git } from '#shared/git/testing/git-client.ts';
 import { limits } from '#shared/limits.ts';
 import { makeClientKey, openOurs } from '#test/bench/push/open-servers.ts';
 import { heldBytes } from '#test/bench/push/process-tree.ts';
-import { runChecked } from '#test/support/run.ts';
+import { runChecked } from '#test/support/run-program.ts';
 
 const { values } = parseArgs({
   options: {

@@ -8,8 +8,8 @@ import type { AppId, TenantId, UserId } from '#shared/ids.ts';
 import type { FakeJobs } from '#shared/jobs/fake-jobs.ts';
 import type { JobHandlers, JobWorker } from '#shared/jobs/jobs.ts';
 import type { FakeAddons } from '#shared/platform/fake/addons.ts';
-import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
-import { seedRelease } from '#test/support/api-seeds.ts';
+import { seedRelease } from '#test/support/api/seeds.ts';
+import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
 let handlers: JobHandlers;
@@ -182,7 +182,7 @@ describe('an add-on', () => {
     await withWorker(() => expect.poll(desired).toBe(1));
     expect(ground.open(uri).get('word')).toBe('kept');
     await test.services.apps.deleteApp(principal, app.id);
-    test.clock.advance(31 * 24 * 60 * 60);
+    test.clock.advance(31 * 24 * 60 * 60 * 1000);
     await handlers['purge-app']({ appId: app.id }, new AbortController().signal);
     expect(await ground.readAddon(app.id, 'kvstore')).toBeUndefined();
   });

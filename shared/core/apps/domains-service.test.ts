@@ -6,8 +6,8 @@ import type { Domain } from '#shared/core/apps/apps.ts';
 import { runSettleDomainJob } from '#shared/core/apps/domain-settlement.ts';
 import type { AppId, UserId } from '#shared/ids.ts';
 import type { FakeJobs } from '#shared/jobs/fake-jobs.ts';
-import { createTestApi, type TestApi, type TestUser } from '#test/support/api.ts';
-import { seedRelease } from '#test/support/api-seeds.ts';
+import { seedRelease } from '#test/support/api/seeds.ts';
+import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
 describe('domains on a public platform', () => {
   let test: TestApi;
@@ -165,7 +165,7 @@ describe('domains on a public platform', () => {
       },
     };
     for (const seconds of [0, 40, 24 * 3600, 7 * 24 * 3600]) {
-      test.clock.advance(seconds);
+      test.clock.advance(seconds * 1000);
       await runSettleDomainJob(recorded, owner.app.id, host);
     }
     expect(waits).toEqual([2, 10, 900]);

@@ -5,46 +5,46 @@ import type { Principal } from '#shared/core/accounts/principals.ts';
 import { runBuildJob } from '#shared/core/builds/build-job.ts';
 import type { BuildId } from '#shared/ids.ts';
 import { tarOf } from '#shared/sources/testing/tar-builder.ts';
-import { type FileServer, startFileServer } from '#test/support/file-server.ts';
-import { createHouse, type House, type HouseApp } from '#test/support/house.ts';
+import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
+import { type FileServer, startFileServer } from '#test/support/servers/file-server.ts';
 
 const never = new AbortController().signal;
 const packed = gzipSync(tarOf({ path: 'hello-1.2/Procfile', content: 'web: serve\n' }, { path: 'hello-1.2/a', content: '1' }));
 const sha256 = createHash('sha256').update(packed).digest('hex');
 
 describe('a build of an archive', () => {
-  let house: House;
+  let core: CoreFixture;
   let server: FileServer;
   let owner: Principal;
-  let app: HouseApp;
+  let app: FixtureApp;
   beforeAll(async () => {
-    house = await createHouse();
+    core = await createCoreFixture();
     server = await startFileServer();
     server.files.set('/hello-1.2.tar.gz', packed);
-    owner = await house.signUp();
+    owner = await core.signUp();
   });
   afterAll(async () => {
     await server.close();
-    await house.close();
+    await core.close();
   });
   beforeEach(async () => {
-    house.buildStep = async () => undefined;
-    app = await house.createApp(owner);
+    core.buildStep = async () => undefined;
+    app = await core.createApp(owner);
   });
 
   const start = (request: { path?: string; sha256?: string } = {}) =>
-    house.services.builds.startBuild(owner, app.id, {
+    core.services.builds.startBuild(owner, app.id, {
       sourceUrl: `${server.url}${request.path ?? '/hello-1.2.tar.gz'}?signature=secret#part`,
       ...(request.sha256 === undefined ? {} : { sourceSha256: request.sha256 }),
     });
-  const run = (id: string): Promise<void> => runBuildJob(house.context, id as BuildId, never);
-  const read = (id: string) => house.services.builds.readBuild(owner, app.id, id);
+  const run = (id: string): Promise<void> => runBuildJob(core.context, id as BuildId, never);
+  const read = (id: string) => core.services.builds.readBuild(owner, app.id, id);
   const readLog = async (id: string) =>
-    (await house.services.builds.readBuildLog(owner, app.id, id, {})).map(({ line }) => line).join('\n');
+    (await core.services.builds.readBuildLog(owner, app.id, id, {})).map(({ line }) => line).join('\n');
 
   it('is of its files, and is released and recorded as that of an archive', async () => {
     const seen = Promise.withResolvers<{ commit: string | undefined; files: ReadonlyMap<string, string> }>();
-    house.buildStep = async ({ commit }, files) => seen.resolve({ commit, files });
+    core.buildStep = async ({ commit }, files) => seen.resolve({ commit, files });
     const { id, ...started } = await start({ sha256: sha256.toUpperCase() });
     expect(started).toMatchObject({
       commit: null,
@@ -68,7 +68,7 @@ describe('a build of an archive', () => {
       sourceUrl: `${server.url}/hello-1.2.tar.gz`,
       sourceSha256: sha256,
     });
-    const [release] = (await house.services.releases.listReleases(owner, app.id, { limit: 5 })).items;
+    const [release] = (await core.services.releases.listReleases(owner, app.id, { limit: 5 })).items;
     expect(release).toMatchObject({ id: build.releaseId, commit: null, kind: 'build', description: 'Deploy hello-1.2.tar.gz' });
   });
 
@@ -80,12 +80,12 @@ describe('a build of an archive', () => {
       `-----> Fetching ${server.url}/hello-1.2.tar.gz\n       0.0 MiB, 2 files, sha256:${sha256.slice(0, 12)}`,
     );
     expect((await read(id)).sourceSha256).toBe(sha256);
-    const row = await house.context.db
+    const row = await core.context.db
       .selectFrom('builds')
       .selectAll()
       .where('id', '=', id as BuildId)
       .executeTakeFirst();
-    for (const place of [log, JSON.stringify(row), house.logged.join()]) expect(place).not.toContain('secret');
+    for (const place of [log, JSON.stringify(row), core.logged.join()]) expect(place).not.toContain('secret');
   });
 
   it('that is not what was meant fails, and says why', async () => {
@@ -101,11 +101,11 @@ describe('a build of an archive', () => {
   it('fetches it anew when it has to start over, also when it is another one by then', async () => {
     const { id } = await start();
     const stopping = new AbortController();
-    house.buildStep = async () => stopping.abort(new Error('stopping'));
-    await expect(runBuildJob(house.context, id as BuildId, stopping.signal)).rejects.toThrow('stopping');
+    core.buildStep = async () => stopping.abort(new Error('stopping'));
+    await expect(runBuildJob(core.context, id as BuildId, stopping.signal)).rejects.toThrow('stopping');
     const another = gzipSync(tarOf({ path: 'Procfile', content: 'web: other\n' }));
     server.files.set('/hello-1.2.tar.gz', another);
-    house.buildStep = async () => undefined;
+    core.buildStep = async () => undefined;
     await run(id);
     server.files.set('/hello-1.2.tar.gz', packed);
     const anotherSha256 = createHash('sha256').update(another).digest('hex');
@@ -118,7 +118,7 @@ describe('a build of an archive', () => {
     const asked = server.requests.length;
     const running = run(id);
     await expect.poll(() => server.requests.length).toBe(asked + 1);
-    await house.services.builds.cancelBuild(owner, app.id, id);
+    await core.services.builds.cancelBuild(owner, app.id, id);
     await running;
     release();
     expect(await read(id)).toMatchObject({ status: 'canceled' });
@@ -128,12 +128,12 @@ describe('a build of an archive', () => {
     await run((await start()).id);
     await app.commit();
     await app.push('-o', 'detach', 'main');
-    const pushed = await house.latestBuild(app.id);
+    const pushed = await core.latestBuild(app.id);
     await run(pushed.id);
     expect(await read(pushed.id)).toMatchObject({ status: 'succeeded', sourceUrl: null, sourceSha256: null });
-    const [newest, before] = (await house.services.releases.listReleases(owner, app.id, { limit: 5 })).items;
+    const [newest, before] = (await core.services.releases.listReleases(owner, app.id, { limit: 5 })).items;
     expect(newest?.description).toBe(`Deploy ${pushed.commit?.slice(0, 8)}`);
-    const { release } = await house.services.releases.rollBack(owner, app.id, `v${before?.version}`);
+    const { release } = await core.services.releases.rollBack(owner, app.id, `v${before?.version}`);
     expect(release).toMatchObject({ kind: 'rollback', commit: null, description: `Rollback to v${before?.version}` });
   });
 
@@ -147,7 +147,7 @@ describe('a build of an archive', () => {
     [{ sourceUrl: 'ftp://files.example.com/a.tar.gz' }, ['source_url']],
     [{ sourceUrl: 'a.tar.gz' }, ['source_url']],
   ])('is not started of %j', async (request, paths) => {
-    const refused = house.services.builds.startBuild(owner, app.id, request);
+    const refused = core.services.builds.startBuild(owner, app.id, request);
     await expect(refused).rejects.toMatchObject({
       code: 'validation_failed',
       details: paths.map((path) => ({ path, message: expect.any(String) })),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addBuildStart, countBuildStarts, foldBuildStarts } from '#shared/core/builds/build-starts-store.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
 
 describe('build starts', () => {
   let database: TestDatabase;

@@ -1,34 +1,34 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '#shared/core/accounts/principals.ts';
-import { createHouse, type House, type HouseApp } from '#test/support/house.ts';
+import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
 
 const patience = { timeout: 10_000 };
 
 describe('a push', () => {
-  let house: House;
+  let core: CoreFixture;
   let owner: Principal;
-  let app: HouseApp;
+  let app: FixtureApp;
   beforeAll(async () => {
-    house = await createHouse();
-    await house.startWorker();
-    owner = await house.signUp();
+    core = await createCoreFixture();
+    await core.startWorker();
+    owner = await core.signUp();
   });
-  afterAll(() => house.close());
+  afterAll(() => core.close());
   beforeEach(async () => {
-    house.buildStep = async () => undefined;
-    house.script = {};
-    app = await house.createApp(owner);
+    core.buildStep = async () => undefined;
+    core.script = {};
+    app = await core.createApp(owner);
     await app.commit();
   });
 
   /** What git sees: `refs/heads/main <oid>` by name. */
   const refs = async (): Promise<Record<string, string>> => {
-    const { repository_id } = await house.context.db
+    const { repository_id } = await core.context.db
       .selectFrom('apps')
       .select('repository_id')
       .where('id', '=', app.id)
       .executeTakeFirstOrThrow();
-    const listed = await house.context.git.refs.listRefs(repository_id);
+    const listed = await core.context.git.refs.listRefs(repository_id);
     return Object.fromEntries(listed.map(({ name, oid }) => [name, oid]));
   };
   const head = (): Promise<string> => app.git('rev-parse', 'HEAD');
@@ -36,7 +36,7 @@ describe('a push', () => {
   const holdBuildsWith = (path: string): { begun: Promise<void>; letGo(): void } => {
     const begun = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
-    house.buildStep = async (_spec, files) => {
+    core.buildStep = async (_spec, files) => {
       if (!files.has(path)) return;
       begun.resolve();
       await held.promise;
@@ -45,7 +45,7 @@ describe('a push', () => {
   };
 
   it('moves its branch when the build succeeds, and is told every line of it', async () => {
-    house.buildStep = async (_spec, _files, line) => {
+    core.buildStep = async (_spec, _files, line) => {
       for (let count = 1; count <= 2500; count += 1) line(`line ${count} of 2500`);
     };
     const { code, stderr } = await app.push('main');
@@ -57,13 +57,13 @@ describe('a push', () => {
   });
 
   it('leaves its branch where it was when the build fails, and can be pushed again as it is', async () => {
-    house.buildStep = async () => 'It does not compile.';
+    core.buildStep = async () => 'It does not compile.';
     const { code, stderr } = await app.push('main');
     expect(code).not.toBe(0);
     expect(stderr).toContain('It does not compile.');
     expect(stderr).toContain('(build failed)');
     expect(await refs()).toEqual({});
-    house.buildStep = async () => undefined;
+    core.buildStep = async () => undefined;
     expect((await app.push('main')).code).toBe(0);
     expect(await refs()).toEqual({ 'refs/heads/main': await head() });
   });
@@ -75,7 +75,7 @@ describe('a push', () => {
     await first.begun;
     await app.commit({ second: '' });
     const newer = app.push('main');
-    await expect.poll(async () => (await house.latestBuild(app.id)).status, patience).toBe('queued');
+    await expect.poll(async () => (await core.latestBuild(app.id)).status, patience).toBe('queued');
     first.letGo();
     expect((await older).code).toBe(0);
     expect((await newer).stderr).toContain('main -> main');
@@ -91,7 +91,7 @@ describe('a push', () => {
     await app.git('reset', '-q', '--hard', 'HEAD~1');
     await app.commit({ other: '' });
     const newer = app.push('main');
-    await expect.poll(async () => (await house.latestBuild(app.id)).status, patience).toBe('queued');
+    await expect.poll(async () => (await core.latestBuild(app.id)).status, patience).toBe('queued');
     first.letGo();
     expect((await older).code).toBe(0);
     const refused = await newer;
@@ -109,7 +109,7 @@ describe('a push', () => {
       await app.commit({ [name]: '' });
       const count = pushes.push(app.push('main'));
       await expect
-        .poll(async () => (await house.services.builds.listBuilds(owner, app.id, { limit: 50 })).items.length, patience)
+        .poll(async () => (await core.services.builds.listBuilds(owner, app.id, { limit: 50 })).items.length, patience)
         .toBe(count);
     }
     first.letGo();
@@ -120,10 +120,10 @@ describe('a push', () => {
   });
 
   it('with "-o detach" moves its branch at once, also when the build then fails', async () => {
-    house.buildStep = async () => 'It does not compile.';
+    core.buildStep = async () => 'It does not compile.';
     expect((await app.push('-o', 'detach', 'main')).code).toBe(0);
     expect(await refs()).toEqual({ 'refs/heads/main': await head() });
-    await expect.poll(async () => (await house.latestBuild(app.id)).status, patience).toBe('failed');
+    await expect.poll(async () => (await core.latestBuild(app.id)).status, patience).toBe('failed');
   });
 
   it('can rewrite the branch by force', async () => {
@@ -145,9 +145,9 @@ describe('a push', () => {
   });
 
   it('to a deleted app is one to an app that never was', async () => {
-    await house.services.apps.deleteApp(owner, app.id);
+    await core.services.apps.deleteApp(owner, app.id);
     for (const access of ['read', 'write'] as const) {
-      const opened = house.services.pushes.openRepository(owner, app.name, access);
+      const opened = core.services.pushes.openRepository(owner, app.name, access);
       await expect(opened).rejects.toMatchObject({ code: 'not_found', message: 'No such app.' });
     }
     const { code, stderr } = await app.push('paas', 'main');
@@ -159,16 +159,16 @@ describe('a push', () => {
     await app.git('tag', 'v1.0');
     expect((await app.push('v1.0')).code).toBe(0);
     expect(await refs()).toEqual({ 'refs/tags/v1.0': await head() });
-    expect((await house.services.builds.listBuilds(owner, app.id, { limit: 50 })).items).toEqual([]);
+    expect((await core.services.builds.listBuilds(owner, app.id, { limit: 50 })).items).toEqual([]);
   });
 
   it('that is atomic moves a tag only with the branch that is built', async () => {
     await app.git('tag', 'v1.0');
-    house.buildStep = async () => 'It does not compile.';
+    core.buildStep = async () => 'It does not compile.';
     const failed = await app.push('--atomic', 'main', 'v1.0');
     expect(failed.code).not.toBe(0);
     expect(await refs()).toEqual({});
-    house.buildStep = async () => undefined;
+    core.buildStep = async () => undefined;
     expect((await app.push('--atomic', 'main', 'v1.0')).code).toBe(0);
     expect(await refs()).toEqual({ 'refs/heads/main': await head(), 'refs/tags/v1.0': await head() });
   });
@@ -179,6 +179,6 @@ describe('a push', () => {
     expect(code).not.toBe(0);
     expect(stderr).toContain('one branch');
     expect(await refs()).toEqual({});
-    expect((await house.services.builds.listBuilds(owner, app.id, { limit: 50 })).items).toEqual([]);
+    expect((await core.services.builds.listBuilds(owner, app.id, { limit: 50 })).items).toEqual([]);
   });
 });

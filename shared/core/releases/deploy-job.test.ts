@@ -3,22 +3,22 @@ import type { Principal } from '#shared/core/accounts/principals.ts';
 import { runBuildJob } from '#shared/core/builds/build-job.ts';
 import { runDeployJob } from '#shared/core/releases/deploy-job.ts';
 import type { DeployId } from '#shared/ids.ts';
-import { createHouse, type House, type HouseApp } from '#test/support/house.ts';
+import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
 
 const never = new AbortController().signal;
 
 describe('a deploy job', () => {
-  let house: House;
+  let core: CoreFixture;
   let owner: Principal;
-  let app: HouseApp;
+  let app: FixtureApp;
   beforeAll(async () => {
-    house = await createHouse();
-    owner = await house.signUp();
+    core = await createCoreFixture();
+    owner = await core.signUp();
   });
-  afterAll(() => house.close());
+  afterAll(() => core.close());
   beforeEach(async () => {
-    house.script = {};
-    app = await house.createApp(owner);
+    core.script = {};
+    app = await core.createApp(owner);
     await release();
   });
 
@@ -26,19 +26,19 @@ describe('a deploy job', () => {
   async function release(files: Record<string, string> = {}): Promise<void> {
     await app.commit(files);
     await app.push('-o', 'detach', 'main');
-    await runBuildJob(house.context, (await house.latestBuild(app.id)).id, never);
+    await runBuildJob(core.context, (await core.latestBuild(app.id)).id, never);
   }
-  const listDeploys = async () => (await house.services.releases.listDeploys(owner, app.id, { limit: 50 })).items;
-  const listReleases = async () => (await house.services.releases.listReleases(owner, app.id, { limit: 50 })).items;
-  const currentVersion = async () => (await house.services.apps.readApp(owner, app.id)).currentRelease?.version;
+  const listDeploys = async () => (await core.services.releases.listDeploys(owner, app.id, { limit: 50 })).items;
+  const listReleases = async () => (await core.services.releases.listReleases(owner, app.id, { limit: 50 })).items;
+  const currentVersion = async () => (await core.services.apps.readApp(owner, app.id)).currentRelease?.version;
   /** Of the newest release. */
   async function deploy(version?: number, signal = never): Promise<void> {
     const deploys = await listDeploys();
     const found = version === undefined ? deploys[0] : deploys.find((candidate) => candidate.version === version);
-    await runDeployJob(house.context, found?.id as DeployId, signal);
+    await runDeployJob(core.context, found?.id as DeployId, signal);
   }
   const refuseToBoot = (): void => {
-    house.script = { boot: () => ({ exitCode: 3, output: ['no such module'] }) };
+    core.script = { boot: () => ({ exitCode: 3, output: ['no such module'] }) };
   };
 
   it('brings its release live, once', async () => {
@@ -57,13 +57,13 @@ describe('a deploy job', () => {
     const [newest] = await listDeploys();
     expect(newest).toMatchObject({ status: 'aborted', weight: 0, version: 2 });
     expect(newest?.error).toContain('exited with code 3');
-    const log = await house.services.builds.readBuildLog(owner, app.id, 'latest', {});
+    const log = await core.services.builds.readBuildLog(owner, app.id, 'latest', {});
     expect(log.map(({ line }) => line).join('\n')).toContain('no such module');
   });
 
   it('rolls nothing out when the release command fails', async () => {
     await release({ Procfile: 'web: serve\nrelease: migrate\n' });
-    house.script = { run: async () => 7 };
+    core.script = { run: async () => 7 };
     await deploy();
     expect(await currentVersion()).toBeUndefined();
     expect(await listDeploys()).toMatchObject([{ status: 'failed', version: 2 }, { status: 'pending' }]);
@@ -81,7 +81,7 @@ describe('a deploy job', () => {
 
   it('is run to its end by the next worker when its own stops', async () => {
     const stopping = new AbortController();
-    house.script = {
+    core.script = {
       boot: () => {
         stopping.abort(new Error('stopping'));
         return undefined;
@@ -89,29 +89,29 @@ describe('a deploy job', () => {
     };
     await expect(deploy(1, stopping.signal)).rejects.toThrow('stopping');
     expect(await listDeploys()).toMatchObject([{ status: 'rolling' }]);
-    house.script = {};
+    core.script = {};
     await deploy();
     expect(await currentVersion()).toBe(1);
   });
 
   it('ends when its app is deleted in the middle', async () => {
     await release({ Procfile: 'web: serve\nrelease: migrate\n' });
-    house.script = {
+    core.script = {
       run: async (_command, _line, signal) => {
-        await house.services.apps.deleteApp(owner, app.id);
+        await core.services.apps.deleteApp(owner, app.id);
         // The deploy may have heard of it before we have.
         signal.throwIfAborted();
         return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }));
       },
     };
     await deploy();
-    await house.services.apps.restoreApp(owner, app.id);
+    await core.services.apps.restoreApp(owner, app.id);
     expect(await listDeploys()).toMatchObject([{ version: 2, status: 'superseded', error: 'The app was deleted.' }, {}]);
     expect(await currentVersion()).toBeUndefined();
   });
 
   it('of a release whose variables cannot be read fails, instead of rolling for ever', async () => {
-    await house.context.db.updateTable('releases').set({ config: 'v1.sealed.otherwise' }).where('app_id', '=', app.id).execute();
+    await core.context.db.updateTable('releases').set({ config: 'v1.sealed.otherwise' }).where('app_id', '=', app.id).execute();
     await deploy();
     expect(await listDeploys()).toMatchObject([{ status: 'failed' }]);
     expect((await listReleases())[0]?.status).toBe('failed');
@@ -121,12 +121,12 @@ describe('a deploy job', () => {
     await deploy();
     const [first] = await listReleases();
     await release({ broken: '' });
-    await house.services.config.changeConfig(owner, app.id, { A: '1' });
+    await core.services.config.changeConfig(owner, app.id, { A: '1' });
     refuseToBoot();
     await deploy(2);
     await deploy(3);
     expect(await listDeploys()).toMatchObject([{ status: 'aborted' }, { status: 'superseded' }, { status: 'live' }]);
-    await house.services.config.changeConfig(owner, app.id, { A: '2' });
+    await core.services.config.changeConfig(owner, app.id, { A: '2' });
     const [newest] = await listReleases();
     expect(newest).toMatchObject({ version: 4, kind: 'config', imageUrl: first?.imageUrl });
   });

@@ -6,35 +6,35 @@ import { ensurePreview } from '#shared/core/apps/previews.ts';
 import { runBuildJob } from '#shared/core/builds/build-job.ts';
 import { runDeployJob } from '#shared/core/releases/deploy-job.ts';
 import { newUuid } from '#shared/ids.ts';
-import { createHouse, type House, type HouseApp } from '#test/support/house.ts';
+import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
 
 const never = new AbortController().signal;
 
-let house: House;
+let core: CoreFixture;
 let owner: Principal;
-let app: HouseApp;
+let app: FixtureApp;
 beforeAll(async () => {
-  house = await createHouse();
-  owner = await house.signUp();
+  core = await createCoreFixture();
+  owner = await core.signUp();
 });
-afterAll(() => house.close());
+afterAll(() => core.close());
 beforeEach(async () => {
-  app = await house.createApp(owner);
+  app = await core.createApp(owner);
 });
 
-const listReleases = async () => (await house.services.releases.listReleases(owner, app.id, { limit: 50 })).items;
-const change = (changes: Record<string, string | null>) => house.services.config.changeConfig(owner, app.id, changes);
-const readConfig = () => house.services.config.readConfig(owner, app.id);
-const rollBack = (release: string) => house.services.releases.rollBack(owner, app.id, release);
+const listReleases = async () => (await core.services.releases.listReleases(owner, app.id, { limit: 50 })).items;
+const change = (changes: Record<string, string | null>) => core.services.config.changeConfig(owner, app.id, changes);
+const readConfig = () => core.services.config.readConfig(owner, app.id);
+const rollBack = (release: string) => core.services.releases.rollBack(owner, app.id, release);
 /** Brings the newest release live. */
 async function deploy(): Promise<void> {
-  const [newest] = (await house.services.releases.listDeploys(owner, app.id, { limit: 1 })).items;
-  if (newest !== undefined) await runDeployJob(house.context, newest.id, never);
+  const [newest] = (await core.services.releases.listDeploys(owner, app.id, { limit: 1 })).items;
+  if (newest !== undefined) await runDeployJob(core.context, newest.id, never);
 }
 async function release(files: Record<string, string> = {}): Promise<void> {
   await app.commit(files);
   await app.push('-o', 'detach', 'main');
-  await runBuildJob(house.context, (await house.latestBuild(app.id)).id, never);
+  await runBuildJob(core.context, (await core.latestBuild(app.id)).id, never);
   await deploy();
 }
 
@@ -95,13 +95,13 @@ describe('a rollback', () => {
 
   it('is refused to a release of another app, that never was, or that failed', async () => {
     await release();
-    house.script = { boot: () => ({ exitCode: 3, output: [] }) };
+    core.script = { boot: () => ({ exitCode: 3, output: [] }) };
     await release({ broken: '' });
-    house.script = {};
+    core.script = {};
     await expect(rollBack('2')).rejects.toMatchObject({ code: 'conflict' });
     await expect(rollBack('7')).rejects.toMatchObject({ code: 'not_found' });
     const [foreign] = await listReleases();
-    app = await house.createApp(owner);
+    app = await core.createApp(owner);
     await release();
     for (const id of [foreign?.id ?? '', newUuid(), 'latest']) {
       await expect(rollBack(id)).rejects.toMatchObject({ code: 'not_found', message: 'No such release.' });
@@ -110,9 +110,9 @@ describe('a rollback', () => {
 
   it('is refused, with what to do, when the image is gone or the variables cannot be read', async () => {
     await release();
-    await house.context.db.updateTable('releases').set({ config: 'v1.sealed.otherwise' }).where('app_id', '=', app.id).execute();
+    await core.context.db.updateTable('releases').set({ config: 'v1.sealed.otherwise' }).where('app_id', '=', app.id).execute();
     await expect(rollBack('1')).rejects.toMatchObject({ code: 'conflict' });
-    await house.platform.images.deleteImages(app.id);
+    await core.platform.images.deleteImages(app.id);
     await expect(rollBack('1')).rejects.toThrow('Push that commit again');
     expect(await listReleases()).toHaveLength(1);
   });
@@ -123,7 +123,7 @@ describe('a rollback that newer releases overtake', () => {
     await release();
     for (let count = 1; count <= 21; count++) await change({ COUNT: String(count) });
     // By another process's clock, which is ahead.
-    await sql`update releases set created_at = now() + interval '1 hour' where app_id = ${app.id}`.execute(house.context.db);
+    await sql`update releases set created_at = now() + interval '1 hour' where app_id = ${app.id}`.execute(core.context.db);
     expect(await rollBack('v1')).toMatchObject({ release: { version: 23, kind: 'rollback' }, deploy: { version: 23 } });
   });
 });
@@ -132,16 +132,16 @@ describe('processes', () => {
   it('are one web and none of the others, until they are scaled', async () => {
     await release();
     const list = async () =>
-      (await house.services.processes.listProcesses(owner, app.id)).map(({ type, quantity }) => `${type}=${quantity}`);
+      (await core.services.processes.listProcesses(owner, app.id)).map(({ type, quantity }) => `${type}=${quantity}`);
     expect(await list()).toEqual(['web=1', 'worker=0']);
-    await house.services.processes.scaleProcess(owner, app.id, 'worker', 2);
+    await core.services.processes.scaleProcess(owner, app.id, 'worker', 2);
     expect(await list()).toEqual(['web=1', 'worker=2']);
   });
 
   it('cannot be scaled when the app does not have them, whatever they are called', async () => {
     await release();
     for (const type of ['clock', 'constructor', 'toString', '__proto__']) {
-      await expect(house.services.processes.scaleProcess(owner, app.id, type, 1)).rejects.toMatchObject({
+      await expect(core.services.processes.scaleProcess(owner, app.id, type, 1)).rejects.toMatchObject({
         code: 'validation_failed',
       });
     }
@@ -150,7 +150,7 @@ describe('processes', () => {
 
 describe('previews', () => {
   const previews = async () => {
-    const { items } = await house.services.apps.listApps(owner, { limit: 50 });
+    const { items } = await core.services.apps.listApps(owner, { limit: 50 });
     return items.filter(({ preview }) => preview?.parentAppId === app.id);
   };
 
@@ -161,17 +161,17 @@ describe('previews', () => {
     for (const branch of branches) await app.push('-o', 'detach', `main:${branch}`);
     const found = await previews();
     expect(new Set(found.map(({ name }) => name)).size).toBe(2);
-    for (const { id } of found) expect(await house.services.config.readConfig(owner, id)).toEqual({});
+    for (const { id } of found) expect(await core.services.config.readConfig(owner, id)).toEqual({});
   });
 
   it('of different apps that want one name at the same moment get a name each', async () => {
-    const one = await house.services.apps.createApp(owner, { name: `a${crypto.randomUUID().slice(0, 8)}` });
-    const two = await house.services.apps.createApp(owner, { name: `${one.name}-b` });
+    const one = await core.services.apps.createApp(owner, { name: `a${crypto.randomUUID().slice(0, 8)}` });
+    const two = await core.services.apps.createApp(owner, { name: `${one.name}-b` });
     const push = async (name: string, branch: string) => {
-      const parent = await findApp(house.context.db, name);
+      const parent = await findApp(core.context.db, name);
       if (parent === undefined) throw new Error('no parent');
-      return house.context.db.transaction().execute(async (trx) => {
-        const made = await ensurePreview(house.context, trx, parent, branch, owner.userId);
+      return core.context.db.transaction().execute(async (trx) => {
+        const made = await ensurePreview(core.context, trx, parent, branch, owner.userId);
         // Both have chosen a name before either commits.
         await trx.selectFrom('apps').select('id').limit(1).execute();
         return made.name;
@@ -185,8 +185,8 @@ describe('previews', () => {
 describe('another tenant', () => {
   it('is told of every method that there is no such app', async () => {
     await release();
-    const stranger = await house.signUp();
-    const { apps, builds, releases, config, processes, buildCache } = house.services;
+    const stranger = await core.signUp();
+    const { apps, builds, releases, config, processes, buildCache } = core.services;
     const page = { limit: 10 };
     const calls: Promise<unknown>[] = [
       apps.readApp(stranger, app.id),
@@ -209,7 +209,7 @@ describe('another tenant', () => {
       processes.restart(stranger, app.id),
       buildCache.readCache(stranger, app.id),
       buildCache.flushCache(stranger, app.id),
-      house.services.pushes.openRepository(stranger, app.name, 'read'),
+      core.services.pushes.openRepository(stranger, app.name, 'read'),
     ];
     for (const call of await Promise.allSettled(calls)) {
       expect(call).toMatchObject({ status: 'rejected', reason: { code: 'not_found', message: 'No such app.' } });

@@ -2,13 +2,13 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { ObjectId } from '#shared/ids.ts';
-import { createHouse, type House } from '#test/support/house.ts';
+import { type CoreFixture, createCoreFixture } from '#test/support/core/core-fixture.ts';
 
-let house: House;
+let core: CoreFixture;
 let other: pg.Client;
 beforeAll(async () => {
-  house = await createHouse();
-  const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(house.context.db);
+  core = await createCoreFixture();
+  const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(core.context.db);
   const url = new URL(inject('postgresUrl'));
   url.pathname = rows[0]?.name ?? '';
   other = new pg.Client(url.href);
@@ -16,17 +16,17 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await other.end();
-  await house.close();
+  await core.close();
 });
 
 it('as many pushes at once as the database has connections do not wait for each other for ever', async () => {
-  const owner = await house.signUp();
+  const owner = await core.signUp();
   const pushes: (() => Promise<unknown>)[] = [];
   for (let count = 0; count < 5; count++) {
-    const app = await house.createApp(owner);
+    const app = await core.createApp(owner);
     const newOid = (await app.commit()) as ObjectId;
     expect((await app.push('HEAD:refs/tags/sent')).code).toBe(0);
-    const { applyPush } = await house.services.pushes.openRepository(owner, app.name, 'write');
+    const { applyPush } = await core.services.pushes.openRepository(owner, app.name, 'write');
     const commands = [{ name: 'refs/heads/main', oldOid: undefined, newOid }];
     const request = { commands, atomic: false, pushOptions: [], pack: undefined };
     pushes.push(() => applyPush(request, () => undefined, new AbortController().signal));
@@ -42,6 +42,6 @@ it('as many pushes at once as the database has connections do not wait for each 
   await expect.poll(countWaiting, { timeout: 20_000 }).toBe(pushes.length);
   await other.query('commit');
   await expect.poll(async () => (await other.query('select 1 from builds')).rowCount, { timeout: 20_000 }).toBe(pushes.length);
-  await house.startWorker();
+  await core.startWorker();
   for (const result of await Promise.all(accepting)) expect(result).toEqual([{ name: 'refs/heads/main', status: 'ok' }]);
 });

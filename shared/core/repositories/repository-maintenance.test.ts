@@ -4,27 +4,27 @@ import { createJobHandlers } from '#deploy/control-plane.ts';
 import { PackBuilder } from '#shared/git/testing/pack-builder.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
-import { createHouse, type House, type HouseApp } from '#test/support/house.ts';
+import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
 
 const running = new AbortController().signal;
 const patience = { timeout: 60_000 };
 
 describe('the repository of an app', () => {
-  let house: House;
-  let app: HouseApp;
+  let core: CoreFixture;
+  let app: FixtureApp;
   let repositoryId: RepositoryId;
   beforeEach(async () => {
-    house = await createHouse();
-    app = await house.createApp(await house.signUp());
-    const row = house.context.db.selectFrom('apps').select('repository_id').where('id', '=', app.id);
+    core = await createCoreFixture();
+    app = await core.createApp(await core.signUp());
+    const row = core.context.db.selectFrom('apps').select('repository_id').where('id', '=', app.id);
     repositoryId = (await row.executeTakeFirstOrThrow()).repository_id;
-    await house.startWorker();
+    await core.startWorker();
     await app.commit({ 'a.txt': 'one' });
   }, 60_000);
-  afterEach(() => house.close());
+  afterEach(() => core.close());
 
   const packs = () =>
-    house.context.db
+    core.context.db
       .selectFrom('git_packs')
       .select(['object_count', 'unreachable_since'])
       .where('repository_id', '=', repositoryId)
@@ -35,7 +35,7 @@ describe('the repository of an app', () => {
     const found = await sql<{
       key: string;
       run_at: Date;
-    }>`select key, run_at from graphile_worker.jobs where key is not null`.execute(house.context.db);
+    }>`select key, run_at from graphile_worker.jobs where key is not null`.execute(core.context.db);
     return new Map(found.rows.map(({ key, run_at }) => [key, run_at]));
   }
 
@@ -47,8 +47,8 @@ describe('the repository of an app', () => {
       const pack = (async function* () {
         yield bytes;
       })();
-      const staged = await house.context.git.stagePack(repositoryId, pack, running);
-      await staged?.admit(house.context.db);
+      const staged = await core.context.git.stagePack(repositoryId, pack, running);
+      await staged?.admit(core.context.db);
       await staged?.discard();
     }
     expect(await packs()).toHaveLength(limits.packs.joinFrom - 1);
@@ -68,13 +68,13 @@ describe('the repository of an app', () => {
     await app.git('reset', '-q', '--hard', 'HEAD~1');
     await app.commit({ 'a.txt': 'three' });
     expect((await app.push('--force', 'main')).code).toBe(0);
-    house.buildStep = async () => 'It does not compile.';
+    core.buildStep = async () => 'It does not compile.';
     await app.commit({ 'a.txt': 'four' });
     expect((await app.push('main')).code).not.toBe(0);
     // The pushes since have not put it off.
     expect((await jobTimes()).get(`collect-garbage:${repositoryId}`)).toEqual(time);
 
-    await createJobHandlers(house.context)['collect-garbage']({ repositoryId }, running);
+    await createJobHandlers(core.context)['collect-garbage']({ repositoryId }, running);
     const unreachable = (await packs()).filter(({ unreachable_since }) => unreachable_since !== null);
     // A commit, its tree, its file.
     expect(unreachable.map(({ object_count }) => object_count)).toEqual([3]);

@@ -5,31 +5,31 @@ import type { Principal } from '#shared/core/accounts/principals.ts';
 import { runBuildJob } from '#shared/core/builds/build-job.ts';
 import { resolveUrl } from '#shared/core/repositories/submodules.ts';
 import { commitFiles, git } from '#shared/git/testing/git-client.ts';
-import { type GitHost, startGitHost } from '#test/support/git-host.ts';
-import { createHouse, type House, type HouseApp } from '#test/support/house.ts';
+import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
+import { type GitHttpServer, startGitHttpServer } from '#test/support/servers/git-http-server.ts';
 
 const never = new AbortController().signal;
 
 describe('a git submodule', () => {
-  let house: House;
-  let host: GitHost;
+  let core: CoreFixture;
+  let host: GitHttpServer;
   let owner: Principal;
-  let app: HouseApp;
+  let app: FixtureApp;
   let built: ReadonlyMap<string, string> | undefined;
   beforeAll(async () => {
-    house = await createHouse();
-    host = await startGitHost();
-    owner = await house.signUp();
-    house.buildStep = async (_spec, files) => {
+    core = await createCoreFixture();
+    host = await startGitHttpServer();
+    owner = await core.signUp();
+    core.buildStep = async (_spec, files) => {
       built = files;
     };
   });
   afterAll(async () => {
     await host.close();
-    await house.close();
+    await core.close();
   });
   beforeEach(async () => {
-    app = await house.createApp(owner);
+    app = await core.createApp(owner);
     built = undefined;
   });
 
@@ -57,10 +57,10 @@ describe('a git submodule', () => {
 
   async function build() {
     await app.push('-o', 'detach', 'main');
-    const { id } = await house.latestBuild(app.id);
-    await runBuildJob(house.context, id, never);
-    const log = (await house.services.builds.readBuildLog(owner, app.id, id, {})).map(({ line }) => line).join('\n');
-    return { ...(await house.services.builds.readBuild(owner, app.id, id)), log };
+    const { id } = await core.latestBuild(app.id);
+    await runBuildJob(core.context, id, never);
+    const log = (await core.services.builds.readBuildLog(owner, app.id, id, {})).map(({ line }) => line).join('\n');
+    return { ...(await core.services.builds.readBuild(owner, app.id, id)), log };
   }
 
   it('is built with its files, those of the commit that is pinned, and with the submodules in it', async () => {
@@ -91,8 +91,8 @@ describe('a git submodule', () => {
       'vendor/lib/inner/deep.txt': 'deep',
     });
     // Nothing of it becomes part of the app's repository.
-    expect(await house.context.git.reader.resolveCommit(await repositoryOf(app), pinned)).toBeUndefined();
-    expect(await house.context.git.sweep(0)).toBe(0);
+    expect(await core.context.git.reader.resolveCommit(await repositoryOf(app), pinned)).toBeUndefined();
+    expect(await core.context.git.sweep(0)).toBe(0);
   });
 
   it('that cannot be fetched fails the build, which says what can be done', async () => {
@@ -111,7 +111,7 @@ describe('a git submodule', () => {
       '.gitmodules': await addSubmodules(app.directory, { path: 'gone', url: `${host.url}/other.git`, commit: 'b'.repeat(40) }),
     });
     expect((await build()).error).toContain('not our ref');
-    expect(await house.context.git.sweep(0)).toBe(0);
+    expect(await core.context.git.sweep(0)).toBe(0);
   });
 
   it('that could never be fetched from here is told of, and the rest is built', async () => {
@@ -158,8 +158,8 @@ describe('a git submodule', () => {
     expect((await build()).error).toContain('me/me/me/me/me is more than 4 deep');
   });
 
-  async function repositoryOf({ id }: HouseApp) {
-    const row = await house.context.db.selectFrom('apps').select('repository_id').where('id', '=', id).executeTakeFirstOrThrow();
+  async function repositoryOf({ id }: FixtureApp) {
+    const row = await core.context.db.selectFrom('apps').select('repository_id').where('id', '=', id).executeTakeFirstOrThrow();
     return row.repository_id;
   }
 });

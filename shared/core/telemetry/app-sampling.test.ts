@@ -5,11 +5,11 @@ import { keepSampling, type SamplingGround, sampleApps, sweepSamples } from '#sh
 import type { MetricKind } from '#shared/core/telemetry/telemetry.ts';
 import { type AppId, newTenantId, newUuid, type ReleaseId, type RepositoryId, type TenantId, type UserId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
-import { ManualClock } from '#shared/manual-clock.ts';
 import { createFakeAppLogs } from '#shared/platform/fake/app-logs.ts';
 import { createFakeWorkloads, type FakeWorkloads } from '#shared/platform/fake/workloads.ts';
 import { createFakeRouter, type FakeRouter } from '#shared/routing/fake-router.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
+import { TestClock } from '#test/support/test-clock.ts';
 
 const day = 24 * 60 * 60;
 
@@ -23,14 +23,14 @@ describe('sampling of apps', () => {
   });
   afterAll(() => database.close());
 
-  let clock: ManualClock;
+  let clock: TestClock;
   let router: FakeRouter;
   let workloads: FakeWorkloads;
   let ground: SamplingGround;
   let appId: AppId;
   beforeEach(async () => {
     await database.db.deleteFrom('apps').execute();
-    clock = new ManualClock(new Date('2026-03-01T00:00:00.000Z'));
+    clock = TestClock.standing(new Date('2026-03-01T00:00:00.000Z'));
     router = createFakeRouter();
     workloads = createFakeWorkloads({ router, logs: createFakeAppLogs(clock), clock });
     ground = { db: database.db, clock, log: createLog('silent', () => undefined), platform: { workloads } };

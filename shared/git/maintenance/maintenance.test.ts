@@ -9,7 +9,7 @@ import { createLocalHistory, type LocalHistory } from '#shared/git/testing/local
 import { expectSound, listObjects, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
-import { ManualClock } from '#shared/manual-clock.ts';
+import { TestClock } from '#test/support/test-clock.ts';
 
 // Many processes of git each: on a machine that is busy with other things they take their time.
 vi.setConfig({ testTimeout: 120_000 });
@@ -20,11 +20,11 @@ const hour = 60 * 60 * 1000;
 const day = 24 * hour;
 
 let ground: GitGround;
-let clock: ManualClock;
+let clock: TestClock;
 let id: RepositoryId;
 let history: LocalHistory;
 beforeEach(async () => {
-  clock = new ManualClock();
+  clock = TestClock.standing();
   ground = await createGitGround('postgres', { clock });
   id = ground.newRepository();
   history = await createLocalHistory(ground, id, join(ground.directory, 'history'));

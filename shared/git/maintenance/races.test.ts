@@ -9,7 +9,7 @@ import { createLocalHistory, type LocalHistory } from '#shared/git/testing/local
 import { expectSound, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
-import { ManualClock } from '#shared/manual-clock.ts';
+import { TestClock } from '#test/support/test-clock.ts';
 
 // Many processes of git each: on a machine that is busy with other things they take their time.
 vi.setConfig({ testTimeout: 120_000 });
@@ -21,7 +21,7 @@ const day = 24 * 60 * 60 * 1000;
 type Point = 'packs listed' | 'refs listed' | 'pack prepared' | 'pack kept';
 
 let ground: GitGround;
-let clock: ManualClock;
+let clock: TestClock;
 let id: RepositoryId;
 let history: LocalHistory;
 /** What happens once, when the maintenance comes to a point. */
@@ -34,7 +34,7 @@ async function reach(point: Point): Promise<void> {
 }
 
 async function open(): Promise<void> {
-  clock = new ManualClock();
+  clock = TestClock.standing();
   meanwhile = {};
   ground = await createGitGround('postgres', {
     clock,

@@ -5,8 +5,8 @@ import { createGitGround } from '#shared/git/testing/git-ground.ts';
 import { createLocalHistory } from '#shared/git/testing/local-history.ts';
 import { expectSound, listObjects, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { ObjectId } from '#shared/ids.ts';
-import { ManualClock } from '#shared/manual-clock.ts';
 import { createRandom } from '#test/support/random.ts';
+import { TestClock } from '#test/support/test-clock.ts';
 
 const running = new AbortController().signal;
 const day = 24 * 60 * 60 * 1000;
@@ -16,7 +16,7 @@ it.each([Number(process.hrtime.bigint() % 1_000_000n)])(
   'whatever is pushed, forced, merged, tagged and deleted while packs are joined and removed, what the refs reach stays: seed %i',
   async (seed) => {
     const random = createRandom(seed);
-    const clock = new ManualClock();
+    const clock = TestClock.standing();
     const ground = await createGitGround('postgres', { clock });
     try {
       const id = ground.newRepository();

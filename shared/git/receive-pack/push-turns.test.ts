@@ -7,9 +7,9 @@ import { type PushTurn, PushTurns } from '#shared/git/receive-pack/push-turns.ts
 import { createFakeGitStorage } from '#shared/git/storage.ts';
 import { newUuid, type RepositoryId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
-import { ManualClock } from '#shared/manual-clock.ts';
+import { TestClock } from '#test/support/test-clock.ts';
 
-const clock = new ManualClock();
+const clock = TestClock.standing();
 const stays = new AbortController().signal;
 
 /** Asks for turns one after the other. Those that were given, by their number; undefined for the others. */

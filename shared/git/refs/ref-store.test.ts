@@ -5,7 +5,7 @@ import { createFakeRefs, type StoredRefs } from '#shared/git/refs/memory-refs.ts
 import { createPostgresRefs } from '#shared/git/refs/postgres-refs.ts';
 import type { RefChange } from '#shared/git/repository.ts';
 import { newUuid, type ObjectId, type RepositoryId } from '#shared/ids.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
 
 const [one, two] = ['1', '2'].map((digit) => digit.repeat(40) as ObjectId) as [ObjectId, ObjectId];
 const create = (name: string): RefChange => ({ name, oldOid: undefined, newOid: one });

@@ -13,7 +13,7 @@ import { type GitTestServer, serveGit } from '#shared/git/testing/git-server.ts'
 import { openObjectStorePackFiles } from '#shared/git/testing/object-store-files.ts';
 import { newUuid, type RepositoryId } from '#shared/ids.ts';
 import { createLog, type Log } from '#shared/log.ts';
-import { createTestDatabase } from '#test/support/database.ts';
+import { createTestDatabase } from '#test/support/database/test-database.ts';
 
 /** A storage with a server in front of it, and a directory for clients. */
 export interface GitGround {

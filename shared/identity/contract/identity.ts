@@ -3,22 +3,7 @@ import type { Clock } from '#shared/clock.ts';
 import type { IdentityUser } from '#shared/identity/identity.ts';
 import type { PasswordIdentity } from '#shared/identity/password-identity.ts';
 import { announcedSeconds, signingDays } from '#shared/identity/signing-keys.ts';
-
-/** A clock that tests move. Whoever sleeps on it does so for real. */
-export interface HeldClock extends Clock {
-  advance(seconds: number): void;
-}
-
-export function createHeldClock(): HeldClock {
-  let ahead = 0;
-  return {
-    now: () => new Date(Date.now() + ahead),
-    sleep: (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds)),
-    advance: (seconds) => {
-      ahead += seconds * 1000;
-    },
-  };
-}
+import { TestClock } from '#test/support/test-clock.ts';
 
 /**
  * What every identity with passwords does.
@@ -28,11 +13,11 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
   describe(`identity contract: ${name}`, () => {
     const password = 'correct horse';
     const home = '203.0.113.7';
-    let clock: HeldClock;
+    let clock: TestClock;
     let identity: PasswordIdentity;
     let email: string;
     beforeEach(() => {
-      clock = createHeldClock();
+      clock = TestClock.standing();
       identity = create(clock);
       email = `Ada.${crypto.randomUUID()}@Example.com`;
     });
@@ -113,9 +98,9 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
 
     it('honours an access token for an hour, and no longer', async () => {
       const { accessToken } = await identity.issueTokens(await identity.createUser(email, password));
-      clock.advance(3590);
+      clock.advance(3590 * 1000);
       await expect(identity.verifyAccessToken(accessToken)).resolves.toBeDefined();
-      clock.advance(20);
+      clock.advance(20 * 1000);
       await expect(identity.verifyAccessToken(accessToken)).rejects.toMatchObject({ code: 'unauthorized' });
     });
 
@@ -147,7 +132,7 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
 
     it('forgets a refresh token after 30 days', async () => {
       const first = await identity.issueTokens(await identity.createUser(email, password));
-      clock.advance(30 * 86_400 + 1);
+      clock.advance((30 * 86_400 + 1) * 1000);
       await expect(identity.refresh(first.refreshToken)).rejects.toMatchObject({ code: 'unauthorized' });
     });
 
@@ -176,7 +161,7 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
       const user = await identity.createUser(email, password);
       const first = await keyOf(user);
       expect(await identity.rotateKeys()).toBe(false);
-      clock.advance(signingDays * 86_400 - 60);
+      clock.advance((signingDays * 86_400 - 60) * 1000);
       expect(await identity.rotateKeys()).toBe(false);
       expect(await publishedKeys()).toEqual([first]);
     });
@@ -184,15 +169,15 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
     it('publishes the next key after 30 days, and signs by it as soon as no cached key set can be without it', async () => {
       const user = await identity.createUser(email, password);
       const first = await keyOf(user);
-      clock.advance(signingDays * 86_400 + 1);
+      clock.advance((signingDays * 86_400 + 1) * 1000);
       expect(await identity.rotateKeys()).toBe(true);
       expect(await identity.rotateKeys()).toBe(false);
       const [next, ...others] = await publishedKeys();
       expect(others).toEqual([first]);
       expect(await keyOf(user)).toBe(first);
-      clock.advance(announcedSeconds);
+      clock.advance(announcedSeconds * 1000);
       expect(await keyOf(user)).toBe(next);
-      clock.advance(signingDays * 86_400);
+      clock.advance(signingDays * 86_400 * 1000);
       expect(await identity.rotateKeys()).toBe(true);
       expect(await publishedKeys()).toHaveLength(2);
     });
@@ -200,14 +185,14 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
     it('honours the tokens of a retired key until they expire, and then forgets the key', async () => {
       const user = await identity.createUser(email, password);
       await identity.issueTokens(user);
-      clock.advance(signingDays * 86_400);
+      clock.advance(signingDays * 86_400 * 1000);
       await identity.rotateKeys();
-      clock.advance(announcedSeconds - 10);
+      clock.advance((announcedSeconds - 10) * 1000);
       const last = await identity.issueTokens(user);
-      clock.advance(3590);
+      clock.advance(3590 * 1000);
       expect(await publishedKeys()).toHaveLength(2);
       await expect(identity.verifyAccessToken(last.accessToken)).resolves.toMatchObject({ id: user.id });
-      clock.advance(600);
+      clock.advance(600 * 1000);
       await identity.rotateKeys();
       expect(await publishedKeys()).toHaveLength(1);
     });

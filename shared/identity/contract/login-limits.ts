@@ -1,17 +1,17 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createHeldClock, type HeldClock } from '#shared/identity/contract/identity.ts';
 import { createLoginLimits, type LoginAttemptStore, type LoginLimits } from '#shared/identity/login-limits.ts';
+import { TestClock } from '#test/support/test-clock.ts';
 
 /** What the limit of failed logins does on every store. @param create once a test */
 export function describeLoginLimits(name: string, create: () => LoginAttemptStore): void {
   describe(`login limits contract: ${name}`, () => {
     const [home, elsewhere] = ['203.0.113.7', '198.51.100.9'];
-    let clock: HeldClock;
+    let clock: TestClock;
     let store: LoginAttemptStore;
     let limits: LoginLimits;
     let email: string;
     beforeEach(() => {
-      clock = createHeldClock();
+      clock = TestClock.standing();
       store = create();
       limits = createLoginLimits(store, clock);
       email = `Ada.${crypto.randomUUID()}@example.com`;
@@ -24,16 +24,16 @@ export function describeLoginLimits(name: string, create: () => LoginAttemptStor
 
     it('grants ten failures in any 15 minutes, whatever the case of the email, and says when the next may be', async () => {
       await fail(4, home);
-      clock.advance(600);
+      clock.advance(600 * 1000);
       await fail(6, elsewhere, email.toUpperCase());
       const refusal = await limits.begin(email, home).catch((error: unknown) => error);
       expect(refusal).toMatchObject(limited);
       const { retryAfterSeconds } = refusal as { retryAfterSeconds: number };
       expect(retryAfterSeconds).toBeGreaterThan(290);
       expect(retryAfterSeconds).toBeLessThanOrEqual(300);
-      clock.advance(retryAfterSeconds - 5);
+      clock.advance((retryAfterSeconds - 5) * 1000);
       await expect(limits.begin(email, home)).rejects.toMatchObject(limited);
-      clock.advance(5);
+      clock.advance(5 * 1000);
       await fail(4, home);
       await expect(limits.begin(email, home)).rejects.toMatchObject(limited);
     });
@@ -67,10 +67,10 @@ export function describeLoginLimits(name: string, create: () => LoginAttemptStor
 
     it('knows an address for 90 days after the last login from it, and for this account alone', async () => {
       await logIn(home);
-      clock.advance(90 * 86_400 - 60);
+      clock.advance((90 * 86_400 - 60) * 1000);
       await fail(10, elsewhere);
       await logIn(home);
-      clock.advance(90 * 86_400 + 1);
+      clock.advance((90 * 86_400 + 1) * 1000);
       await fail(10, elsewhere);
       await expect(limits.begin(email, home)).rejects.toMatchObject(limited);
       const other = `x${email}`;
@@ -86,14 +86,14 @@ export function describeLoginLimits(name: string, create: () => LoginAttemptStor
     });
 
     it('forgets what is too old to count', async () => {
-      clock.advance(400 * 86_400);
+      clock.advance(400 * 86_400 * 1000);
       await limits.sweep();
       await fail(3, home);
       await logIn(home);
       expect(await limits.sweep()).toBe(0);
-      clock.advance(901);
+      clock.advance(901 * 1000);
       expect(await limits.sweep()).toBe(3);
-      clock.advance(90 * 86_400);
+      clock.advance(90 * 86_400 * 1000);
       expect(await limits.sweep()).toBe(1);
     });
   });

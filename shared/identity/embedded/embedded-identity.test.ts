@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Clock } from '#shared/clock.ts';
 import { systemClock } from '#shared/clock.ts';
-import { createHeldClock, describeIdentity } from '#shared/identity/contract/identity.ts';
+import { describeIdentity } from '#shared/identity/contract/identity.ts';
 import { describeLoginLimits } from '#shared/identity/contract/login-limits.ts';
 import { createEmbeddedIdentity, sweepRefreshTokens } from '#shared/identity/embedded/embedded-identity.ts';
 import { createPostgresLoginAttempts } from '#shared/identity/embedded/postgres-login-attempts.ts';
 import { createLoginLimits } from '#shared/identity/login-limits.ts';
 import { announcedSeconds, signingDays } from '#shared/identity/signing-keys.ts';
 import { createSecretBox, type SecretBox } from '#shared/secret-box.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
+import { TestClock } from '#test/support/test-clock.ts';
 
 let database: TestDatabase;
 let secrets: SecretBox;
@@ -46,37 +47,37 @@ describe('embedded identity', () => {
   });
 
   it('honours tokens that another process signed, also by a key it has just made', async () => {
-    const clock = createHeldClock();
+    const clock = TestClock.standing();
     const [one, two] = [create(clock), create(clock)];
     const user = await one.createUser(newEmail(), password);
     await one.readKeys();
-    clock.advance(signingDays * 86_400);
+    clock.advance(signingDays * 86_400 * 1000);
     const before = await one.issueTokens(user);
     await expect(two.verifyAccessToken(before.accessToken)).resolves.toMatchObject({ id: user.id });
     await one.rotateKeys();
-    clock.advance(announcedSeconds);
+    clock.advance(announcedSeconds * 1000);
     const after = await one.issueTokens(user);
     expect(after.accessToken.split('.')[0]).not.toBe(before.accessToken.split('.')[0]);
     await expect(two.verifyAccessToken(after.accessToken)).resolves.toMatchObject({ id: user.id });
   });
 
   it('adds one next key however many processes rotate at once', async () => {
-    const clock = createHeldClock();
+    const clock = TestClock.standing();
     await create(clock).readKeys();
-    clock.advance(signingDays * 86_400);
+    clock.advance(signingDays * 86_400 * 1000);
     const added = await Promise.all(Array.from({ length: 6 }, () => create(clock).rotateKeys()));
     expect(added.filter(Boolean)).toHaveLength(1);
     expect((await create(clock).readKeys()).keys).toHaveLength(2);
   });
 
   it('deletes the private key of what has ended, not only its announcement', async () => {
-    const clock = createHeldClock();
+    const clock = TestClock.standing();
     await create(clock).readKeys();
-    clock.advance(signingDays * 86_400);
+    clock.advance(signingDays * 86_400 * 1000);
     await create(clock).rotateKeys();
     const stored = () => database.db.selectFrom('signing_keys').select('id').execute();
     expect(await stored()).toHaveLength(2);
-    clock.advance(2 * 3600);
+    clock.advance(2 * 3600 * 1000);
     await create(clock).rotateKeys();
     expect(await stored()).toHaveLength(1);
   });
@@ -152,10 +153,10 @@ describe('embedded identity', () => {
   });
 
   it('forgets refresh tokens that have expired', async () => {
-    const clock = createHeldClock();
+    const clock = TestClock.standing();
     const identity = create(clock);
     await identity.issueTokens(await identity.createUser(newEmail(), password));
-    clock.advance(32 * 86_400);
+    clock.advance(32 * 86_400 * 1000);
     expect(await sweepRefreshTokens(database.db, clock)).toBeGreaterThan(0);
     expect(await sweepRefreshTokens(database.db, clock)).toBe(0);
   });

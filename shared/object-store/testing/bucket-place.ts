@@ -4,7 +4,7 @@ import { openTestS3Server } from '#shared/object-store/testing/test-s3-server.ts
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A bucket of a real store; see test/support/real-object-store.ts. Undefined: the twin stands in. */
+    /** A bucket of a real store; see test/support/run/real-object-store.ts. Undefined: the twin stands in. */
     objectStore: S3Account | undefined;
   }
 }

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Ground, openGround } from './ground.ts';
+import { type BenchPlatform, openBenchPlatform } from './bench-platform.ts';
 import { compareTwo, type Measurement } from './measure.ts';
 import type { BenchUser } from './seed.ts';
 
@@ -43,17 +43,17 @@ const directory = await mkdtemp(join(tmpdir(), 'paas-bench-'));
 const started = new AsyncDisposableStack();
 started.defer(() => rm(directory, { recursive: true, force: true }));
 try {
-  const ground = await openGround(small);
-  started.defer(() => ground.close());
-  if (part !== 'scaled') await compareWithBare(ground);
-  if (part !== 'beside') await compareWithLarge(ground);
+  const platform = await openBenchPlatform(small);
+  started.defer(() => platform.close());
+  if (part !== 'scaled') await compareWithBare(platform);
+  if (part !== 'beside') await compareWithLarge(platform);
 } finally {
   await started.disposeAsync();
 }
 
-async function compareWithBare(ground: Ground): Promise<void> {
+async function compareWithBare(platform: BenchPlatform): Promise<void> {
   const bareSocket = join(directory, 'bare.sock');
-  const bareServer = spawn(process.execPath, [join(import.meta.dirname, 'bare-server.ts'), bareSocket, ground.databaseUrl], {
+  const bareServer = spawn(process.execPath, [join(import.meta.dirname, 'bare-server.ts'), bareSocket, platform.databaseUrl], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   started.defer(() => void bareServer.kill());
@@ -61,9 +61,9 @@ async function compareWithBare(ground: Ground): Promise<void> {
 
   console.log('beside a bare Hono and pg handler    requests/s       p50 ms           p99 ms           ours to theirs');
   for (const [name, path] of Object.entries(beside)) {
-    const sent = ground.requests(path);
+    const sent = platform.requests(path);
     const { one, other, ratio } = await compareTwo(
-      { socketPath: ground.apiSocket, requests: sent },
+      { socketPath: platform.apiSocket, requests: sent },
       { socketPath: bareSocket, requests: sent },
     );
     console.log(
@@ -72,14 +72,14 @@ async function compareWithBare(ground: Ground): Promise<void> {
   }
 }
 
-async function compareWithLarge(ground: Ground): Promise<void> {
-  const largeGround = await openGround(large);
+async function compareWithLarge(platform: BenchPlatform): Promise<void> {
+  const largeGround = await openBenchPlatform(large);
   started.defer(() => largeGround.close());
   console.log('100,000 apps and 1,000,000 builds beside 1,000 of both');
   for (const [name, path] of Object.entries(scaled)) {
     const { one, other, ratio } = await compareTwo(
       { socketPath: largeGround.apiSocket, requests: largeGround.requests(path) },
-      { socketPath: ground.apiSocket, requests: ground.requests(path) },
+      { socketPath: platform.apiSocket, requests: platform.requests(path) },
     );
     console.log(
       `${name.padEnd(36)} ${columns(one, other)} ${ratio.p99.toFixed(2)} of the p99, ${ratio.p50.toFixed(2)} of the p50`,

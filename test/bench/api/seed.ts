@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { fetch } from 'undici';
-import type { RunningPlatform } from '#test/support/platform.ts';
+import type { RunningPlatform } from '#test/support/platform/running-platform.ts';
 
 export interface BenchUser {
   token: string;

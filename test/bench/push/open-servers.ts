@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createLog } from '#shared/log.ts';
 import { startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
 import { heldBytes } from '#test/bench/push/process-tree.ts';
-import { freePort } from '#test/support/free-port.ts';
+import { freePort } from '#test/support/servers/free-port.ts';
 
 export interface BenchServer {
   name: string;

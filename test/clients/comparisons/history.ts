@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runChecked } from '#test/support/run.ts';
+import { runChecked } from '#test/support/run-program.ts';
 
 /**
  * An app of one page whose history has what fetches tell apart: two lines of commits and their merge, days between

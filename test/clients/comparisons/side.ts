@@ -1,6 +1,6 @@
 import { mkdtemp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type RunResult, run } from '#test/support/run.ts';
+import { type RunResult, run } from '#test/support/run-program.ts';
 
 /** One of the two servers that are held against each other, and a place for the clients of one comparison. */
 export interface Side {

@@ -15,8 +15,8 @@ import { createGitStorage } from '#shared/git/storage.ts';
 import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
-import { createHouseContext, houseWebhookSecret } from '#test/support/house-context.ts';
-import { onServer } from '#test/support/on-server.ts';
+import { coreWebhookSecret, createCoreContext } from '#test/support/core/core-context.ts';
+import { onServer } from '#test/support/database/on-server.ts';
 
 export interface ReplayOptions {
   /** Superuser's URL of a PostgreSQL. */
@@ -102,7 +102,7 @@ async function createApps(db: Db, directory: string, count: number): Promise<rea
   const platform = createFakePlatform({ clock: systemClock });
   const git = createGitStorage({ db, directory, log, threads: 1 });
   try {
-    const context = await createHouseContext({ db, log, clock: systemClock, platform, git });
+    const context = await createCoreContext({ db, log, clock: systemClock, platform, git });
     const services = createServices(context);
     const { user, tenant } = await services.accounts.signUp({ email: 'ada@example.com', password: 'correct horse' });
     const owner = await services.accounts.resolvePrincipal(user, tenant.id);
@@ -128,7 +128,7 @@ function makeDelivery(gitUrl: string): Delivery {
       'content-type': 'application/json',
       'x-github-event': 'push',
       'x-github-delivery': crypto.randomUUID(),
-      'x-hub-signature-256': `sha256=${createHmac('sha256', houseWebhookSecret).update(body).digest('hex')}`,
+      'x-hub-signature-256': `sha256=${createHmac('sha256', coreWebhookSecret).update(body).digest('hex')}`,
     },
   };
 }

@@ -3,7 +3,7 @@
  * builds as deliveries, and every request was answered so.
  */
 import { parseArgs } from 'node:util';
-import { openTestPostgres, removeAbandonedPostgres } from '#test/support/postgres.ts';
+import { openTestPostgres, removeAbandonedPostgres } from '#test/support/database/test-postgres.ts';
 import { replayDeliveries } from './replay-deliveries.ts';
 
 const { values } = parseArgs({

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import type { RepositoryId } from '#shared/ids.ts';
 import type { HostFacts } from '#test/support/crash/host-calls.ts';
-import { run } from '#test/support/run.ts';
+import { run } from '#test/support/run-program.ts';
 import type { World } from './world.ts';
 
 /** What the design promises, on whatever machine: on two processors with a load of 16 it took 4 s. */

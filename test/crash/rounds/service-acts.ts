@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { houseWebhookSecret } from '#test/support/house-context.ts';
+import { coreWebhookSecret } from '#test/support/core/core-context.ts';
 import { answered, buildsOf, type MakeAct, refsOf, type Scene } from './act.ts';
 import { main } from './push-acts.ts';
 
@@ -91,7 +91,7 @@ export const webhook: MakeAct = async (scene) => {
   const headers = {
     'x-github-event': 'push',
     'x-github-delivery': app.deliveryId,
-    'x-hub-signature-256': `sha256=${createHmac('sha256', houseWebhookSecret).update(body).digest('hex')}`,
+    'x-hub-signature-256': `sha256=${createHmac('sha256', coreWebhookSecret).update(body).digest('hex')}`,
     'content-type': 'application/json',
   };
   let answer: { outcome: string } | undefined;

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { type CommitCutter, type CutWay, openCommitCutter } from '#test/support/crash/commit-cutter.ts';
 import type { CrashHost } from '#test/support/crash/crash-host-process.ts';
-import { onServer } from '#test/support/on-server.ts';
-import { openTestPostgres, type TestPostgres } from '#test/support/postgres.ts';
+import { onServer } from '#test/support/database/on-server.ts';
+import { openTestPostgres, type TestPostgres } from '#test/support/database/test-postgres.ts';
 import { pick, type Random } from '#test/support/random.ts';
 
 export interface Work {

@@ -10,7 +10,7 @@ import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { type CrashHost, spawnCrashHost } from '#test/support/crash/crash-host-process.ts';
 import { packCommit, packCommits, pushPack } from '#test/support/crash/push-client.ts';
-import { onServer } from '#test/support/on-server.ts';
+import { onServer } from '#test/support/database/on-server.ts';
 import { writeEvidence } from './evidence.ts';
 
 /** A database and a directory that outlive every control plane that is started on them, and what is known of them. */

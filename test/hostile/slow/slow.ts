@@ -7,8 +7,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { SlowCrowd, type SlowKind, type SlowPerson, slowKinds } from '#test/hostile/slow/slow-clients.ts';
-import { removePlatform, startPlatform } from '#test/support/platform.ts';
-import { createUser, type User } from '#test/support/user.ts';
+import { removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
+import { createUser, type User } from '#test/support/platform/user.ts';
 
 const { values } = parseArgs({ options: { connections: { type: 'string', default: '1000' } } });
 const connections = Number(values.connections);

@@ -16,14 +16,14 @@ import { createLog } from '#shared/log.ts';
 import { createPrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
 import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
 import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
-import { createHouseContext } from '#test/support/house-context.ts';
+import { createCoreContext } from '#test/support/core/core-context.ts';
 
 const [, , url = '', directory = ''] = process.argv;
 const log = createLog('error', (line) => process.stderr.write(`${line}\n`));
 const { db } = connectPostgres(url, () => undefined, 10);
 const platform = createFakePlatform({ clock: systemClock });
 const git = createGitStorage({ db, directory, log, threads: 1 });
-const context = await createHouseContext({ db, log, clock: systemClock, platform, git });
+const context = await createCoreContext({ db, log, clock: systemClock, platform, git });
 const api = createApi({
   services: createServices(context),
   identity: context.identity,

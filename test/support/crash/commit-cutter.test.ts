@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { connectPostgres, type PostgresConnection } from '#shared/database/postgres.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
 import { type CommitCutter, openCommitCutter } from './commit-cutter.ts';
 
 let database: TestDatabase;

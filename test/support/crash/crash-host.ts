@@ -17,7 +17,7 @@ import { serveGit } from '#shared/git/testing/git-server.ts';
 import { startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
-import { createHouseContext } from '#test/support/house-context.ts';
+import { createCoreContext } from '#test/support/core/core-context.ts';
 import type { HostCall, HostFacts, HostStart } from './host-calls.ts';
 
 async function start({ databaseUrl, directory, secretKey, owner }: HostStart): Promise<(call: HostCall) => Promise<unknown>> {
@@ -27,7 +27,7 @@ async function start({ databaseUrl, directory, secretKey, owner }: HostStart): P
   // As a real start does it.
   const swept = await storage.sweep(0);
   const platform = createFakePlatform({ clock: systemClock });
-  const context = await createHouseContext({ db, log, clock: systemClock, platform, git: storage, secretKey });
+  const context = await createCoreContext({ db, log, clock: systemClock, platform, git: storage, secretKey });
   const services = createServices(context);
   await resumeApps(context);
   await startGraphileWorker({ pool, db, handlers: createJobHandlers(context), log, concurrency: 8, soleWorker: true });

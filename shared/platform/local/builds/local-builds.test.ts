@@ -3,7 +3,7 @@ import { newUuid } from '#shared/ids.ts';
 import { describeBuildCaches } from '#shared/platform/contract/build-caches.ts';
 import { buildSpec, describeBuildRunner, openFiles, unaborted } from '#shared/platform/contract/build-runner.ts';
 import { describeImages } from '#shared/platform/contract/images.ts';
-import { openTestBuilds, type TestBuilds } from '#test/support/test-builds.ts';
+import { openTestBuilds, type TestBuilds } from '#test/support/builds/test-builds.ts';
 
 let ground: TestBuilds;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { newUuid } from '#shared/ids.ts';
-import { specOf } from '#test/support/workload-ground.ts';
+import { specOf } from '#test/support/workloads/workload-fixture.ts';
 import { newInstanceKey, parseInstanceKey } from './instances.ts';
 import { parseSocketTable } from './listening-ports.ts';
 import { describeEnd } from './programs.ts';

@@ -5,16 +5,16 @@ import { createFakeRouter } from '#shared/routing/fake-router.ts';
 import {
   makeDataDir,
   makeImage,
-  openWorkloadGround,
+  openWorkloadFixture,
   removeDataDir,
   serverScript,
   specOf,
-} from '#test/support/workload-ground.ts';
+} from '#test/support/workloads/workload-fixture.ts';
 
 describeWorkloads('local', async () => {
   const dataDir = await makeDataDir();
   const router = createFakeRouter();
-  const ground = await openWorkloadGround(dataDir, router);
+  const ground = await openWorkloadFixture(dataDir, router);
   await ground.adopt();
   const ask = async (appId: AppId, name: string, path: string): Promise<string> => {
     const instances = (await router.readRoute(appId))?.backends[0]?.instances ?? [];
@@ -44,7 +44,7 @@ describeWorkloads('local', async () => {
 describe('local output', () => {
   it('is taken over from an app that opens its own output, and from one that printed more than any file limit', async () => {
     const dataDir = await makeDataDir();
-    const { workloads, logs, stopAll } = await openWorkloadGround(dataDir, createFakeRouter());
+    const { workloads, logs, stopAll } = await openWorkloadFixture(dataDir, createFakeRouter());
     try {
       const appId = newUuid<AppId>();
       const script = 'echo opened > /dev/stderr; truncate -s 3G /dev/stdout; echo after 3 GiB; sleep 1000';
@@ -69,7 +69,7 @@ describe('local output', () => {
 describe('local commands', () => {
   it('may write beside their code and at home; nothing of it is there for the next one', async () => {
     const dataDir = await makeDataDir();
-    const { workloads, stopAll } = await openWorkloadGround(dataDir, createFakeRouter());
+    const { workloads, stopAll } = await openWorkloadFixture(dataDir, createFakeRouter());
     try {
       const spec = specOf(newUuid(), 1, await makeImage(dataDir, 'writer', { 'lib/code.js': '1' }));
       for (let round = 0; round < 2; round += 1) {
@@ -87,7 +87,7 @@ describe('local commands', () => {
 
   it('give all of their output, though they are over before anybody reads', async () => {
     const dataDir = await makeDataDir();
-    const { workloads, stopAll } = await openWorkloadGround(dataDir, createFakeRouter());
+    const { workloads, stopAll } = await openWorkloadFixture(dataDir, createFakeRouter());
     try {
       const spec = specOf(newUuid(), 1, await makeImage(dataDir, 'empty', { file: '' }));
       for (let round = 0; round < 20; round += 1) {

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type AppId, type BuildId, newUuid } from '#shared/ids.ts';
 import type { BuildOutcome } from '#shared/platform/builds.ts';
 import { buildSpec, openFiles, unaborted } from '#shared/platform/contract/build-runner.ts';
-import { freePort } from '#test/support/free-port.ts';
-import { openTestBuilds, type TestBuilds } from '#test/support/test-builds.ts';
+import { openTestBuilds, type TestBuilds } from '#test/support/builds/test-builds.ts';
+import { freePort } from '#test/support/servers/free-port.ts';
 
 // Registries may be slow, and compilers on a busy machine are.
 vi.setConfig({ testTimeout: 120_000 });

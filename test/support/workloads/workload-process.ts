@@ -4,23 +4,27 @@ import type { AppId } from '#shared/ids.ts';
 import type { AppLogQuery } from '#shared/platform/app-logs.ts';
 import { createGatewayRouter } from '#shared/platform/local/gateway-router.ts';
 import type { RolloutPlan, WorkloadSpec } from '#shared/platform/workloads.ts';
-import { openWorkloadGround } from '#test/support/workload-ground.ts';
+import { openWorkloadFixture } from '#test/support/workloads/workload-fixture.ts';
 
-export type HostCall =
+export type WorkloadCall =
   | { op: 'rollOut'; spec: WorkloadSpec; plan: RolloutPlan }
   | { op: 'ensureWorkload'; spec: WorkloadSpec }
   | { op: 'restartWorkload' | 'readInstances'; appId: AppId }
   | { op: 'readLogs'; appId: AppId; query: AppLogQuery }
   | { op: 'detach' | 'stopAll' };
 
-export type HostAnswer = { ready: true } | { fact: unknown } | { id: number; result: unknown } | { id: number; problem: string };
+export type WorkloadAnswer =
+  | { ready: true }
+  | { fact: unknown }
+  | { id: number; result: unknown }
+  | { id: number; problem: string };
 
 const [dataDir = '', controlSocket = ''] = process.argv.slice(2);
-const ground = await openWorkloadGround(dataDir, createGatewayRouter(controlSocket));
+const ground = await openWorkloadFixture(dataDir, createGatewayRouter(controlSocket));
 await ground.adopt();
-const say = (answer: HostAnswer): void => void process.send?.(answer);
+const say = (answer: WorkloadAnswer): void => void process.send?.(answer);
 
-async function perform(call: HostCall): Promise<unknown> {
+async function perform(call: WorkloadCall): Promise<unknown> {
   switch (call.op) {
     case 'rollOut': {
       for await (const fact of ground.workloads.rollOut(call.spec, call.plan, new AbortController().signal)) say({ fact });
@@ -41,7 +45,7 @@ async function perform(call: HostCall): Promise<unknown> {
   }
 }
 
-process.on('message', ({ id, call }: { id: number; call: HostCall }) => {
+process.on('message', ({ id, call }: { id: number; call: WorkloadCall }) => {
   perform(call).then(
     (result) => say({ id, result }),
     (error: unknown) => say({ id, problem: String(error) }),

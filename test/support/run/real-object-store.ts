@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import type { S3Account } from '#shared/object-store/s3-requests.ts';
-import { freePort } from '#test/support/free-port.ts';
+import { freePort } from '#test/support/servers/free-port.ts';
 
 /**
  * Once a run: a real S3 server for the tests that otherwise run on the twin. The one that the environment names by the

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { Agent, fetch } from 'undici';
-import { removePlatform, startPlatform } from '#test/support/platform.ts';
-import { openTestPostgres } from '#test/support/postgres.ts';
+import { openTestPostgres } from '#test/support/database/test-postgres.ts';
+import { removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
 import type { Request } from './measure.ts';
 import { type BenchUser, fillDatabase, signUpUsers } from './seed.ts';
 
 /** A platform with so much in its database, asked past the gateway: the API alone is measured. */
-export interface Ground {
+export interface BenchPlatform {
   databaseUrl: string;
   apiSocket: string;
   /** One request for each user by turns; each of them stays far below their limit. */
@@ -17,7 +17,7 @@ export interface Ground {
 const users = 160;
 const requestsPerRound = 1280;
 
-export async function openGround({ apps, builds }: { apps: number; builds: number }): Promise<Ground> {
+export async function openBenchPlatform({ apps, builds }: { apps: number; builds: number }): Promise<BenchPlatform> {
   const started = new AsyncDisposableStack();
   try {
     const postgres = await openTestPostgres();

@@ -4,9 +4,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runChecked } from '#test/support/run.ts';
+import { runChecked } from '#test/support/run-program.ts';
 
-export interface GitHost {
+export interface GitHttpServer {
   /** `http://127.0.0.1:port` */
   readonly url: string;
   /** A new bare repository; its path, for stock git to push to. */
@@ -17,7 +17,7 @@ export interface GitHost {
 }
 
 /** What git itself offers over smart HTTP, on loopback: `git http-backend` behind a server of a few lines. */
-export async function startGitHost(): Promise<GitHost> {
+export async function startGitHttpServer(): Promise<GitHttpServer> {
   const directory = await mkdtemp(join(tmpdir(), 'paas-git-host-'));
   const running = new Set<ChildProcess>();
   let held: Promise<void> | undefined;

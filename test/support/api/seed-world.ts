@@ -1,5 +1,5 @@
-import type { TestApi, TestUser } from '#test/support/api.ts';
-import { seedBuild, seedRelease } from '#test/support/api-seeds.ts';
+import { seedBuild, seedRelease } from '#test/support/api/seeds.ts';
+import type { TestApi, TestUser } from '#test/support/api/test-api.ts';
 
 /** Values of path parameters, by name. */
 export type PathValues = Readonly<Record<string, string>>;

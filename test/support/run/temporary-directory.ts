@@ -1,6 +1,6 @@
 import { chmod, mkdtemp, readdir, readFile, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isAlive } from '#test/support/postgres.ts';
+import { isAlive } from '#test/support/database/test-postgres.ts';
 
 const shared = '/dev/shm';
 const prefix = 'paas-tests-';

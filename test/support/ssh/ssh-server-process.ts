@@ -16,9 +16,9 @@ import { createS3Bucket, type S3BucketOptions } from '#shared/object-store/s3-bu
 import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
 import { loadHostKeys } from '#sshd/host-keys.ts';
 import { createSshServer } from '#sshd/server.ts';
-import { createHouseContext } from '#test/support/house-context.ts';
+import { createCoreContext } from '#test/support/core/core-context.ts';
 
-export interface SshDaemonStart {
+export interface SshServerStart {
   databaseUrl: string;
   /** Of host keys; all daemons share it. */
   sshDirectory: string;
@@ -27,7 +27,7 @@ export interface SshDaemonStart {
   store: S3BucketOptions | undefined;
 }
 
-async function start({ databaseUrl, sshDirectory, gitDirectory, store }: SshDaemonStart): Promise<number> {
+async function start({ databaseUrl, sshDirectory, gitDirectory, store }: SshServerStart): Promise<number> {
   const log = createLog('warn', (line) => process.stderr.write(`${line}\n`));
   const { db } = connectPostgres(databaseUrl, () => undefined, 10);
   const cache = new PackCache({ directory: join(gitDirectory, 'cache'), bytes: 1024 * 1024, log });
@@ -37,7 +37,7 @@ async function start({ databaseUrl, sshDirectory, gitDirectory, store }: SshDaem
       : createObjectStorePackFiles({ bucket: createS3Bucket(store), cache, log });
   const storage = createGitStorage({ db, directory: gitDirectory, files, log, threads: 2 });
   const platform = createFakePlatform({ clock: systemClock });
-  const context = await createHouseContext({ db, log, clock: systemClock, platform, git: storage });
+  const context = await createCoreContext({ db, log, clock: systemClock, platform, git: storage });
   const { sshKeys, pushes } = createServices(context);
   const hostKeys = await loadHostKeys(sshDirectory);
   // All clients of a test come from one address.
@@ -47,7 +47,7 @@ async function start({ databaseUrl, sshDirectory, gitDirectory, store }: SshDaem
 }
 
 process.once('message', (message) => {
-  start(message as SshDaemonStart).then(
+  start(message as SshServerStart).then(
     (port) => process.send?.({ port }),
     (error: unknown) => {
       process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);

@@ -1,5 +1,5 @@
 import { Agent, request } from 'node:http';
-import type { RunningPlatform } from '#test/support/platform.ts';
+import type { RunningPlatform } from '#test/support/platform/running-platform.ts';
 
 export interface Load {
   /** Ends it and tells what came back. */

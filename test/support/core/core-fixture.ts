@@ -18,10 +18,10 @@ import { createLog } from '#shared/log.ts';
 import type { FakeBuildStep } from '#shared/platform/fake/builds.ts';
 import { createFakePlatform, type FakePlatform } from '#shared/platform/fake/fake-platform.ts';
 import type { ProgramScript } from '#shared/platform/fake/workloads.ts';
-import { createTestDatabase } from '#test/support/database.ts';
-import { createHouseContext } from '#test/support/house-context.ts';
+import { createCoreContext } from '#test/support/core/core-context.ts';
+import { createTestDatabase } from '#test/support/database/test-database.ts';
 
-export interface House {
+export interface CoreFixture {
   readonly context: Context;
   readonly services: Services;
   readonly platform: FakePlatform;
@@ -34,7 +34,7 @@ export interface House {
   /** A new user in a tenant of their own. */
   signUp(): Promise<Principal>;
   /** An app with a working copy whose `paas` pushes to it as `owner`. */
-  createApp(owner: Principal): Promise<HouseApp>;
+  createApp(owner: Principal): Promise<FixtureApp>;
   /** Runs jobs until `close` or `stopWorker`. */
   startWorker(): Promise<void>;
   stopWorker(): Promise<void>;
@@ -43,7 +43,7 @@ export interface House {
   close(): Promise<void>;
 }
 
-export interface HouseApp {
+export interface FixtureApp {
   readonly id: AppId;
   readonly name: string;
   readonly directory: string;
@@ -55,23 +55,23 @@ export interface HouseApp {
 }
 
 /** The control plane on a real PostgreSQL, with the git storage it has in production; what builds and runs is in memory. */
-export async function createHouse(): Promise<House> {
+export async function createCoreFixture(): Promise<CoreFixture> {
   const database = await createTestDatabase();
-  const directory = await mkdtemp(join(tmpdir(), 'paas-house-'));
+  const directory = await mkdtemp(join(tmpdir(), 'paas-core-'));
   const logged: string[] = [];
   const log = createLog('debug', (line) => logged.push(line));
   const clock = systemClock;
   const platform = createFakePlatform({
     clock,
-    buildStep: (...step) => house.buildStep(...step),
+    buildStep: (...step) => core.buildStep(...step),
     script: {
-      boot: (...program) => house.script.boot?.(...program),
-      run: async (...command) => (await house.script.run?.(...command)) ?? 0,
+      boot: (...program) => core.script.boot?.(...program),
+      run: async (...command) => (await core.script.run?.(...command)) ?? 0,
     },
   });
   const storage = createGitStorage({ db: database.db, directory: join(directory, 'git'), log });
   await migrateJobs(database.pool, log);
-  const context = await createHouseContext({ db: database.db, log, clock, platform, git: storage });
+  const context = await createCoreContext({ db: database.db, log, clock, platform, git: storage });
   const services = createServices(context);
   const opened = new Map<RepositoryId, OpenedRepository>();
   const server: GitTestServer = await serveGit(
@@ -84,7 +84,7 @@ export async function createHouse(): Promise<House> {
     directory,
   );
   let worker: JobWorker | undefined;
-  const house: House = {
+  const core: CoreFixture = {
     context,
     services,
     platform,
@@ -137,12 +137,12 @@ export async function createHouse(): Promise<House> {
         .limit(1)
         .executeTakeFirstOrThrow(),
     async close() {
-      await house.stopWorker();
+      await core.stopWorker();
       await server.close();
       await storage.close();
       await database.close();
       await rm(directory, { recursive: true, force: true });
     },
   };
-  return house;
+  return core;
 }

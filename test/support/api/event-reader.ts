@@ -1,4 +1,4 @@
-import type { AnswerBody, TestApi, TestUser } from '#test/support/api.ts';
+import type { AnswerBody, TestApi, TestUser } from '#test/support/api/test-api.ts';
 
 export interface ReceivedEvent {
   id?: string;

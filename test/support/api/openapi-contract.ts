@@ -18,7 +18,7 @@ interface Document {
   paths: Record<string, Record<string, Operation>>;
 }
 
-const documentUrl = new URL('../../api/openapi.json', import.meta.url);
+const documentUrl = new URL('../../../api/openapi.json', import.meta.url);
 
 /** Holds answers against the committed OpenAPI document. */
 export function createApiContract() {

@@ -13,7 +13,6 @@ import { createFakeResolver, type FakeResolver } from '#shared/dns/fake-resolver
 import type { ErrorDetail } from '#shared/errors.ts';
 import { createFakeGitStorage } from '#shared/git/storage.ts';
 import { createFakeIdempotencyKeys } from '#shared/idempotency/fake-idempotency.ts';
-import { createHeldClock, type HeldClock } from '#shared/identity/contract/identity.ts';
 import { createFakeIdentity, createFakeSigningKeys } from '#shared/identity/fake-identity.ts';
 import type { PasswordIdentity } from '#shared/identity/password-identity.ts';
 import type { SigningKeyStore } from '#shared/identity/signing-keys.ts';
@@ -27,8 +26,9 @@ import { createFakeRateLimits } from '#shared/rate-limits/fake-rate-limits.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
 import { createWakeups } from '#shared/wakeups/wakeups.ts';
-import { createApiContract, type DocumentedOperation } from '#test/support/api-contract.ts';
-import { createTestDatabase } from '#test/support/database.ts';
+import { createApiContract, type DocumentedOperation } from '#test/support/api/openapi-contract.ts';
+import { createTestDatabase } from '#test/support/database/test-database.ts';
+import { TestClock } from '#test/support/test-clock.ts';
 
 export interface TestApi {
   readonly api: Api;
@@ -39,7 +39,7 @@ export interface TestApi {
   readonly identity: PasswordIdentity;
   /** The keys its tokens are signed with, for tests that forge some. */
   readonly signingKeys: SigningKeyStore;
-  readonly clock: HeldClock;
+  readonly clock: TestClock;
   readonly logs: FakeAppLogs;
   readonly metrics: PrometheusMetrics;
   readonly resolver: FakeResolver;
@@ -128,7 +128,7 @@ export const testPassword = 'correct horse';
 export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'builds' | 'logs'>> = {}): Promise<TestApi> {
   const database = await createTestDatabase();
   const directory = await mkdtemp(join(tmpdir(), 'paas-api-'));
-  const clock = createHeldClock();
+  const clock = TestClock.running();
   const logged: string[] = [];
   const log = createLog('debug', (line) => logged.push(line));
   const issuer = 'http://localhost:8080/v1/auth';

@@ -3,9 +3,9 @@ import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
-import { templateDatabase } from '#test/support/database.ts';
-import { openTestPostgres, removeAbandonedPostgres } from '#test/support/postgres.ts';
-import { listAbandonedDirectories, openTemporaryDirectory } from '#test/support/temporary-directory.ts';
+import { templateDatabase } from '#test/support/database/test-database.ts';
+import { openTestPostgres, removeAbandonedPostgres } from '#test/support/database/test-postgres.ts';
+import { listAbandonedDirectories, openTemporaryDirectory } from '#test/support/run/temporary-directory.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -27,7 +27,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   const temporary = await openTemporaryDirectory();
   if (temporary !== undefined) process.env['TMPDIR'] = temporary.path;
   // Platforms are started by the dozen: what they are made of is compiled once.
-  process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('../../node_modules/.cache/paas-tests', import.meta.url));
+  process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('../../../node_modules/.cache/paas-tests', import.meta.url));
   const postgres = await openTestPostgres();
   const close = async (): Promise<void> => {
     await postgres.close();

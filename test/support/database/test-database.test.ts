@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { TenantId } from '#shared/ids.ts';
-import { createTestDatabase } from '#test/support/database.ts';
+import { createTestDatabase } from '#test/support/database/test-database.ts';
 
 test('each test database is migrated, empty and its own', async () => {
   const [one, other] = await Promise.all([createTestDatabase(), createTestDatabase()]);

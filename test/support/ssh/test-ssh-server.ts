@@ -29,7 +29,7 @@ const realClock: Clock = {
 };
 
 /** A running SSH door over keys and apps in memory, and bare repositories that stock git serves. */
-export interface SshDoor {
+export interface TestSshServer {
   readonly port: number;
   readonly hostKeys: readonly HostKey[];
   readonly directory: string;
@@ -53,9 +53,9 @@ export function somebody(email: string): Principal {
   return { userId: newUuid<UserId>(), email, tenantId: newTenantId(), role: 'owner' };
 }
 
-export async function openSshDoor(
+export async function openTestSshServer(
   changes: { limits?: Partial<SshLimits>; git?: GitServer; resolveKey?: SshKeys['resolveKey'] } = {},
-): Promise<SshDoor> {
+): Promise<TestSshServer> {
   const directory = await mkdtemp(path.join(tmpdir(), 'paas-ssh-'));
   hostKeysOfAllDoors ??= loadHostKeys(path.join(directory, 'ssh'));
   const hostKeys = await hostKeysOfAllDoors;

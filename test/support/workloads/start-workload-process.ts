@@ -1,10 +1,10 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { RolloutFacts } from '#shared/platform/workloads.ts';
-import type { HostAnswer, HostCall } from '#test/support/workload-host.ts';
+import type { WorkloadAnswer, WorkloadCall } from '#test/support/workloads/workload-process.ts';
 
-export interface WorkloadHost {
-  call<Result>(call: HostCall): Promise<Result>;
+export interface WorkloadProcess {
+  call<Result>(call: WorkloadCall): Promise<Result>;
   /** Facts of rollouts as they come. */
   onFact(listener: (fact: RolloutFacts) => void): void;
   /** kill -9. */
@@ -14,13 +14,13 @@ export interface WorkloadHost {
   readonly pid: number;
 }
 
-export async function startWorkloadHost(dataDir: string, controlSocket: string): Promise<WorkloadHost> {
-  const child = fork(new URL('./workload-host.ts', import.meta.url), [dataDir, controlSocket], { serialization: 'advanced' });
+export async function startWorkloadProcess(dataDir: string, controlSocket: string): Promise<WorkloadProcess> {
+  const child = fork(new URL('./workload-process.ts', import.meta.url), [dataDir, controlSocket], { serialization: 'advanced' });
   const waiting = new Map<number, PromiseWithResolvers<unknown>>();
   const listeners: ((fact: RolloutFacts) => void)[] = [];
   let nextId = 1;
   const ready = Promise.withResolvers<void>();
-  child.on('message', (answer: HostAnswer) => {
+  child.on('message', (answer: WorkloadAnswer) => {
     if ('ready' in answer) return ready.resolve();
     if ('fact' in answer) {
       for (const listener of listeners) listener(answer.fact as RolloutFacts);
@@ -36,7 +36,7 @@ export async function startWorkloadHost(dataDir: string, controlSocket: string):
     for (const { reject } of waiting.values()) reject(new Error('The host ended.'));
   });
   await ready.promise;
-  const call = <Result>(what: HostCall): Promise<Result> => {
+  const call = <Result>(what: WorkloadCall): Promise<Result> => {
     const id = nextId++;
     const answer = Promise.withResolvers<unknown>();
     waiting.set(id, answer);

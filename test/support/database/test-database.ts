@@ -3,8 +3,8 @@ import type pg from 'pg';
 import { inject } from 'vitest';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import type { Database } from '#shared/database/schema.ts';
-import { onServer } from '#test/support/on-server.ts';
-import { openDatabases } from '#test/support/open-databases.ts';
+import { onServer } from '#test/support/database/on-server.ts';
+import { openDatabases } from '#test/support/database/open-databases.ts';
 
 /** Migrated once a run, and cloned for each test that wants a database. */
 export const templateDatabase = 'paas_template';

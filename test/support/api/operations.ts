@@ -1,8 +1,8 @@
 import { createDocumentedApi } from '#api/documented-api.ts';
 import { openApiDocument } from '#api/openapi-document.ts';
-import type { Answer, TestApi, TestUser } from '#test/support/api.ts';
-import type { DocumentedOperation } from '#test/support/api-contract.ts';
-import type { PathValues } from '#test/support/api-world.ts';
+import type { DocumentedOperation } from '#test/support/api/openapi-contract.ts';
+import type { PathValues } from '#test/support/api/seed-world.ts';
+import type { Answer, TestApi, TestUser } from '#test/support/api/test-api.ts';
 
 interface Schema {
   $ref?: string;

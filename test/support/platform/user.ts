@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { RunningPlatform } from '#test/support/platform.ts';
-import { type RunOptions, type RunResult, run, runChecked } from '#test/support/run.ts';
+import type { RunningPlatform } from '#test/support/platform/running-platform.ts';
+import { type RunOptions, type RunResult, run, runChecked } from '#test/support/run-program.ts';
 
 /** What a person has: an account, a key, working copies, and nothing but HTTP, ssh and git. */
 export interface User {

@@ -13,9 +13,9 @@ import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.t
 import { createWakeups } from '#shared/wakeups/wakeups.ts';
 
 /** What deliveries are signed with. */
-export const houseWebhookSecret = 'of the git host';
+export const coreWebhookSecret = 'of the git host';
 
-export interface HouseGround {
+export interface CoreDependencies {
   /** Of a PostgreSQL that has the jobs' schema too. */
   db: Db;
   log: Log;
@@ -27,7 +27,7 @@ export interface HouseGround {
 }
 
 /** The core as in production but for its ground: users and names are in memory, sources may be on this machine. */
-export async function createHouseContext({ db, log, clock, platform, git, secretKey }: HouseGround): Promise<Context> {
+export async function createCoreContext({ db, log, clock, platform, git, secretKey }: CoreDependencies): Promise<Context> {
   const baseUrl = 'http://localhost:8080';
   const key = secretKey === undefined ? crypto.getRandomValues(new Uint8Array(32)) : Uint8Array.fromBase64(secretKey);
   return {
@@ -43,6 +43,6 @@ export async function createHouseContext({ db, log, clock, platform, git, secret
     addresses: createAddresses({ baseUrl, appsDomain: 'apps.localhost', httpPort: 8080, httpsPort: 8443, sshPort: 2222 }),
     wakeups: createWakeups(),
     resolver: createFakeResolver(),
-    settings: { signup: 'open', canaryStepSeconds: 0, webhookSecret: houseWebhookSecret, baseUrl },
+    settings: { signup: 'open', canaryStepSeconds: 0, webhookSecret: coreWebhookSecret, baseUrl },
   };
 }

@@ -20,7 +20,7 @@ const quickTimings: Partial<WorkloadTimings> = {
   alivePollMilliseconds: 50,
 };
 
-export interface WorkloadGround extends LocalWorkloads {
+export interface WorkloadFixture extends LocalWorkloads {
   readonly dataDir: string;
 }
 
@@ -29,11 +29,11 @@ export async function makeDataDir(): Promise<string> {
 }
 
 /** The real driver in the real sandbox; an image is a directory in `<dataDir>/images/`, named by its address. */
-export async function openWorkloadGround(
+export async function openWorkloadFixture(
   dataDir: string,
   router: Router,
   options: { timings?: Partial<WorkloadTimings>; log?: Log } = {},
-): Promise<WorkloadGround> {
+): Promise<WorkloadFixture> {
   const sandbox = await openSandbox({ dataDir, path: process.env['PATH'] ?? '' });
   const programs = createSandboxedPrograms({
     sandbox,

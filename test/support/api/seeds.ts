@@ -5,7 +5,7 @@ import { createRelease } from '#shared/core/releases/release-creation.ts';
 import { createBuildLogWriter } from '#shared/core/telemetry/build-log.ts';
 import type { Role } from '#shared/database/schema.ts';
 import type { AppId, ObjectId, ReleaseId, TenantId, UserId } from '#shared/ids.ts';
-import type { TestApi, TestUser } from '#test/support/api.ts';
+import type { TestApi, TestUser } from '#test/support/api/test-api.ts';
 
 const commit = '5478677c3a5a1f2c8f1c1fbb6b9d7c7a6e1d2f30' as ObjectId;
 

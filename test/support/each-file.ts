@@ -1,3 +1,0 @@
-import { failOnOpenDatabases } from '#test/support/open-databases.ts';
-
-failOnOpenDatabases();

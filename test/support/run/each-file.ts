@@ -1,0 +1,3 @@
+import { failOnOpenDatabases } from '#test/support/database/open-databases.ts';
+
+failOnOpenDatabases();
