@@ -1,6 +1,7 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { getPath } from 'hono/utils/url';
-import type { Api, ApiContext, ApiEnv } from '#api/api-env.ts';
+import type { Api, ApiContext, ApiEnv } from '#api/http/api-env.ts';
+import { StatusError } from '#api/http/refusal.ts';
 import { limitBody } from '#api/middleware/body-limit.ts';
 import { entityTag } from '#api/middleware/entity-tag.ts';
 import { guard } from '#api/middleware/guard.ts';
@@ -9,7 +10,6 @@ import { measure } from '#api/middleware/measure.ts';
 import { requestId } from '#api/middleware/request-id.ts';
 import { requireBody } from '#api/middleware/require-body.ts';
 import { securityHeaders } from '#api/middleware/security-headers.ts';
-import { StatusError } from '#api/refusal.ts';
 import { addAccountRoutes } from '#api/routes/accounts.ts';
 import { addAddonRoutes } from '#api/routes/addons.ts';
 import { addAppRoutes } from '#api/routes/apps.ts';

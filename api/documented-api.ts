@@ -1,5 +1,5 @@
-import type { Api } from '#api/api-env.ts';
 import { type ApiOptions, createApi } from '#api/create-api.ts';
+import type { Api } from '#api/http/api-env.ts';
 
 /** The API with nothing behind its routes: enough to describe them, of no use to answer requests. */
 export function createDocumentedApi(): Api {

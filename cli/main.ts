@@ -1,4 +1,4 @@
-import { exitCodes } from '#cli/errors.ts';
+import { exitCodes } from '#cli/errors/cli-error.ts';
 import { runCommandLine } from '#cli/run.ts';
 
 // Ctrl-C and a reader that has seen enough (`| head`) are ways to end, not faults.

@@ -1,13 +1,14 @@
-import { parseArguments } from '#cli/arguments.ts';
-import { type Command, globalFlags } from '#cli/command.ts';
+import { parseArguments } from '#cli/command-line/arguments.ts';
+import { type Command, globalFlags } from '#cli/command-line/command.ts';
+import { findCommand } from '#cli/command-line/find-command.ts';
+import { commandHelp, overview } from '#cli/command-line/help-text.ts';
 import { commands } from '#cli/commands/all.ts';
-import { Context } from '#cli/context.ts';
-import { CliError, type ExitCode, exitCodes, Interrupted, usageError } from '#cli/errors.ts';
-import { findCommand } from '#cli/find-command.ts';
-import { commandHelp, overview } from '#cli/help.ts';
-import { painter } from '#cli/output.ts';
-import type { Terminal } from '#cli/terminal.ts';
-import { version } from '#cli/version.ts';
+import { Context } from '#cli/context/context.ts';
+import { version } from '#cli/context/version.ts';
+import { toCliError } from '#cli/errors/api-failure.ts';
+import { CliError, type ExitCode, exitCodes, Interrupted, usageError } from '#cli/errors/cli-error.ts';
+import { painter } from '#cli/output/paint.ts';
+import type { Terminal } from '#cli/terminal/terminal.ts';
 
 /** Runs one command line and answers with its exit code; everything said goes to the terminal given. */
 export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
@@ -65,10 +66,11 @@ function wantsHelp(argv: readonly string[]): boolean {
 function report(error: unknown, terminal: Terminal): ExitCode {
   if (error instanceof Interrupted) return exitCodes.interrupted;
   const paint = painter(terminal.stderr, terminal.env);
-  if (error instanceof CliError) {
-    terminal.stderr.write(`${paint('red', ' !    ')} ${error.message}\n`);
-    if (error.hint !== undefined) terminal.stderr.write(`       ${error.hint}\n`);
-    return error.exitCode;
+  const failure = toCliError(error);
+  if (failure !== undefined) {
+    terminal.stderr.write(`${paint('red', ' !    ')} ${failure.message}\n`);
+    if (failure.hint !== undefined) terminal.stderr.write(`       ${failure.hint}\n`);
+    return failure.exitCode;
   }
   terminal.stderr.write(`${paint('red', ' !    ')} This is a fault of the command line itself:\n`);
   terminal.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);

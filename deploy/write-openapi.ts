@@ -1,15 +1,15 @@
-/** Writes api/openapi.json and, from it, api/openapi-types.ts: run it after a change of the routes (`npm run openapi`). */
+/** Writes api/openapi.json and, from it, shared/api-client/openapi-types.ts: run it after a change of the routes (`npm run openapi`). */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createDocumentedApi } from '#api/documented-api.ts';
-import { openApiDocument } from '#api/openapi-document.ts';
+import { openApiDocument } from '#api/openapi/openapi-document.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const documentPath = `${root}api/openapi.json`;
-const typesPath = `${root}api/openapi-types.ts`;
+const typesPath = `${root}shared/api-client/openapi-types.ts`;
 
 const document = `${JSON.stringify(openApiDocument(createDocumentedApi()), null, 2)}\n`;
 await writeFile(documentPath, document);

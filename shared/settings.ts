@@ -50,7 +50,7 @@ const schema = z.object({
   PAAS_LOG_LEVEL: z.enum(logLevels).default('info'),
 });
 
-/** What the command line reads (cli/help.ts): they may be set in the shell that starts the platform, and mean nothing to it. */
+/** What the command line reads (cli/command-line/help-text.ts): they may be set in the shell that starts the platform, and mean nothing to it. */
 const clientVariables = new Set(['PAAS_API_URL', 'PAAS_APP', 'PAAS_PASSWORD', 'PAAS_TOKEN']);
 
 /** Everything an operator can set. Paths are as given; the main makes them absolute. */

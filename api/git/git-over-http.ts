@@ -1,8 +1,8 @@
 import { type GitAddress, parseGitAddress, protocolOf, readToken } from '#api/git/git-address.ts';
 import { outgoingBody, readRequestBody } from '#api/git/git-body.ts';
+import { toAppError, toRefusal } from '#api/http/refusal.ts';
 import { type BearerOptions, resolveBearer } from '#api/middleware/guard.ts';
 import { requestIdOf } from '#api/middleware/request-id.ts';
-import { toAppError, toRefusal } from '#api/refusal.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { AppError } from '#shared/errors.ts';

@@ -1,8 +1,8 @@
 import type { MiddlewareHandler } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import type { ApiEnv } from '#api/api-env.ts';
-import { accessOf } from '#api/public-routes.ts';
-import { bodyTooLarge } from '#api/refusal.ts';
+import type { ApiEnv } from '#api/http/api-env.ts';
+import { accessOf } from '#api/http/public-routes.ts';
+import { bodyTooLarge } from '#api/http/refusal.ts';
 
 /** Refuses a body above `bytes`, be its length announced or sent in chunks. Routes that a signature guards use `readBody`. */
 export function limitBody(bytes: number): MiddlewareHandler<ApiEnv> {

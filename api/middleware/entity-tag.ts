@@ -1,5 +1,5 @@
 import type { MiddlewareHandler } from 'hono';
-import type { ApiContext, ApiEnv } from '#api/api-env.ts';
+import type { ApiContext, ApiEnv } from '#api/http/api-env.ts';
 
 /** An ETag on what was read as JSON, and 304 for who has it already. Streams and public documents pass through. */
 export function entityTag(): MiddlewareHandler<ApiEnv> {

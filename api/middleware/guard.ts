@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
-import type { ApiContext, ApiEnv } from '#api/api-env.ts';
-import { accessOf } from '#api/public-routes.ts';
+import type { ApiContext, ApiEnv } from '#api/http/api-env.ts';
+import { accessOf } from '#api/http/public-routes.ts';
 import type { Accounts, ApiTokens } from '#shared/core/accounts/accounts.ts';
 import { notAMember } from '#shared/core/accounts/accounts-service.ts';
 import { apiTokenPrefix } from '#shared/core/accounts/api-tokens-service.ts';

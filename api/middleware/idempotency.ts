@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
-import type { ApiContext, ApiEnv } from '#api/api-env.ts';
+import type { ApiContext, ApiEnv } from '#api/http/api-env.ts';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { AppError } from '#shared/errors.ts';
 import type { IdempotencyKeys } from '#shared/idempotency/idempotency.ts';

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
-import type { ApiEnv } from '#api/api-env.ts';
+import type { ApiEnv } from '#api/http/api-env.ts';
 import type { Metrics } from '#shared/metrics/metrics.ts';
 import { startStopwatch } from '#shared/metrics/stopwatch.ts';
 

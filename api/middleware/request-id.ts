@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
-import type { ApiEnv } from '#api/api-env.ts';
-import { type Refusal, toAppError, toRefusal } from '#api/refusal.ts';
+import type { ApiEnv } from '#api/http/api-env.ts';
+import { type Refusal, toAppError, toRefusal } from '#api/http/refusal.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 

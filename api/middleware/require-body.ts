@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
-import type { ApiEnv } from '#api/api-env.ts';
-import { accessOf } from '#api/public-routes.ts';
-import { StatusError } from '#api/refusal.ts';
+import type { ApiEnv } from '#api/http/api-env.ts';
+import { accessOf } from '#api/http/public-routes.ts';
+import { StatusError } from '#api/http/refusal.ts';
 
 /** PUT and PATCH say what is to be: without a body they would be taken to say "nothing", and change nothing in silence. */
 export function requireBody(): MiddlewareHandler<ApiEnv> {

@@ -1,5 +1,5 @@
 import type { MiddlewareHandler } from 'hono';
-import type { ApiEnv } from '#api/api-env.ts';
+import type { ApiEnv } from '#api/http/api-env.ts';
 
 /** No answer of the API is a page, may be framed, or is kept by a cache unless it says otherwise. */
 export function securityHeaders(): MiddlewareHandler<ApiEnv> {

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { uuid } from '#api/schemas.ts';
+import { uuid } from '#api/openapi/schemas.ts';
 import type { Principal, Tenant } from '#shared/core/accounts/principals.ts';
 import type { Role } from '#shared/database/schema.ts';
 import type { TokenSet } from '#shared/identity/identity.ts';

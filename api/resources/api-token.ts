@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { timestamp, uuid } from '#api/schemas.ts';
+import { timestamp, uuid } from '#api/openapi/schemas.ts';
 import type { ApiToken } from '#shared/core/accounts/accounts.ts';
 import type { TokenScope } from '#shared/database/schema.ts';
 

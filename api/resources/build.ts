@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { timestamp, uuid } from '#api/schemas.ts';
+import { timestamp, uuid } from '#api/openapi/schemas.ts';
 import type { Build, BuildLogLine } from '#shared/core/builds/builds.ts';
 
 export const BuildSchema = z

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { timestamp } from '#api/schemas.ts';
+import { timestamp } from '#api/openapi/schemas.ts';
 import type { Domain } from '#shared/core/apps/apps.ts';
 
 export const DomainSchema = z

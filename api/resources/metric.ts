@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { timestamp } from '#api/schemas.ts';
+import { timestamp } from '#api/openapi/schemas.ts';
 import { metricKinds } from '#shared/core/telemetry/app-metrics-service.ts';
 import type { MetricSeries } from '#shared/core/telemetry/telemetry.ts';
 

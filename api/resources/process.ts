@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { timestamp } from '#api/schemas.ts';
+import { timestamp } from '#api/openapi/schemas.ts';
 import type { ProcessType } from '#shared/core/releases/releases.ts';
 import type { AppLogEntry } from '#shared/platform/app-logs.ts';
 

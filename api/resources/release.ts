@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { timestamp, uuid } from '#api/schemas.ts';
+import { timestamp, uuid } from '#api/openapi/schemas.ts';
 import type { Deploy, Release } from '#shared/core/releases/releases.ts';
 
 export const ReleaseSchema = z

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { timestamp, uuid } from '#api/schemas.ts';
+import { timestamp, uuid } from '#api/openapi/schemas.ts';
 import type { SshKey } from '#shared/core/accounts/accounts.ts';
 
 export const SshKeySchema = z

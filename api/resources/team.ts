@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
+import { timestamp, uuid } from '#api/openapi/schemas.ts';
 import { roleSchema } from '#api/resources/account.ts';
-import { timestamp, uuid } from '#api/schemas.ts';
 import type { Invitation, Member } from '#shared/core/accounts/accounts.ts';
 
 export const MemberSchema = z

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Api } from '#api/api-env.ts';
 import { createApi } from '#api/create-api.ts';
+import type { Api } from '#api/http/api-env.ts';
 import { createServices } from '#deploy/control-plane.ts';
 import { type AnswerBody, createTestApi, type TestApi, type TestUser, testPassword } from '#test/support/api/test-api.ts';
 

@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api } from '#api/api-env.ts';
+import type { Api } from '#api/http/api-env.ts';
+import { answer, bearer, dataOf, guarded, jsonBody, lineOf, refusalsOf, withBody } from '#api/openapi/schemas.ts';
 import { presentTokens, presentUser, SignupSchema, TokensSchema, UserSchema } from '#api/resources/account.ts';
-import { answer, bearer, dataOf, guarded, jsonBody, lineOf, refusalsOf, withBody } from '#api/schemas.ts';
 import type { Accounts } from '#shared/core/accounts/accounts.ts';
 import type { Identity } from '#shared/identity/identity.ts';
 import { sourceKey } from '#shared/rate-limits/source-key.ts';

@@ -1,6 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api } from '#api/api-env.ts';
-import { AddonCredentialsSchema, AddonSchema, presentAddon } from '#api/resources/addon.ts';
+import type { Api } from '#api/http/api-env.ts';
 import {
   addonParams,
   answer,
@@ -14,7 +13,8 @@ import {
   pageOf,
   refusalsOf,
   withBody,
-} from '#api/schemas.ts';
+} from '#api/openapi/schemas.ts';
+import { AddonCredentialsSchema, AddonSchema, presentAddon } from '#api/resources/addon.ts';
 import type { AppAddons } from '#shared/core/addons/addons.ts';
 import { addonTypes } from '#shared/platform/addons.ts';
 

@@ -1,6 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { type Api, idToMake } from '#api/api-env.ts';
-import { AppSchema, presentApp } from '#api/resources/app.ts';
+import { type Api, idToMake } from '#api/http/api-env.ts';
 import {
   answer,
   appParams,
@@ -16,7 +15,8 @@ import {
   refusalsOf,
   toPageQuery,
   withBody,
-} from '#api/schemas.ts';
+} from '#api/openapi/schemas.ts';
+import { AppSchema, presentApp } from '#api/resources/app.ts';
 import type { Apps } from '#shared/core/apps/apps.ts';
 import type { AppId } from '#shared/ids.ts';
 

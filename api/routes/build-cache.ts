@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
-import type { Api } from '#api/api-env.ts';
+import type { Api } from '#api/http/api-env.ts';
+import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/openapi/schemas.ts';
 import { BuildCacheFlushSchema, BuildCacheSchema } from '#api/resources/build.ts';
-import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/schemas.ts';
 import type { BuildCacheService } from '#shared/core/builds/builds.ts';
 
 const tags = ['builds'];

@@ -1,7 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { type Api, idToMake } from '#api/api-env.ts';
-import { type StreamEvent, streamEvents, wantsEvents } from '#api/event-stream.ts';
-import { BuildLogLineSchema, BuildSchema, presentBuild, presentBuildLogLine } from '#api/resources/build.ts';
+import { type Api, idToMake } from '#api/http/api-env.ts';
+import { type StreamEvent, streamEvents, wantsEvents } from '#api/http/event-stream.ts';
 import {
   answer,
   appParams,
@@ -18,7 +17,8 @@ import {
   refusalsOf,
   toPageQuery,
   withBody,
-} from '#api/schemas.ts';
+} from '#api/openapi/schemas.ts';
+import { BuildLogLineSchema, BuildSchema, presentBuild, presentBuildLogLine } from '#api/resources/build.ts';
 import type { BuildLogLine, Builds } from '#shared/core/builds/builds.ts';
 import type { BuildId } from '#shared/ids.ts';
 

@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api } from '#api/api-env.ts';
-import { answer, appParams, bearer, dataOf, guarded, jsonBody, refusalsOf, withBody } from '#api/schemas.ts';
+import type { Api } from '#api/http/api-env.ts';
+import { answer, appParams, bearer, dataOf, guarded, jsonBody, refusalsOf, withBody } from '#api/openapi/schemas.ts';
 import type { Config } from '#shared/core/releases/releases.ts';
 
 const tags = ['config'];

@@ -1,6 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api } from '#api/api-env.ts';
-import { DomainSchema, presentDomain } from '#api/resources/domain.ts';
+import type { Api } from '#api/http/api-env.ts';
 import {
   answer,
   appParams,
@@ -12,7 +11,8 @@ import {
   lineOf,
   refusalsOf,
   withBody,
-} from '#api/schemas.ts';
+} from '#api/openapi/schemas.ts';
+import { DomainSchema, presentDomain } from '#api/resources/domain.ts';
 import type { Domains } from '#shared/core/apps/apps.ts';
 
 const tags = ['domains'];

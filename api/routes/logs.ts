@@ -1,8 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api } from '#api/api-env.ts';
-import { type StreamEvent, streamEvents, wantsEvents } from '#api/event-stream.ts';
+import type { Api } from '#api/http/api-env.ts';
+import { type StreamEvent, streamEvents, wantsEvents } from '#api/http/event-stream.ts';
+import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/openapi/schemas.ts';
 import { LogEntrySchema, presentLogEntry } from '#api/resources/process.ts';
-import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/schemas.ts';
 import type { Logs } from '#shared/core/telemetry/telemetry.ts';
 import type { AppLogEntry, AppLogQuery } from '#shared/platform/app-logs.ts';
 

@@ -1,7 +1,17 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api } from '#api/api-env.ts';
+import type { Api } from '#api/http/api-env.ts';
+import {
+  answer,
+  appParams,
+  bearer,
+  dataOf,
+  guarded,
+  jsonBody,
+  processParams,
+  refusalsOf,
+  withBody,
+} from '#api/openapi/schemas.ts';
 import { ProcessSchema, presentProcess, RestartSchema } from '#api/resources/process.ts';
-import { answer, appParams, bearer, dataOf, guarded, jsonBody, processParams, refusalsOf, withBody } from '#api/schemas.ts';
 import type { Processes } from '#shared/core/releases/releases.ts';
 import { limits } from '#shared/limits.ts';
 

@@ -1,6 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
-import { type Api, idToMake } from '#api/api-env.ts';
-import { DeploySchema, presentDeploy, presentRelease, ReleaseSchema } from '#api/resources/release.ts';
+import { type Api, idToMake } from '#api/http/api-env.ts';
 import {
   answer,
   appParams,
@@ -14,7 +13,8 @@ import {
   refusalsOf,
   releaseParams,
   toPageQuery,
-} from '#api/schemas.ts';
+} from '#api/openapi/schemas.ts';
+import { DeploySchema, presentDeploy, presentRelease, ReleaseSchema } from '#api/resources/release.ts';
 import type { Releases } from '#shared/core/releases/releases.ts';
 import type { ReleaseId } from '#shared/ids.ts';
 

@@ -1,8 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { stringify } from 'yaml';
-import type { Api } from '#api/api-env.ts';
-import { openApiDocument } from '#api/openapi-document.ts';
-import { answer, dataOf, refusalsOf } from '#api/schemas.ts';
+import type { Api } from '#api/http/api-env.ts';
+import { openApiDocument } from '#api/openapi/openapi-document.ts';
+import { answer, dataOf, refusalsOf } from '#api/openapi/schemas.ts';
 import { AppError } from '#shared/errors.ts';
 import type { Identity } from '#shared/identity/identity.ts';
 

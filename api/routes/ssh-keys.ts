@@ -1,6 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { type Api, idToMake } from '#api/api-env.ts';
-import { presentSshKey, SshKeySchema } from '#api/resources/ssh-key.ts';
+import { type Api, idToMake } from '#api/http/api-env.ts';
 import {
   answer,
   bearer,
@@ -16,7 +15,8 @@ import {
   sshKeyParams,
   toPageQuery,
   withBody,
-} from '#api/schemas.ts';
+} from '#api/openapi/schemas.ts';
+import { presentSshKey, SshKeySchema } from '#api/resources/ssh-key.ts';
 import type { SshKeys } from '#shared/core/accounts/accounts.ts';
 import type { SshKeyId } from '#shared/ids.ts';
 

@@ -1,14 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api } from '#api/api-env.ts';
-import { roleSchema } from '#api/resources/account.ts';
-import {
-  InvitationSchema,
-  JoinedTenantSchema,
-  MemberSchema,
-  NewInvitationSchema,
-  presentInvitation,
-  presentMember,
-} from '#api/resources/team.ts';
+import type { Api } from '#api/http/api-env.ts';
 import {
   answer,
   bearer,
@@ -23,7 +14,16 @@ import {
   refusalsOf,
   toPageQuery,
   withBody,
-} from '#api/schemas.ts';
+} from '#api/openapi/schemas.ts';
+import { roleSchema } from '#api/resources/account.ts';
+import {
+  InvitationSchema,
+  JoinedTenantSchema,
+  MemberSchema,
+  NewInvitationSchema,
+  presentInvitation,
+  presentMember,
+} from '#api/resources/team.ts';
 import type { Team } from '#shared/core/accounts/accounts.ts';
 
 const tags = ['team'];

@@ -1,6 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api } from '#api/api-env.ts';
-import { ApiTokenSchema, NewApiTokenSchema, presentApiToken, scopeSchema } from '#api/resources/api-token.ts';
+import type { Api } from '#api/http/api-env.ts';
 import {
   answer,
   bearer,
@@ -15,7 +14,8 @@ import {
   refusalsOf,
   toPageQuery,
   withBody,
-} from '#api/schemas.ts';
+} from '#api/openapi/schemas.ts';
+import { ApiTokenSchema, NewApiTokenSchema, presentApiToken, scopeSchema } from '#api/resources/api-token.ts';
 import type { ApiTokens } from '#shared/core/accounts/accounts.ts';
 
 const tags = ['tokens'];

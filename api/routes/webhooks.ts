@@ -1,8 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api } from '#api/api-env.ts';
-import { createFailedDeliveries } from '#api/failed-deliveries.ts';
+import type { Api } from '#api/http/api-env.ts';
 import { readBody } from '#api/middleware/body-limit.ts';
-import { answer, dataOf, refusalsOf } from '#api/schemas.ts';
+import { answer, dataOf, refusalsOf } from '#api/openapi/schemas.ts';
+import { createFailedDeliveries } from '#api/routes/failed-deliveries.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Webhooks } from '#shared/core/webhooks/webhooks.ts';
 import { AppError } from '#shared/errors.ts';

@@ -1,10 +1,10 @@
-import { answerOf, succeeded } from '#cli/client.ts';
-import { defineCommand } from '#cli/command.ts';
-import type { Context } from '#cli/context.ts';
-import { usageError } from '#cli/errors.ts';
-import { ask, askSecret, readStdin } from '#cli/prompt.ts';
-import { type GivenTokens, toLogin, withLogin, withoutLogin } from '#cli/session.ts';
-import { isInteractive } from '#cli/terminal.ts';
+import { defineCommand } from '#cli/command-line/command.ts';
+import type { Context } from '#cli/context/context.ts';
+import { usageError } from '#cli/errors/cli-error.ts';
+import { type GivenTokens, toLogin, withLogin, withoutLogin } from '#cli/session/stored-login.ts';
+import { ask, askSecret, readStdin } from '#cli/terminal/prompt.ts';
+import { isInteractive } from '#cli/terminal/terminal.ts';
+import { answerOf, succeeded } from '#shared/api-client/client.ts';
 
 const passwordFlags = {
   email: { kind: 'string', short: 'e', value: 'EMAIL', summary: 'your email address (asked for when missing)' },

@@ -1,9 +1,11 @@
-import { answerOf } from '#cli/client.ts';
-import { appFlags, defineCommand } from '#cli/command.ts';
-import type { Context } from '#cli/context.ts';
-import { CliError, exitCodes, usageError } from '#cli/errors.ts';
-import { relativeTime, type Style, table } from '#cli/output.ts';
-import { runInForeground } from '#cli/run-tool.ts';
+import { appFlags, defineCommand } from '#cli/command-line/command.ts';
+import type { AppSelection, Context } from '#cli/context/context.ts';
+import { CliError, exitCodes, usageError } from '#cli/errors/cli-error.ts';
+import { type Style } from '#cli/output/paint.ts';
+import { relativeTime } from '#cli/output/relative-time.ts';
+import { table } from '#cli/output/table.ts';
+import { runInForeground } from '#cli/terminal/run-tool.ts';
+import { answerOf } from '#shared/api-client/client.ts';
 
 const statusStyles = {
   creating: 'yellow',
@@ -148,9 +150,7 @@ function requireType(name: string): AddonType {
   throw usageError('There is no such add-on.', 'There are: kvstore and database. As in: paas addons:create kvstore:standard');
 }
 
-type AppFlags = { readonly app: string | undefined; readonly remote: string | undefined };
-
-async function readCredentials(context: Context, flags: AppFlags, type: AddonType) {
+async function readCredentials(context: Context, flags: AppSelection, type: AddonType) {
   const app = await context.appName(flags);
   const path = { id: app, addon_type: type };
   const { data } = await answerOf(

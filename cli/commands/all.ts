@@ -1,4 +1,4 @@
-import type { Command } from '#cli/command.ts';
+import type { Command } from '#cli/command-line/command.ts';
 import { login, logout, signup, whoami } from '#cli/commands/account.ts';
 import { addons, addonsCreate, addonsDestroy, addonsRotate, kvCli, pgPsql } from '#cli/commands/addons.ts';
 import { apps, create, destroy, info, open, restore } from '#cli/commands/apps.ts';

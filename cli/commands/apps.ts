@@ -1,11 +1,12 @@
-import { answerOf } from '#cli/client.ts';
-import { appFlags, defineCommand } from '#cli/command.ts';
-import { type Context, checkRemoteName, defaultRemote } from '#cli/context.ts';
-import { CliError, exitCodes, usageError } from '#cli/errors.ts';
-import { keyValues, relativeTime, table } from '#cli/output.ts';
-import { eachItem, firstItems } from '#cli/pages.ts';
-import { ask } from '#cli/prompt.ts';
-import { runDetached } from '#cli/run-tool.ts';
+import { appFlags, defineCommand } from '#cli/command-line/command.ts';
+import { type Context, checkRemoteName, defaultRemote } from '#cli/context/context.ts';
+import { CliError, exitCodes, usageError } from '#cli/errors/cli-error.ts';
+import { relativeTime } from '#cli/output/relative-time.ts';
+import { keyValues, table } from '#cli/output/table.ts';
+import { ask } from '#cli/terminal/prompt.ts';
+import { runDetached } from '#cli/terminal/run-tool.ts';
+import { answerOf } from '#shared/api-client/client.ts';
+import { eachItem, firstItems } from '#shared/api-client/pages.ts';
 
 export const create = defineCommand({
   name: 'create',

@@ -1,9 +1,12 @@
-import { printBuildLog } from '#cli/build-log.ts';
-import { type Api, answerOf } from '#cli/client.ts';
-import { appFlags, defineCommand } from '#cli/command.ts';
-import { CliError, exitCodes } from '#cli/errors.ts';
-import { duration, keyValues, oneLine, relativeTime, type Style, table } from '#cli/output.ts';
-import { eachItem, firstItems } from '#cli/pages.ts';
+import { appFlags, defineCommand } from '#cli/command-line/command.ts';
+import { printBuildLog } from '#cli/commands/build-log.ts';
+import { CliError, exitCodes } from '#cli/errors/cli-error.ts';
+import { type Style } from '#cli/output/paint.ts';
+import { duration, relativeTime } from '#cli/output/relative-time.ts';
+import { oneLine } from '#cli/output/sanitize.ts';
+import { keyValues, table } from '#cli/output/table.ts';
+import { type Api, answerOf } from '#shared/api-client/client.ts';
+import { eachItem, firstItems } from '#shared/api-client/pages.ts';
 
 type Build = Awaited<ReturnType<typeof readBuild>>;
 

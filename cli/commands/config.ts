@@ -1,13 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { parseEnv } from 'node:util';
-import { answerOf } from '#cli/client.ts';
-import { appFlags, defineCommand } from '#cli/command.ts';
+import { appFlags, defineCommand } from '#cli/command-line/command.ts';
 import { eachRelease } from '#cli/commands/releases.ts';
-import type { Context } from '#cli/context.ts';
-import { CliError, exitCodes, usageError } from '#cli/errors.ts';
-import { keyValues, oneLine } from '#cli/output.ts';
-import { firstItems } from '#cli/pages.ts';
-import { readStdin } from '#cli/prompt.ts';
+import type { AppSelection, Context } from '#cli/context/context.ts';
+import { CliError, exitCodes, usageError } from '#cli/errors/cli-error.ts';
+import { oneLine } from '#cli/output/sanitize.ts';
+import { keyValues } from '#cli/output/table.ts';
+import { readStdin } from '#cli/terminal/prompt.ts';
+import { answerOf } from '#shared/api-client/client.ts';
+import { firstItems } from '#shared/api-client/pages.ts';
 
 export const config = defineCommand({
   name: 'config',
@@ -78,7 +79,7 @@ export const configUnset = defineCommand({
 
 async function changeConfig(
   context: Context,
-  flags: { readonly app: string | undefined; readonly remote: string | undefined },
+  flags: AppSelection,
   verb: string,
   changes: Record<string, string | null>,
 ): Promise<void> {

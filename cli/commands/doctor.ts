@@ -1,7 +1,7 @@
-import { appFlags, defineCommand } from '#cli/command.ts';
-import { examine, type Finding } from '#cli/doctor-checks.ts';
-import { type ExitCode, exitCodes } from '#cli/errors.ts';
-import { oneLine } from '#cli/output.ts';
+import { appFlags, defineCommand } from '#cli/command-line/command.ts';
+import { examine, type Finding } from '#cli/commands/doctor-checks.ts';
+import { type ExitCode, exitCodes } from '#cli/errors/cli-error.ts';
+import { oneLine } from '#cli/output/sanitize.ts';
 
 export const doctor = defineCommand({
   name: 'doctor',

@@ -1,8 +1,9 @@
-import type { components } from '#api/openapi-types.ts';
-import { answerOf, succeeded } from '#cli/client.ts';
-import { appFlags, defineCommand } from '#cli/command.ts';
-import type { Context } from '#cli/context.ts';
-import { relativeTime, table } from '#cli/output.ts';
+import { appFlags, defineCommand } from '#cli/command-line/command.ts';
+import type { Context } from '#cli/context/context.ts';
+import { relativeTime } from '#cli/output/relative-time.ts';
+import { table } from '#cli/output/table.ts';
+import { answerOf, succeeded } from '#shared/api-client/client.ts';
+import type { components } from '#shared/api-client/openapi-types.ts';
 
 type Domain = components['schemas']['Domain'];
 

@@ -1,9 +1,9 @@
-import { answerOf } from '#cli/client.ts';
-import { appFlags, defineCommand } from '#cli/command.ts';
+import { appFlags, defineCommand } from '#cli/command-line/command.ts';
 import { readApp } from '#cli/commands/apps.ts';
-import { type Context, checkRemoteName, defaultRemote } from '#cli/context.ts';
-import { CliError, usageError } from '#cli/errors.ts';
-import { keyValues } from '#cli/output.ts';
+import { type Context, checkRemoteName, defaultRemote } from '#cli/context/context.ts';
+import { CliError, usageError } from '#cli/errors/cli-error.ts';
+import { keyValues } from '#cli/output/table.ts';
+import { answerOf } from '#shared/api-client/client.ts';
 
 export const gitRemote = defineCommand({
   name: 'git:remote',

@@ -1,7 +1,7 @@
-import { type Command, defineCommand } from '#cli/command.ts';
-import { findCommand } from '#cli/find-command.ts';
-import { commandHelp, overview } from '#cli/help.ts';
-import { version } from '#cli/version.ts';
+import { type Command, defineCommand } from '#cli/command-line/command.ts';
+import { findCommand } from '#cli/command-line/find-command.ts';
+import { commandHelp, overview } from '#cli/command-line/help-text.ts';
+import { version } from '#cli/context/version.ts';
 
 /** @param list all commands; a function, for this command is one of them */
 export function helpCommand(list: () => readonly Command[]) {

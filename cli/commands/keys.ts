@@ -1,17 +1,19 @@
 import { mkdir } from 'node:fs/promises';
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
-import { ApiError } from '#cli/api-errors.ts';
-import { type Api, answerOf, succeeded } from '#cli/client.ts';
-import { defineCommand } from '#cli/command.ts';
-import type { Context } from '#cli/context.ts';
-import { CliError, exitCodes } from '#cli/errors.ts';
-import { oneLine, relativeTime, table } from '#cli/output.ts';
-import { eachItem, firstItems } from '#cli/pages.ts';
-import { confirm, readStdin } from '#cli/prompt.ts';
-import { runInForeground } from '#cli/run-tool.ts';
-import { findPublicKey, type PublicKey, parsePublicKey, readPublicKey } from '#cli/ssh-key.ts';
-import { isInteractive } from '#cli/terminal.ts';
+import { defineCommand } from '#cli/command-line/command.ts';
+import type { Context } from '#cli/context/context.ts';
+import { CliError, exitCodes } from '#cli/errors/cli-error.ts';
+import { findPublicKey, type PublicKey, parsePublicKey, readPublicKey } from '#cli/git/ssh-key.ts';
+import { relativeTime } from '#cli/output/relative-time.ts';
+import { oneLine } from '#cli/output/sanitize.ts';
+import { table } from '#cli/output/table.ts';
+import { confirm, readStdin } from '#cli/terminal/prompt.ts';
+import { runInForeground } from '#cli/terminal/run-tool.ts';
+import { isInteractive } from '#cli/terminal/terminal.ts';
+import { ApiError } from '#shared/api-client/api-error.ts';
+import { type Api, answerOf, succeeded } from '#shared/api-client/client.ts';
+import { eachItem, firstItems } from '#shared/api-client/pages.ts';
 
 /** Characters; what a comment has more is of no use in a list. */
 const longestName = 100;

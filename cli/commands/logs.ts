@@ -1,10 +1,10 @@
-import type { components } from '#api/openapi-types.ts';
-import { answerOf } from '#cli/client.ts';
-import { appFlags, defineCommand } from '#cli/command.ts';
-import type { Context } from '#cli/context.ts';
-import { usageError } from '#cli/errors.ts';
-import { follow } from '#cli/follow.ts';
-import type { Style } from '#cli/output.ts';
+import { appFlags, defineCommand } from '#cli/command-line/command.ts';
+import type { Context } from '#cli/context/context.ts';
+import { usageError } from '#cli/errors/cli-error.ts';
+import type { Style } from '#cli/output/paint.ts';
+import { answerOf } from '#shared/api-client/client.ts';
+import { follow } from '#shared/api-client/follow.ts';
+import type { components } from '#shared/api-client/openapi-types.ts';
 
 type LogEntry = components['schemas']['LogEntry'];
 

@@ -1,8 +1,10 @@
-import { type Api, answerOf, succeeded } from '#cli/client.ts';
-import { defineCommand } from '#cli/command.ts';
-import { CliError, exitCodes, usageError } from '#cli/errors.ts';
-import { oneLine, relativeTime, table } from '#cli/output.ts';
-import { eachItem, firstItems } from '#cli/pages.ts';
+import { defineCommand } from '#cli/command-line/command.ts';
+import { CliError, exitCodes, usageError } from '#cli/errors/cli-error.ts';
+import { relativeTime } from '#cli/output/relative-time.ts';
+import { oneLine } from '#cli/output/sanitize.ts';
+import { table } from '#cli/output/table.ts';
+import { type Api, answerOf, succeeded } from '#shared/api-client/client.ts';
+import { eachItem, firstItems } from '#shared/api-client/pages.ts';
 
 const roles = ['owner', 'admin', 'developer', 'viewer'] as const;
 const memberArgument = { kind: 'required', summary: 'the email address, as `paas members` lists them' } as const;

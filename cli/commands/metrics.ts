@@ -1,9 +1,10 @@
-import type { components } from '#api/openapi-types.ts';
-import { answerOf } from '#cli/client.ts';
-import { appFlags, defineCommand } from '#cli/command.ts';
-import { usageError } from '#cli/errors.ts';
-import { oneLine, table } from '#cli/output.ts';
-import { sparkline } from '#cli/sparkline.ts';
+import { appFlags, defineCommand } from '#cli/command-line/command.ts';
+import { usageError } from '#cli/errors/cli-error.ts';
+import { oneLine } from '#cli/output/sanitize.ts';
+import { sparkline } from '#cli/output/sparkline.ts';
+import { table } from '#cli/output/table.ts';
+import { answerOf } from '#shared/api-client/client.ts';
+import type { components } from '#shared/api-client/openapi-types.ts';
 
 type Kind = components['schemas']['MetricSeries']['name'];
 

@@ -1,7 +1,10 @@
-import { answerOf } from '#cli/client.ts';
-import { appFlags, defineCommand } from '#cli/command.ts';
-import { usageError } from '#cli/errors.ts';
-import { oneLine, relativeTime, type Style, table } from '#cli/output.ts';
+import { appFlags, defineCommand } from '#cli/command-line/command.ts';
+import { usageError } from '#cli/errors/cli-error.ts';
+import { type Style } from '#cli/output/paint.ts';
+import { relativeTime } from '#cli/output/relative-time.ts';
+import { oneLine } from '#cli/output/sanitize.ts';
+import { table } from '#cli/output/table.ts';
+import { answerOf } from '#shared/api-client/client.ts';
 
 const stateStyles = { up: 'green', starting: 'yellow', stopping: 'yellow', crashed: 'red' } as const satisfies Record<
   string,

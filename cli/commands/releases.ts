@@ -1,10 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Api, answerOf } from '#cli/client.ts';
-import { appFlags, defineCommand } from '#cli/command.ts';
-import type { Context } from '#cli/context.ts';
-import { CliError, type ExitCode, exitCodes } from '#cli/errors.ts';
-import { oneLine, relativeTime, type Style, table } from '#cli/output.ts';
-import { eachItem, firstItems } from '#cli/pages.ts';
+import { appFlags, defineCommand } from '#cli/command-line/command.ts';
+import type { Context } from '#cli/context/context.ts';
+import { CliError, type ExitCode, exitCodes } from '#cli/errors/cli-error.ts';
+import { type Style } from '#cli/output/paint.ts';
+import { relativeTime } from '#cli/output/relative-time.ts';
+import { oneLine } from '#cli/output/sanitize.ts';
+import { table } from '#cli/output/table.ts';
+import { type Api, answerOf } from '#shared/api-client/client.ts';
+import { eachItem, firstItems } from '#shared/api-client/pages.ts';
 
 const statusStyles = { pending: 'yellow', succeeded: 'green', failed: 'red' } as const satisfies Record<string, Style>;
 

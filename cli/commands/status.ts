@@ -1,10 +1,11 @@
-import { answerOf } from '#cli/client.ts';
-import { appFlags, defineCommand } from '#cli/command.ts';
+import { appFlags, defineCommand } from '#cli/command-line/command.ts';
 import { readApp } from '#cli/commands/apps.ts';
 import { eachBuild } from '#cli/commands/builds.ts';
-import type { Context } from '#cli/context.ts';
-import { keyValues, relativeTime } from '#cli/output.ts';
-import { firstItems } from '#cli/pages.ts';
+import type { Context } from '#cli/context/context.ts';
+import { relativeTime } from '#cli/output/relative-time.ts';
+import { keyValues } from '#cli/output/table.ts';
+import { answerOf } from '#shared/api-client/client.ts';
+import { firstItems } from '#shared/api-client/pages.ts';
 
 export const status = defineCommand({
   name: 'status',

@@ -1,7 +1,7 @@
 import { type ServerType, serve } from '@hono/node-server';
 import { Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
-import type { components } from '#api/openapi-types.ts';
+import type { components } from '#shared/api-client/openapi-types.ts';
 
 type Schemas = components['schemas'];
 

@@ -18,7 +18,7 @@ const parts: readonly Part[] = [
   { name: 'types', arguments: [tsc, '-p', '.'] },
   // --ignore-pattern: the fixtures break the rules, to prove them.
   { name: 'lint and boundaries', arguments: ['node_modules/oxlint/bin/oxlint', '--ignore-pattern', 'test/fixtures/**'] },
-  { name: 'types without Node (api, shared/core)', arguments: [tsc, '-p', 'tsconfig.edge.json'] },
+  { name: 'types without Node (api, shared/api-client, shared/core)', arguments: [tsc, '-p', 'tsconfig.edge.json'] },
   { name: 'types of the set-up', arguments: [tsc, '-p', 'deploy/setup'] },
   { name: 'format', arguments: ['node_modules/@biomejs/biome/bin/biome', 'check'], remedy: 'npm run format' },
 ];

@@ -1,5 +1,5 @@
 import { createDocumentedApi } from '#api/documented-api.ts';
-import { openApiDocument } from '#api/openapi-document.ts';
+import { openApiDocument } from '#api/openapi/openapi-document.ts';
 import type { DocumentedOperation } from '#test/support/api/openapi-contract.ts';
 import type { PathValues } from '#test/support/api/seed-world.ts';
 import type { Answer, TestApi, TestUser } from '#test/support/api/test-api.ts';

@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Api } from '#api/api-env.ts';
 import { type ApiOptions, createApi } from '#api/create-api.ts';
-import type { components } from '#api/openapi-types.ts';
+import type { Api } from '#api/http/api-env.ts';
 import type { Services } from '#deploy/control-plane.ts';
 import { createServices } from '#deploy/control-plane.ts';
+import type { components } from '#shared/api-client/openapi-types.ts';
 import { createAddresses } from '#shared/core/apps/addresses.ts';
 import { countBuildStarts } from '#shared/core/builds/build-starts-store.ts';
 import type { Context } from '#shared/core/context.ts';

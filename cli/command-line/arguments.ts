@@ -1,0 +1,123 @@
+import { parseArgs } from 'node:util';
+import { closest } from '#cli/command-line/closest.ts';
+import { usageError } from '#cli/errors/cli-error.ts';
+
+/** A flag by its long name. `refused` flags exist only to say why they do not. */
+export type FlagSpec =
+  | { readonly kind: 'boolean'; readonly short?: string; readonly summary: string }
+  | { readonly kind: 'string' | 'integer'; readonly short?: string; readonly value: string; readonly summary: string }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/** An argument by its name. `many` takes what is left, one at least; `any` may be none. Both stand last. */
+export interface ArgumentSpec {
+  readonly kind: 'required' | 'optional' | 'many' | 'any';
+  readonly summary: string;
+}
+
+export type FlagSpecs = Readonly<Record<string, FlagSpec>>;
+export type ArgumentSpecs = Readonly<Record<string, ArgumentSpec>>;
+
+type FlagValue<Spec extends FlagSpec> = Spec['kind'] extends 'boolean'
+  ? boolean
+  : Spec['kind'] extends 'integer'
+    ? number | undefined
+    : Spec['kind'] extends 'string'
+      ? string | undefined
+      : undefined;
+export type FlagValues<Specs extends FlagSpecs> = { readonly [Name in keyof Specs]: FlagValue<Specs[Name]> };
+
+type ArgumentValue<Spec extends ArgumentSpec> = Spec['kind'] extends 'required'
+  ? string
+  : Spec['kind'] extends 'optional'
+    ? string | undefined
+    : readonly string[];
+export type ArgumentValues<Specs extends ArgumentSpecs> = { readonly [Name in keyof Specs]: ArgumentValue<Specs[Name]> };
+
+export interface ParsedArguments<Flags extends FlagSpecs, Arguments extends ArgumentSpecs> {
+  readonly flags: FlagValues<Flags>;
+  readonly args: ArgumentValues<Arguments>;
+}
+
+type Values = Record<string, string | number | boolean | undefined | readonly string[]>;
+
+/**
+ * Reads `argv` by the specs. Values are never repeated in an error: they may be secrets.
+ * @throws CliError (usage) for unknown or refused flags, missing or superfluous values and arguments
+ */
+export function parseArguments<const Flags extends FlagSpecs, const Arguments extends ArgumentSpecs>(
+  argv: readonly string[],
+  specs: { flags: Flags; args: Arguments },
+): ParsedArguments<Flags, Arguments> {
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: optionConfig(specs.flags),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const flags: Values = Object.fromEntries(
+    Object.entries(specs.flags).map(([name, spec]) => [name, spec.kind === 'boolean' ? false : undefined]),
+  );
+  const positionals: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === 'positional') positionals.push(token.value);
+    if (token.kind === 'option') flags[token.name] = readFlag(token, specs.flags);
+  }
+  return {
+    flags: flags as FlagValues<Flags>,
+    args: readPositionals(positionals, specs) as ArgumentValues<Arguments>,
+  };
+}
+
+function optionConfig(flags: FlagSpecs): Record<string, { type: 'boolean' | 'string'; short?: string }> {
+  return Object.fromEntries(
+    Object.entries(flags).map(([name, spec]) => [
+      name,
+      {
+        type: spec.kind === 'boolean' ? ('boolean' as const) : ('string' as const),
+        ...('short' in spec && spec.short !== undefined ? { short: spec.short } : {}),
+      },
+    ]),
+  );
+}
+
+function readFlag(
+  token: { name: string; rawName: string; value?: string | undefined },
+  flags: FlagSpecs,
+): string | number | boolean {
+  const spec = Object.hasOwn(flags, token.name) ? flags[token.name] : undefined;
+  if (spec === undefined) throw unknownFlag(token.rawName, flags);
+  if (spec.kind === 'refused') throw usageError(`${token.rawName} is not a flag: ${spec.reason}`);
+  if (spec.kind === 'boolean') {
+    if (token.value !== undefined) throw usageError(`${token.rawName} takes no value.`);
+    return true;
+  }
+  if (token.value === undefined || token.value === '')
+    throw usageError(`${token.rawName} needs a value: ${token.rawName} ${spec.value}`);
+  if (spec.kind === 'string') return token.value;
+  if (!/^[1-9]\d{0,8}$/.test(token.value)) throw usageError(`${token.rawName} must be a whole number, 1 or more.`);
+  return Number(token.value);
+}
+
+function unknownFlag(rawName: string, flags: FlagSpecs): Error {
+  const near = closest(rawName.replace(/^-+/, ''), Object.keys(flags));
+  return usageError(`There is no flag ${rawName}.`, near === undefined ? undefined : `Did you mean --${near}?`);
+}
+
+function readPositionals(positionals: readonly string[], specs: { flags: FlagSpecs; args: ArgumentSpecs }): Values {
+  const values: Values = {};
+  const rest = [...positionals];
+  for (const [name, spec] of Object.entries(specs.args)) {
+    const wantsOne = spec.kind === 'required' || spec.kind === 'optional';
+    if (rest.length === 0 && (spec.kind === 'required' || spec.kind === 'many')) {
+      throw usageError(`${name.toUpperCase()} is missing: ${spec.summary}.`);
+    }
+    values[name] = wantsOne ? rest.shift() : rest.splice(0);
+  }
+  if (rest.length > 0) {
+    const count = Object.keys(specs.args).length;
+    const takes = count === 0 ? 'no argument' : count === 1 ? 'one argument' : `${count} arguments`;
+    throw usageError(`This command takes ${takes}.`, 'app' in specs.flags ? 'To name the app use -a NAME.' : undefined);
+  }
+  return values;
+}

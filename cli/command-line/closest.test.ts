@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { closest, editDistance } from '#cli/command-line/closest.ts';
+
+it.each([
+  ['kitten', 'sitting', 3],
+  ['lgos', 'logs', 1],
+  ['', 'abc', 3],
+  ['same', 'same', 0],
+  ['ca', 'abc', 3],
+])('from %s to %s it is %i edits', (from, to, distance) => {
+  expect(editDistance(from, to)).toBe(distance);
+});
+
+it('suggests the nearest of several', () => {
+  expect(closest('confg:set', ['config', 'config:get', 'config:set'])).toBe('config:set');
+});
+
+it('suggests nothing for a word that is far from all', () => {
+  expect(closest('xylophone', ['ps', 'logs', 'open'])).toBeUndefined();
+});

@@ -1,0 +1,72 @@
+import type { ArgumentSpecs, FlagSpecs } from '#cli/command-line/arguments.ts';
+import { type Command, commandGroups, globalFlags } from '#cli/command-line/command.ts';
+import { exitCodeMeanings } from '#cli/errors/cli-error.ts';
+import { type Paint } from '#cli/output/paint.ts';
+import { table } from '#cli/output/table.ts';
+
+/** All commands by group, and what holds for each of them. */
+export function overview(commands: readonly Command[], paint: Paint): string {
+  const sections = commandGroups.map((group) => {
+    const rows = commands.filter((command) => command.group === group).map((command) => [usage(command), command.summary]);
+    return `${paint('bold', group)}\n${indent(table(rows))}`;
+  });
+  return [
+    `${paint('bold', 'Usage')}  paas COMMAND [arguments] [flags]   (\`paas help COMMAND\` tells more)\n`,
+    ...sections,
+    `${paint('bold', 'Flags everywhere')}\n${indent(table(flagRows(globalFlags)))}`,
+    `${paint('bold', 'Environment')}\n${indent(table(environment))}`,
+    `${paint('bold', 'Exit codes')}\n${indent(table(Object.entries(exitCodeMeanings).map(([code, meaning]) => [code, meaning])))}`,
+  ].join('\n');
+}
+
+const environment: readonly (readonly [string, string])[] = [
+  ['PAAS_APP', 'the app, where neither -a nor -r names one; else it is that of the git remote "paas"'],
+  ['PAAS_API_URL', 'the platform; else it is that of the last login, or http://localhost:8080'],
+  ['PAAS_TOKEN', 'an access token to use in place of the stored login'],
+  ['PAAS_PASSWORD', 'the password for login and signup where there is no terminal to ask on'],
+  ['NO_COLOR', 'no colours, as there are none where the output is not a terminal'],
+];
+
+/** What one command does and takes. */
+export function commandHelp(command: Command, paint: Paint): string {
+  const parts = [`${sentence(command.summary)}\n`, `${paint('bold', 'Usage')}  paas ${usage(command)} [flags]\n`];
+  const args = Object.entries(command.args);
+  if (args.length > 0)
+    parts.push(`${paint('bold', 'Arguments')}\n${indent(table(args.map(([name, spec]) => [name.toUpperCase(), spec.summary])))}`);
+  parts.push(`${paint('bold', 'Flags')}\n${indent(table(flagRows({ ...command.flags, ...globalFlags })))}`);
+  for (const paragraph of command.details ?? []) parts.push(`${paragraph}\n`);
+  if (command.examples !== undefined)
+    parts.push(`${paint('bold', 'Examples')}\n${indent(command.examples.map((line) => `${line}\n`).join(''))}`);
+  return parts.join('\n');
+}
+
+/** `ps:scale TYPE=QUANTITY...` */
+function usage(command: Command): string {
+  return [command.name, ...argumentUsage(command.args)].join(' ');
+}
+
+function argumentUsage(args: ArgumentSpecs): string[] {
+  return Object.entries(args).map(([name, spec]) => {
+    const label = name.toUpperCase();
+    if (spec.kind === 'required') return label;
+    if (spec.kind === 'optional') return `[${label}]`;
+    return spec.kind === 'many' ? `${label}...` : `[${label}...]`;
+  });
+}
+
+function flagRows(flags: FlagSpecs): string[][] {
+  return Object.entries(flags).flatMap(([name, spec]) => {
+    if (spec.kind === 'refused') return [];
+    const short = spec.short === undefined ? '    ' : `-${spec.short}, `;
+    const value = spec.kind === 'boolean' ? '' : ` ${spec.value}`;
+    return [[`${short}--${name}${value}`, spec.summary]];
+  });
+}
+
+function sentence(summary: string): string {
+  return `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
+}
+
+function indent(lines: string): string {
+  return lines.replace(/^(?=.)/gm, '  ');
+}

@@ -1,0 +1,119 @@
+import { homedir } from 'node:os';
+import { readApp } from '#cli/commands/apps.ts';
+import { listKeys } from '#cli/commands/keys.ts';
+import { type AppSelection, type Context, defaultRemote } from '#cli/context/context.ts';
+import { toCliError } from '#cli/errors/api-failure.ts';
+import { findPublicKey, fingerprintsOf } from '#cli/git/ssh-key.ts';
+import { readSshDoor, sshProbe, sshVerdict } from '#cli/git/ssh-probe.ts';
+import { runTool } from '#cli/terminal/run-tool.ts';
+import { answerOf } from '#shared/api-client/client.ts';
+
+/** What a check found; `mend` is the command, or the step, that puts it right. */
+export interface Finding {
+  readonly check: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  readonly mend?: string;
+}
+
+/** Every check, in the order in which one needs the other; what cannot be looked at yet is left out. */
+export async function* examine(context: Context, flags: AppSelection): AsyncGenerator<Finding> {
+  yield { check: 'node', ok: true, detail: process.versions.node };
+  const git = await checkTool('git', ['--version'], 'apt-get install git');
+  yield git;
+  const ssh = await checkTool('ssh', ['-V'], 'apt-get install openssh-client');
+  yield ssh;
+  const platform = await checkPlatform(context);
+  yield platform;
+  if (!platform.ok) return;
+  const login = await checkLogin(context);
+  yield login;
+  if (!login.ok) return;
+  yield await checkKey(context);
+  if (!git.ok) return;
+  const { finding, pushUrl } = await checkRemote(context, flags);
+  if (finding !== undefined) yield finding;
+  if (ssh.ok && pushUrl !== undefined) yield await checkSshDoor(pushUrl);
+}
+
+async function checkTool(check: string, args: readonly string[], mend: string): Promise<Finding> {
+  const result = await runTool(check, args);
+  if (result === undefined) return { check, ok: false, detail: 'is not installed', mend };
+  return { check, ok: true, detail: (result.stdout + result.stderr).trim().split('\n')[0] ?? '' };
+}
+
+async function checkPlatform(context: Context): Promise<Finding> {
+  return attempt('platform', async () => {
+    await answerOf((await context.anonymousApi()).GET('/v1/healthz'));
+    return `${await context.host()} answers`;
+  });
+}
+
+async function checkLogin(context: Context): Promise<Finding> {
+  return attempt('login', async () => {
+    const { data } = await answerOf((await context.api()).GET('/v1/user'));
+    return `${data.email}, ${data.role} of ${data.tenant.name}`;
+  });
+}
+
+/** Keys that ssh can offer: files in ~/.ssh under their usual names, and those of the agent. */
+async function checkKey(context: Context): Promise<Finding> {
+  const registered = await listKeys(await context.api());
+  const file = await findPublicKey(context.env('HOME') ?? homedir());
+  const agent = await runTool('ssh-add', ['-L']);
+  const mine = [...(file === undefined ? [] : [file.fingerprint]), ...fingerprintsOf(agent?.code === 0 ? agent.stdout : '')];
+  const match = registered.find((key) => mine.includes(key.fingerprint));
+  if (match !== undefined) return { check: 'key', ok: true, detail: `${match.fingerprint} is registered` };
+  const detail = mine.length === 0 ? 'you have no SSH key here' : 'none of the keys ssh would offer is registered';
+  return { check: 'key', ok: false, detail, mend: 'paas keys:add' };
+}
+
+async function checkRemote(context: Context, flags: AppSelection): Promise<{ finding?: Finding; pushUrl?: string }> {
+  const check = 'remote';
+  const remote = flags.remote ?? defaultRemote;
+  try {
+    const name = await context.findAppName(flags);
+    if (name === undefined)
+      return {
+        finding: {
+          check,
+          ok: false,
+          detail: `there is no git remote "${remote}" here`,
+          mend: 'paas create, or paas git:remote -a NAME',
+        },
+      };
+    const app = await readApp(context, name);
+    const url = await context.git.read(remote);
+    const pushUrl = app.push_url;
+    if (url === undefined && !(await context.git.inRepository())) return { pushUrl };
+    if (url === pushUrl) return { finding: { check, ok: true, detail: `"${remote}" is ${app.name}` }, pushUrl };
+    const detail =
+      url === undefined ? `there is no git remote "${remote}" here` : `"${remote}" points to ${url}, the app is at ${pushUrl}`;
+    return { finding: { check, ok: false, detail, mend: `paas git:remote -a ${app.name} -r ${remote}` }, pushUrl };
+  } catch (error) {
+    return { finding: failed(check, error) };
+  }
+}
+
+async function checkSshDoor(pushUrl: string): Promise<Finding> {
+  const door = readSshDoor(pushUrl);
+  const check = 'git push';
+  if (door === undefined)
+    return { check, ok: false, detail: `${pushUrl} is not an address ssh takes`, mend: 'ask who runs the platform' };
+  const result = await runTool('ssh', sshProbe(door));
+  return { check, ...sshVerdict(door, result?.stderr ?? '') };
+}
+
+async function attempt(check: string, look: () => Promise<string>): Promise<Finding> {
+  try {
+    return { check, ok: true, detail: await look() };
+  } catch (error) {
+    return failed(check, error);
+  }
+}
+
+function failed(check: string, error: unknown): Finding {
+  const failure = toCliError(error);
+  if (failure === undefined) throw error;
+  return { check, ok: false, detail: failure.message, ...(failure.hint === undefined ? {} : { mend: failure.hint }) };
+}

@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { sparkline } from '#cli/output/sparkline.ts';
+
+const everyTen = (...values: number[]) => values.map((value, index) => [index * 10, value] as const);
+
+describe('a sparkline', () => {
+  it('is a bar a step, the highest as high as can be', () => {
+    expect(sparkline(everyTen(0, 1, 2, 7), 10, 40, 'highest')).toBe('▁▂▃█');
+    expect(sparkline(everyTen(0, 0), 10, 40, 'highest')).toBe('▁▁');
+  });
+
+  it('leaves steps without a value empty', () => {
+    expect(
+      sparkline(
+        [
+          [0, 7],
+          [30, 7],
+        ],
+        10,
+        40,
+        'highest',
+      ),
+    ).toBe('█  █');
+  });
+
+  it('puts several steps into a column when there are too many', () => {
+    expect(sparkline(everyTen(1, 3, 0, 1), 10, 2, 'sum')).toBe('█▃');
+    expect(sparkline(everyTen(1, 4, 2, 1), 10, 2, 'highest')).toBe('█▅');
+    expect(sparkline(everyTen(...Array.from({ length: 361 }, () => 1)), 10, 48, 'highest').length).toBeLessThanOrEqual(48);
+  });
+});

@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { withFileLock } from '#cli/session/file-lock.ts';
+
+let directory: string;
+let path: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paas-lock-'));
+  path = join(directory, 'lock');
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+/** Another process inside a task that never ends. */
+async function holder() {
+  const program = `import { withFileLock } from ${JSON.stringify(new URL('file-lock.ts', import.meta.url).href)};
+    await withFileLock(${JSON.stringify(path)}, 1, () => new Promise(() => { process.stdout.write('held'); setInterval(() => {}, 1000); }));`;
+  const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(child.stdout, 'data');
+  return child;
+}
+
+it('keeps others out while its holder lives, and lets them in when the holder is killed', async () => {
+  const child = await holder();
+  await expect(withFileLock(path, 0.1, () => Promise.resolve())).rejects.toThrow('Another process has held');
+  const entered = withFileLock(path, 10, () => Promise.resolve('in'));
+  child.kill('SIGKILL');
+  expect(await entered).toBe('in');
+});
+
+it('lets tasks of one process in one after the other', async () => {
+  let inside = 0;
+  let most = 0;
+  const task = async () => {
+    inside += 1;
+    most = Math.max(most, inside);
+    await new Promise((resolve) => setImmediate(resolve));
+    inside -= 1;
+  };
+  await Promise.all(Array.from({ length: 10 }, () => withFileLock(path, 10, task)));
+  expect(most).toBe(1);
+});
+
+it('is free again after a task that failed', async () => {
+  await expect(withFileLock(path, 1, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+  expect(await withFileLock(path, 1, () => Promise.resolve('in'))).toBe('in');
+});
