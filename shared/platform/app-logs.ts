@@ -2,6 +2,7 @@
 import type { AppId } from '#shared/ids.ts';
 
 export interface AppLogEntry {
+  /** When it was written, or a little later; never before, so that `since` loses no line. */
   ts: Date;
   /** `<type>.<n>`, or 'paas' for what the platform says about the app (started, crashed, scaled). */
   process: string;

@@ -53,6 +53,15 @@ export function describeAppLogs(name: string, startHarness: () => Promise<AppLog
       expect(messages(await logs.readLogs(appId, { lines: 1, process: 'web', releaseVersion: 2 }))).toEqual(['d']);
     });
 
+    it('gives a line a time that is not before it was written, so that a reader of what came since then finds it', async () => {
+      const appId = newUuid<AppId>();
+      for (let round = 0; round < 200; round += 1) {
+        const since = new Date();
+        await harness.print(appId, 'web.1', 1, [`round ${round}`]);
+        expect(messages(await logs.readLogs(appId, { lines: 1, since }))).toEqual([`round ${round}`]);
+      }
+    });
+
     it("keeps what the platform says, in the platform's name", async () => {
       const appId = newUuid<AppId>();
       await logs.appendPlatformLog(appId, 'Scaled to web=2');

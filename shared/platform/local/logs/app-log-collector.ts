@@ -43,6 +43,11 @@ const punchBytes = 4 * 1024 * 1024;
 const backlogBytes = 64 * 1024 * 1024;
 /** The kernel's notices can overflow; this finds what they missed. */
 const sweepMilliseconds = 2000;
+/**
+ * How far a file's modification time may be behind the clock at the moment of the write. The kernel takes it from a clock that
+ * advances in ticks of up to 10 ms and that loses a few of them on a loaded virtual machine.
+ */
+const fileTimeLagMilliseconds = 100;
 
 export async function openAppLogCollector(directory: string, clock: Clock, log: Log): Promise<AppLogCollector> {
   const rawDir = join(directory, 'raw');
@@ -88,8 +93,7 @@ export async function openAppLogCollector(directory: string, clock: Clock, log: 
       // Shorter than before: the app opened /dev/stdout itself and truncated it.
       if (facts.size < from) from = 0;
       const entry = { p: instanceName(identity), s: tail.stream, v: identity.releaseVersion, k: tail.key };
-      // Written while nobody looked: the file's time is nearer to the truth than ours. Never back in time.
-      const t = Math.max(journal.newest.t, Math.min(clock.now().getTime(), Math.ceil(facts.mtimeMs)));
+      const t = Math.max(journal.newest.t, writtenBy(facts.mtimeMs, clock.now()));
       if (facts.size - from > backlogBytes) {
         const skipped = facts.size - from - chunkBytes;
         from += skipped;
@@ -216,4 +220,13 @@ export async function openAppLogCollector(directory: string, clock: Clock, log: 
       wake();
     },
   };
+}
+
+/**
+ * When the newest bytes of a raw file were written, at the latest. Never earlier than that, or a reader who asks for what was
+ * written since a moment would miss lines; for output that waited for a control plane, close to the time of the write.
+ * @returns milliseconds since 1970
+ */
+function writtenBy(modifiedMilliseconds: number, now: Date): number {
+  return Math.min(now.getTime(), Math.ceil(modifiedMilliseconds) + fileTimeLagMilliseconds);
 }

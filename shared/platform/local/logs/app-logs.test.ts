@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, readdir, rm, stat, truncate } from 'node:fs/promises';
+import { appendFile, mkdtemp, readdir, rm, stat, truncate, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -136,6 +136,30 @@ describe('local app logs', () => {
     await reopen();
     await appendFile(rawPath(), 'after\n');
     expect((await logs.readLogs(appId, { lines: 2 })).map(({ message }) => message)).toEqual(['the end', 'after']);
+  });
+
+  it('gives a line no time before it was written, though the file system stamps files by a clock that is behind', async () => {
+    const files = await (await logs.collectorOf(appId)).openOutput(key);
+    await files.close();
+    const writtenAt = new Date();
+    await logs.close();
+    await appendFile(rawPath(), 'line\n');
+    const behind = new Date(writtenAt.getTime() - 50);
+    await utimes(rawPath(), behind, behind);
+    await reopen();
+    expect(await logs.readLogs(appId, { lines: 1, since: writtenAt })).toMatchObject([{ message: 'line' }]);
+  });
+
+  it('gives what was written while no control plane ran the time of then, not of now', async () => {
+    await print(logs, workloadsDir, appId, key, '');
+    await logs.close();
+    await appendFile(rawPath(), 'line\n');
+    const anHourAgo = new Date(Date.now() - 60 * 60 * 1000);
+    await utimes(rawPath(), anHourAgo, anHourAgo);
+    await reopen();
+    const [entry] = await logs.readLogs(appId, { lines: 1 });
+    expect(entry?.ts.getTime()).toBeGreaterThanOrEqual(anHourAgo.getTime());
+    expect(entry?.ts.getTime()).toBeLessThan(anHourAgo.getTime() + 1000);
   });
 
   it('never goes back in time, though raw output is taken over late', async () => {
