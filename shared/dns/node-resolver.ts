@@ -1,7 +1,7 @@
 import { Resolver as NodeResolver } from 'node:dns/promises';
 import type { Resolver } from '#shared/dns/resolver.ts';
 
-/** @param servers `address` or `address:port`; those of the machine when not given */
+/** Resolves by Node's own DNS client. @param servers `address` or `address:port`; default: the name servers of the machine */
 export function createNodeResolver(servers?: readonly string[]): Resolver {
   const resolver = new NodeResolver({ timeout: 2000, tries: 2 });
   if (servers !== undefined) resolver.setServers(servers);
@@ -10,7 +10,7 @@ export function createNodeResolver(servers?: readonly string[]): Resolver {
       try {
         return (await resolver.resolveTxt(name)).map((parts) => parts.join(''));
       } catch {
-        // No such name, no such record, no name server: all the same to who looks for a proof.
+        // An unknown name, no record and no answer mean the same to a caller that looks for a proof.
         return [];
       }
     },

@@ -1,5 +1,5 @@
-/** Asks the domain name system, as it is seen from where the platform runs. */
+/** Port: DNS queries, as answered where the platform runs. */
 export interface Resolver {
-  /** The TXT records of a name, each in one piece. Empty when there are none, or nobody answers. */
+  /** The TXT records of a name, each as one string. Empty if there are none or no name server answers. */
   readTexts(name: string): Promise<readonly string[]>;
 }

@@ -7,7 +7,7 @@ interface Entry {
   answer?: KeptAnswer;
 }
 
-/** Keys of a single process. @param now milliseconds since the epoch */
+/** In-memory idempotency keys of one process, for tests. @param now current time in milliseconds since the epoch */
 export function createFakeIdempotencyKeys(now: () => number = Date.now): IdempotencyKeys {
   const entries = new Map<string, Entry>();
   const nameOf = (subject: string, key: string): string => JSON.stringify([subject, key]);

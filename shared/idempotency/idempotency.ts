@@ -1,43 +1,49 @@
-/** First answers of requests that carry an Idempotency-Key. Drivers: `postgres-idempotency.ts`, `memory-idempotency.ts`. */
+/** Port: first answers of requests with an Idempotency-Key. Drivers: `postgres-idempotency.ts`, `fake-idempotency.ts`. */
 
+/** The stored response of the first request with a key. */
 export interface KeptAnswer {
   status: number;
   /** JSON text. */
   body: string;
 }
 
+/** The result of claiming a key. */
 export type IdempotencyClaim =
   /**
-   * Go on, then `complete`, `release` or `abandon`. What the request makes is to get this id (a UUID): it is the same when
-   * an earlier claim of the same request did not come that far, so that what it made is found instead of made twice.
+   * Handle the request, then call `complete`, `release` or `abandon`. The created resource must get this id (a UUID). A later
+   * claim of the same unfinished request gets the same id, so that the resource is found instead of created twice.
    */
   | { state: 'claimed'; resourceId: string }
-  /** Same key, same request, done before. */
+  /** The same request was answered before. */
   | { state: 'answered'; answer: KeptAnswer }
-  /** The first request with this key is not over. */
+  /** The first request with this key is still being handled. */
   | { state: 'running' }
-  /** The key belongs to another request. */
+  /** The key was used for a different request. */
   | { state: 'mismatch' };
 
+/** A request with its Idempotency-Key. */
 export interface KeyedRequest {
-  /** Whose key it is; keys of different subjects do not meet. */
+  /** The owner of the key. Subjects do not share keys. */
   subject: string;
   key: string;
-  /** Of everything that makes two requests the same. */
+  /** Hash of everything in which two equal requests must agree. */
   requestHash: string;
 }
 
 export interface IdempotencyKeys {
+  /** Atomic: one of several concurrent claims gets 'claimed'. */
   claim(request: KeyedRequest): Promise<IdempotencyClaim>;
+  /** Stores the answer for a day. */
   complete(request: KeyedRequest, answer: KeptAnswer): Promise<void>;
-  /** Gives the key back after a refusal, so that the mended request can use it. */
+  /** Frees the key after the request was refused, so that the corrected request can use it. */
   release(request: KeyedRequest): Promise<void>;
-  /** What became of the request is not known: it can be sent again at once, as after the death of a process. */
+  /** The outcome of the request is unknown: it may be repeated at once, as after the crash of a process. */
   abandon(request: KeyedRequest): Promise<void>;
-  /** Forgets keys older than a day. Returns how many. */
+  /** Removes keys older than a day. @returns how many */
   sweep(): Promise<number>;
 }
 
-/** A claim this old was left by a process that died; the next request takes it over. */
+/** A claim of this age belongs to a process that crashed; the next request takes it over. */
 export const abandonedSeconds = 120;
+/** How long answers are stored. */
 export const keptSeconds = 86_400;

@@ -4,13 +4,15 @@ import type { Db } from '#shared/database/schema.ts';
 import { abandonedSeconds, type IdempotencyKeys, keptSeconds } from '#shared/idempotency/idempotency.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 
+/** Dependencies of {@link createPostgresIdempotencyKeys}. */
 export interface PostgresIdempotencyOptions {
   db: Db;
-  /** Answers are sealed: they hold what the API says to one person. */
+  /** Encrypts the answers: they may contain secrets of their owner. */
   secrets: SecretBox;
   clock: Clock;
 }
 
+/** Idempotency keys shared by all processes that use the database. */
 export function createPostgresIdempotencyKeys({ db, secrets, clock }: PostgresIdempotencyOptions): IdempotencyKeys {
   const secondsAgo = (seconds: number): Date => new Date(clock.now().getTime() - seconds * 1000);
   return {
@@ -42,7 +44,7 @@ export function createPostgresIdempotencyKeys({ db, secrets, clock }: PostgresId
         .where('subject', '=', subject)
         .where('key', '=', key)
         .executeTakeFirst();
-      // Given back between the two statements: to the caller that is still "somebody else was at it".
+      // Released between the two statements; for this caller another request was still running.
       if (entry === undefined) return { state: 'running' };
       if (entry.request_hash !== requestHash) return { state: 'mismatch' };
       if (entry.status === null || entry.response === null) return { state: 'running' };

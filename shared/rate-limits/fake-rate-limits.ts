@@ -1,7 +1,7 @@
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 import { createSlidingLogLimits, type SlidingLog } from '#shared/rate-limits/sliding-log-limits.ts';
 
-/** Limits of a single process. @param now milliseconds since the epoch */
+/** In-memory rate limits of one process, for tests. @param now current time in milliseconds since the epoch */
 export function createFakeRateLimits(now: () => number = Date.now): RateLimits {
   return createSlidingLogLimits(createFakeLog(now), now);
 }

@@ -1,17 +1,19 @@
 import type { SlidingLogFacts } from '#shared/rate-limits/sliding-log-limits.ts';
 
-/** Calls under one key that wait to be written, in the order in which they came. */
+/** Calls that wait to be written, by key and in order of arrival. */
 export type WaitingHits = ReadonlyMap<string, readonly Hit[]>;
 
+/** One call that waits for its result. */
 export interface Hit {
   settle(facts: SlidingLogFacts): void;
   fail(error: unknown): void;
 }
 
 /**
- * Writes together what comes while the one before is being written, as a database commits: a call that comes alone waits
- * for nothing, and many at once cost a statement, not one each.
- * @param write settles or fails every hit it was given; never rejects
+ * Writes calls in batches (group commit): calls that arrive while a batch is being written go into the next batch. A single
+ * call is written at once, and many concurrent calls cost one statement together.
+ * @param write writes one batch; it must settle or fail each hit of the batch and never reject
+ * @returns a function that counts one call under a key
  */
 export function gatherHits(write: (hits: WaitingHits) => Promise<void>): (key: string) => Promise<SlidingLogFacts> {
   let waiting = new Map<string, Hit[]>();

@@ -6,8 +6,8 @@ import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 import { createSlidingLogLimits, type SlidingLog, type SlidingLogFacts } from '#shared/rate-limits/sliding-log-limits.ts';
 
 /**
- * Limits that hold over all processes of a database, exact to the call.
- * @param now milliseconds since the epoch, for tests; by default the database's clock, which all processes share
+ * Rate limits shared by all processes that use the database, exact to the call.
+ * @param now current time in milliseconds since the epoch, for tests; default: the clock of the database, which all processes share
  */
 export function createPostgresRateLimits(db: Db, now?: () => number): RateLimits {
   return createSlidingLogLimits(createPostgresLog(db, now), now ?? Date.now);
@@ -15,18 +15,18 @@ export function createPostgresRateLimits(db: Db, now?: () => number): RateLimits
 
 const databaseTime = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
-/** Null stands for the clock of the database, read once a statement. */
 interface Window {
+  /** Milliseconds since the epoch. Null: the clock of the database, read once per statement. */
   at: number | null;
   limit: number;
   milliseconds: number;
 }
 
 /**
- * A row a key, with the times of its calls in order: what is older than the window is cut off by binary search
- * (`width_bucket` counts the calls up to a time). A key's calls are added all or none; a key they do not fit under finds no
- * row to change, writes nothing and is not returned. Rows are taken in the order of their keys, so that no two processes
- * wait for each other; who had to wait for a row writes no time before its last.
+ * One row per key holds the times of its calls, in order. Calls older than the window are removed by binary search
+ * (`width_bucket` counts the calls up to a time). The calls of a key are added together or not at all: if they exceed the
+ * limit, the row is not updated and not returned. Rows are locked in the order of their keys, so that two processes cannot
+ * deadlock. A statement that waited for a row never writes a time earlier than the last one in it.
  */
 const addHits = prepare<Window & { keys: string[]; counts: number[] }, { key: string; count: number; reset: number }>(
   'add-hits',
@@ -84,12 +84,12 @@ async function writeHits(db: Db, window: Window, hits: WaitingHits): Promise<voi
       else grant(calls, row);
     }
   } catch (error) {
-    // Those that were settled before stay so.
+    // Hits that are already settled ignore this.
     for (const calls of hits.values()) for (const call of calls) call.fail(error);
   }
 }
 
-/** Of calls that do not all fit the first are granted, and from the first that is refused on none is. */
+/** Grants as many calls as fit, in order. After the first refused call all others are refused too. */
 async function writeLastHits(db: Db, window: Window, key: string, calls: readonly Hit[]): Promise<void> {
   const refused = [...calls];
   while (calls.length > 1 && refused[0] !== undefined) {

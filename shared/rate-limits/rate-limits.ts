@@ -1,30 +1,32 @@
-/** How often somebody may ask. Drivers: `postgres-rate-limits.ts` (exact over several processes), `memory-rate-limits.ts`. */
+/** Port: limits on the number of calls. Drivers: `postgres-rate-limits.ts` (exact over several processes), `fake-rate-limits.ts`. */
 import { limits } from '#shared/limits.ts';
 
+/** How many calls are allowed in which time. */
 export interface RateLimitPolicy {
-  /** Of [a-z-]; names the policy to clients, and keeps keys of different policies apart. */
+  /** `^[a-z-]+$`. Clients see it; keys of different policies are counted apart. */
   readonly name: string;
-  /** Calls in any window of `windowSeconds`. */
+  /** Largest number of calls in any window of `windowSeconds`. */
   readonly limit: number;
   readonly windowSeconds: number;
 }
 
+/** Whether a call was allowed, and what remains. */
 export interface RateLimitVerdict {
   granted: boolean;
   /** How many more calls would be granted right now. */
   remaining: number;
-  /** Milliseconds until the oldest counted call leaves the window: then one more fits. */
+  /** Milliseconds until the oldest counted call leaves the window, which makes room for one more. */
   resetMilliseconds: number;
 }
 
 export interface RateLimits {
-  /** Counts one call. A refused call does not count. The window is rolling: any span of its length holds `limit` at most. */
+  /** Counts one call. Refused calls are not counted. The window is rolling: no span of its length holds more than `limit` calls. */
   take(policy: RateLimitPolicy, key: string): Promise<RateLimitVerdict>;
-  /** Forgets keys that were idle for an hour. Returns how many. */
+  /** Removes keys that were idle for an hour. @returns how many */
   sweep(): Promise<number>;
 }
 
-/** SPEC.md §8. */
+/** The limits of SPEC.md §8. */
 export const rateLimitPolicies = {
   authenticated: { name: 'authenticated', limit: limits.http.authenticatedPerMinute, windowSeconds: 60 },
   unauthenticated: { name: 'unauthenticated', limit: limits.http.unauthenticatedPerMinute, windowSeconds: 60 },

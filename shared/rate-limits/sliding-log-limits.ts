@@ -1,25 +1,26 @@
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 
-/** Times of calls per key. */
+/** Stores the times of calls by key. */
 export interface SlidingLog {
-  /** Adds a call now if fewer than `limit` were within the last `windowMilliseconds`; atomic per key. */
+  /** Adds a call at the current time if the last `windowMilliseconds` hold fewer than `limit` calls. Atomic per key. */
   hit(key: string, limit: number, windowMilliseconds: number): Promise<SlidingLogFacts>;
   /** See RateLimits.sweep. */
   sweep(): Promise<number>;
 }
 
+/** The state of a key after a call. */
 export interface SlidingLogFacts {
   granted: boolean;
-  /** Calls in the window, this one included when it was granted. */
+  /** Calls in the window, including this one if it was granted. */
   count: number;
-  /** Until the oldest call in the window leaves it. */
+  /** Milliseconds until the oldest call leaves the window. */
   resetMilliseconds: number;
 }
 
 /**
- * Limits over any log of calls. A key that was refused stays refused until the oldest call leaves its window, whatever
- * happens elsewhere; so that is remembered here, and a flood costs the log one look per key and window.
- * @param now milliseconds since the epoch
+ * Rate limits on top of any log of calls. A refused key stays refused until its oldest call leaves the window. That is cached
+ * here, so that a flood of calls costs one query per key and window.
+ * @param now current time in milliseconds since the epoch
  */
 export function createSlidingLogLimits(log: SlidingLog, now: () => number): RateLimits {
   const refusals = createRefusals(now);
@@ -42,11 +43,11 @@ function createRefusals(now: () => number) {
   const refusals = new Map<string, { from: number; until: number }>();
   const forgetPast = (): void => {
     for (const [name, { until }] of refusals) if (until <= now()) refusals.delete(name);
-    // Too many at once: what is forgotten here, the log still knows.
+    // This is only a cache: the log has the truth.
     if (refusals.size > mostRefusals) refusals.clear();
   };
   return {
-    /** Milliseconds; 0 when not refused. A clock set back ends a refusal rather than prolongs it. */
+    /** Milliseconds; 0 if not refused. If the clock is set back, the refusal ends instead of lasting longer. */
     remaining(name: string): number {
       const refusal = refusals.get(name);
       const at = now();

@@ -1,6 +1,6 @@
 /**
- * The key under which calls from an address are counted: IPv4 whole, IPv6 by its /64, since one customer line has all
- * of that. IPv4 written as IPv6 counts as IPv4. What is no address at all shares one key.
+ * The rate limit key of a client address: the whole address for IPv4, the /64 prefix for IPv6, since one internet connection
+ * usually gets a whole /64. IPv4-mapped IPv6 addresses count as IPv4. Text that is no address gets the key 'unknown'.
  */
 export function sourceKey(address: string): string {
   const bare = address

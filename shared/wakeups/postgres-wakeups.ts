@@ -3,15 +3,17 @@ import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import { createWakeups, type Wakeups } from '#shared/wakeups/wakeups.ts';
 
+/** Wakeups over PostgreSQL. */
 export interface PostgresWakeups extends Wakeups {
-  /** Ends the connection that listens. Who waits goes on to the end of their time. */
+  /** Ends the listening connection. Current waits run until their time is over. */
   close(): Promise<void>;
 }
 
+/** Dependencies of {@link createPostgresWakeups}. */
 export interface PostgresWakeupsOptions {
-  /** Of the database; one connection to it listens, beside the pool. */
+  /** Connection URL of the database; one connection besides the pool listens. */
   url: string;
-  /** Tells the other processes. */
+  /** Sends notifications to other processes. */
   pool: Pick<pg.Pool, 'query'>;
   clock: Clock;
   log: Log;
@@ -23,18 +25,18 @@ const longestBackoffMilliseconds = 5000;
 const keepAliveMilliseconds = 10_000;
 
 /**
- * For all processes on one database, by LISTEN and NOTIFY; within this one at once. While there is no connection the others are
- * not heard: once there is one again everybody wakes, to look for themselves.
+ * Wakeups between all processes that use one database, by LISTEN and NOTIFY; waiters of this process are woken directly.
+ * Notifications are missed while the connection is down; after a reconnect all waits end, so that each waiter looks for itself.
  */
 export async function createPostgresWakeups({ url, pool, clock, log }: PostgresWakeupsOptions): Promise<PostgresWakeups> {
   const local = createWakeups();
-  /** Marks what this process said, which it knows already. */
+  /** Marks notifications of this process, which it ignores. */
   const self = crypto.randomUUID();
   const closing = new AbortController();
   const firstTry = Promise.withResolvers<void>();
   let listener: pg.Client | undefined;
-  let unsaid = new Set<string>();
-  let saying: Promise<void> | undefined;
+  let unsent = new Set<string>();
+  let sending: Promise<void> | undefined;
 
   const listen = async (onListening: () => void): Promise<void> => {
     const client = new pg.Client({
@@ -44,7 +46,7 @@ export async function createPostgresWakeups({ url, pool, clock, log }: PostgresW
       application_name: channel,
     });
     const ended = new Promise<void>((resolve) => client.once('end', resolve));
-    // Whatever goes wrong ends the connection, too.
+    // Every error also ends the connection.
     client.on('error', (error) => log.debug('The connection that listens for wakeups was lost.', { error }));
     client.on('notification', ({ payload = '' }) => {
       const [from, key] = [payload.slice(0, self.length), payload.slice(self.length + 1)];
@@ -67,23 +69,23 @@ export async function createPostgresWakeups({ url, pool, clock, log }: PostgresW
         });
       } catch (error) {
         await listener?.end().catch(() => undefined);
-        log.debug('Wakeups of other processes cannot be heard; trying again.', { error });
+        log.debug('The connection for wakeups could not be opened; trying again.', { error });
       }
       firstTry.resolve();
       await clock.sleep(wait, closing.signal).catch(() => undefined);
     }
   };
 
-  /** What is said meanwhile goes together with the next statement. */
-  const say = async (): Promise<void> => {
-    while (unsaid.size > 0) {
-      const payloads = [...unsaid].map((key) => `${self} ${key}`);
-      unsaid = new Set();
+  /** Keys that are woken while a statement runs go into the next one. */
+  const send = async (): Promise<void> => {
+    while (unsent.size > 0) {
+      const payloads = [...unsent].map((key) => `${self} ${key}`);
+      unsent = new Set();
       await pool
         .query('select pg_notify($1, payload) from unnest($2::text[]) as payload', [channel, payloads])
-        .catch((error: unknown) => log.debug('A wakeup could not be told to other processes.', { error }));
+        .catch((error: unknown) => log.debug('A wakeup could not be sent to other processes.', { error }));
     }
-    saying = undefined;
+    sending = undefined;
   };
 
   const listening = keepListening();
@@ -91,13 +93,13 @@ export async function createPostgresWakeups({ url, pool, clock, log }: PostgresW
   return {
     wake(key) {
       local.wake(key);
-      unsaid.add(key);
-      saying ??= say();
+      unsent.add(key);
+      sending ??= send();
     },
     wait: (...args) => local.wait(...args),
     async close() {
       closing.abort();
-      await saying;
+      await sending;
       await listener?.end().catch(() => undefined);
       await listening;
     },

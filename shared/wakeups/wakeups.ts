@@ -1,16 +1,21 @@
-/** Tells those who wait for a row to change that it may have; waiting also ends after a while, so a missed one costs time only. */
+/**
+ * Port: notifies waiters that a row may have changed. A wait also ends after its time, so that a missed notification costs time
+ * only.
+ */
 export interface Wakeups {
+  /** Ends every wait for the key, in every process that shares the driver. Never throws. */
   wake(key: string): void;
-  /** Resolves at the next `wake(key)`, after `milliseconds`, or when the signal aborts, whichever is first. */
+  /** Resolves at the next `wake(key)`, after `milliseconds`, or when the signal aborts, whichever comes first. Never rejects. */
   wait(key: string, milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** Wakeups of one process. */
 export interface LocalWakeups extends Wakeups {
-  /** Whatever they wait for. */
+  /** Ends all waits. */
   wakeAll(): void;
 }
 
-/** Within one process; another process notices by the time-out of its `wait`. */
+/** Wakeups within one process; other processes notice a change when their `wait` times out. */
 export function createWakeups(): LocalWakeups {
   const waiting = new Map<string, Set<() => void>>();
   return {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { abandonedSeconds, type IdempotencyKeys, type KeyedRequest, keptSeconds } from '#shared/idempotency/idempotency.ts';
 
-/** What every driver of the keys does. @param create an empty one on the time of `Date.now`, which the suite holds */
+/** Contract of every idempotency driver. @param create makes an empty driver that reads `Date.now`, which the suite controls */
 export function describeIdempotencyKeys(name: string, create: () => IdempotencyKeys): void {
   describe(`idempotency contract: ${name}`, () => {
     const answer = { status: 201, body: '{"data":{"name":"hello"}}' };
@@ -19,12 +19,12 @@ export function describeIdempotencyKeys(name: string, create: () => IdempotencyK
       vi.setSystemTime(Date.now() + seconds * 1000);
     };
 
-    it('lets exactly one of many at once go on', async () => {
+    it('lets exactly one of many concurrent claims proceed', async () => {
       const claims = await Promise.all(Array.from({ length: 20 }, () => keys.claim(request)));
       expect(claims.map((claim) => claim.state).sort()).toEqual(['claimed', ...new Array<string>(19).fill('running')]);
     });
 
-    it('gives the first answer again, for a day', async () => {
+    it('returns the first answer again for a day', async () => {
       await keys.claim(request);
       await keys.complete(request, answer);
       advance(keptSeconds - 1);
@@ -33,14 +33,14 @@ export function describeIdempotencyKeys(name: string, create: () => IdempotencyK
       expect(await keys.claim(request)).toMatchObject({ state: 'claimed' });
     });
 
-    it('refuses the key to another request, before and after the answer', async () => {
+    it('refuses the key for a different request, before and after the answer', async () => {
       await keys.claim(request);
       expect(await keys.claim({ ...request, requestHash: 'b' })).toEqual({ state: 'mismatch' });
       await keys.complete(request, answer);
       expect(await keys.claim({ ...request, requestHash: 'b' })).toEqual({ state: 'mismatch' });
     });
 
-    it('keeps subjects apart', async () => {
+    it('does not share keys between subjects', async () => {
       await keys.claim(request);
       await keys.complete(request, answer);
       expect(await keys.claim({ ...request, subject: crypto.randomUUID(), requestHash: 'b' })).toMatchObject({
@@ -48,13 +48,13 @@ export function describeIdempotencyKeys(name: string, create: () => IdempotencyK
       });
     });
 
-    it('takes a key back after a refusal, and then lets another request have it', async () => {
+    it('frees a key after a refusal, for any request', async () => {
       await keys.claim(request);
       await keys.release(request);
       expect(await keys.claim({ ...request, requestHash: 'b' })).toMatchObject({ state: 'claimed' });
     });
 
-    it('hands on what a dead process left, and ignores it should it come back', async () => {
+    it('hands the claim of a crashed process over, and ignores that process if it comes back', async () => {
       await keys.claim(request);
       advance(abandonedSeconds - 1);
       expect(await keys.claim(request)).toEqual({ state: 'running' });
@@ -71,14 +71,14 @@ export function describeIdempotencyKeys(name: string, create: () => IdempotencyK
       return claim.state === 'claimed' ? claim.resourceId : undefined;
     };
 
-    it('gives a request that was left by a dead process the id again that it had, so that what it made is found', async () => {
+    it('gives the repeated request of a crashed process the same resource id, so that its resource is found', async () => {
       const first = await resourceOf();
       expect(first).toMatch(/^[0-9a-f-]{36}$/);
       advance(abandonedSeconds);
       expect(await resourceOf()).toBe(first);
     });
 
-    it('hands a request whose end is not known on at once, with the id that it had', async () => {
+    it('hands an abandoned request over at once, with the same resource id', async () => {
       const first = await resourceOf();
       await keys.abandon({ ...request, requestHash: 'b' });
       expect(await resourceOf()).toBeUndefined();
@@ -87,7 +87,7 @@ export function describeIdempotencyKeys(name: string, create: () => IdempotencyK
       expect(await resourceOf()).toBeUndefined();
     });
 
-    it('gives another id after a refusal, to another request, and once the answer is forgotten', async () => {
+    it('gives a new resource id after a refusal, to a different request, and after the answer expired', async () => {
       const ids = [await resourceOf()];
       await keys.release(request);
       ids.push(await resourceOf());
@@ -100,7 +100,7 @@ export function describeIdempotencyKeys(name: string, create: () => IdempotencyK
       expect(ids).not.toContain(undefined);
     });
 
-    it('never takes an answer back', async () => {
+    it('never removes a stored answer on release or abandon', async () => {
       await keys.claim(request);
       await keys.complete(request, answer);
       await keys.release(request);
@@ -108,7 +108,7 @@ export function describeIdempotencyKeys(name: string, create: () => IdempotencyK
       expect(await keys.claim(request)).toEqual({ state: 'answered', answer });
     });
 
-    it('forgets what is older than a day', async () => {
+    it('sweeps keys older than a day', async () => {
       advance(4 * keptSeconds);
       await keys.sweep();
       await keys.claim(request);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { RateLimitPolicy, RateLimits } from '#shared/rate-limits/rate-limits.ts';
 
-/** What every driver of the limits does. @param create an empty one on `Date.now`, which the suite holds */
+/** Contract of every rate limit driver. @param create makes an empty driver that reads `Date.now`, which the suite controls */
 export function describeRateLimits(name: string, create: () => RateLimits): void {
   describe(`rate limits contract: ${name}`, () => {
     const policy: RateLimitPolicy = { name: 'contract', limit: 5, windowSeconds: 60 };
@@ -25,15 +25,15 @@ export function describeRateLimits(name: string, create: () => RateLimits): void
       expect(await take()).toBe(false);
     });
 
-    it('counts down what remains, and says when one more call fits', async () => {
+    it('counts down the remaining calls and reports when the next call is allowed', async () => {
       expect(await limits.take(policy, key)).toEqual({ granted: true, remaining: 4, resetMilliseconds: 60_000 });
       advance(10_000);
       expect(await limits.take(policy, key)).toEqual({ granted: true, remaining: 3, resetMilliseconds: 50_000 });
     });
 
-    it('slides: no window of the length holds more than the limit, wherever it begins', async () => {
+    it('allows no more than the limit in any window, wherever the window begins', async () => {
       const granted: number[] = [];
-      // A burst at the end of one minute and one at the start of the next is what fixed windows let through.
+      // Fixed windows would allow a burst at the end of one minute and another at the start of the next.
       for (const pause of [0, 59_000, 500, 499, 1, 1, 0, 0, 0, 58_998, 1, 1, 1, 500, 499, 1]) {
         advance(pause);
         for (let call = 0; call < 2; call += 1) if (await take()) granted.push(Date.now());
@@ -43,7 +43,7 @@ export function describeRateLimits(name: string, create: () => RateLimits): void
       expect(granted.length).toBeGreaterThan(10);
     });
 
-    it('refuses until the very millisecond at which the oldest call leaves the window, as it said', async () => {
+    it('refuses until exactly the millisecond at which the oldest call leaves the window, as reported', async () => {
       expect(await take()).toBe(true);
       advance(30_000);
       for (let call = 2; call <= 5; call += 1) expect(await take()).toBe(true);
@@ -56,7 +56,7 @@ export function describeRateLimits(name: string, create: () => RateLimits): void
       expect(await take()).toBe(false);
     });
 
-    it('does not count refused calls: who keeps knocking is not kept out longer', async () => {
+    it('does not count refused calls: repeated attempts do not extend the refusal', async () => {
       for (let call = 1; call <= 5; call += 1) await take();
       for (let call = 1; call <= 20; call += 1) {
         advance(1000);
@@ -66,18 +66,18 @@ export function describeRateLimits(name: string, create: () => RateLimits): void
       expect(await take()).toBe(true);
     });
 
-    it('keeps keys apart, and policies', async () => {
+    it('counts keys and policies apart', async () => {
       for (let call = 1; call <= 6; call += 1) await take();
       expect((await limits.take(policy, crypto.randomUUID())).granted).toBe(true);
       expect((await limits.take({ ...policy, name: 'contract-other' }, key)).granted).toBe(true);
     });
 
-    it('grants exactly the limit to calls that come at once', async () => {
+    it('grants exactly the limit to concurrent calls', async () => {
       const verdicts = await Promise.all(Array.from({ length: 40 }, take));
       expect(verdicts.filter(Boolean)).toHaveLength(5);
     });
 
-    it('takes the 600 calls of the largest policy, and not one more', async () => {
+    it('grants the 600 calls of the largest policy and refuses the next', async () => {
       const large = { name: 'contract-large', limit: 600, windowSeconds: 60 };
       for (let call = 1; call <= 600; call += 1) {
         advance(50);

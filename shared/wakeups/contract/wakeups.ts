@@ -1,31 +1,32 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Wakeups } from '#shared/wakeups/wakeups.ts';
 
-/** Longer than any test: who waits so long is woken, or fails the test. */
+/** Longer than any test: a wait of this length is ended by a wakeup, or the test fails. */
 export const forEver = 600_000;
 
-export interface WakeupsGround {
-  /** Of two processes, or one and the same. */
+/** The drivers under test. */
+export interface WakeupsFixture {
+  /** Of two processes, or twice the same driver. */
   one: Wakeups;
   other: Wakeups;
   close(): Promise<void>;
 }
 
-/** What whoever waits for a row to change relies on. */
-export function describeWakeups(name: string, open: () => Promise<WakeupsGround>): void {
+/** Contract of every wakeups driver. */
+export function describeWakeups(name: string, open: () => Promise<WakeupsFixture>): void {
   describe(`wakeups ${name}`, () => {
-    let ground: WakeupsGround;
+    let fixture: WakeupsFixture;
     const over = new AbortController();
     beforeAll(async () => {
-      ground = await open();
+      fixture = await open();
     });
     afterAll(async () => {
       over.abort();
-      await ground.close();
+      await fixture.close();
     });
 
-    it('reach everybody who waits for the key, here and elsewhere, again and again', async () => {
-      const { one, other } = ground;
+    it('end every wait for the key, in this and the other process, repeatedly', async () => {
+      const { one, other } = fixture;
       for (let round = 0; round < 3; round++) {
         const waits = [one, one, other, other].map((wakeups) => wakeups.wait('a', forEver, over.signal));
         one.wake('a');
@@ -33,15 +34,15 @@ export function describeWakeups(name: string, open: () => Promise<WakeupsGround>
       }
     });
 
-    it('reach nobody who waits for another key', async () => {
-      const { one, other } = ground;
+    it('do not end waits for another key', async () => {
+      const { one, other } = fixture;
       let woken = 0;
       for (const wakeups of [one, other]) {
         void wakeups.wait('another', forEver, over.signal).then(() => {
           if (!over.signal.aborted) woken++;
         });
       }
-      // They arrive in order: what was to come before this has come.
+      // Notifications arrive in order: earlier ones have arrived by now.
       for (const [from, to] of [
         [one, other],
         [other, one],
@@ -53,8 +54,8 @@ export function describeWakeups(name: string, open: () => Promise<WakeupsGround>
       expect(woken).toBe(0);
     });
 
-    it('end after their time, and when nobody wants to know any more', async () => {
-      const { one } = ground;
+    it('end after their time and when the signal aborts', async () => {
+      const { one } = fixture;
       await one.wait('nothing', 1);
       const gone = new AbortController();
       const wait = one.wait('nothing', forEver, gone.signal);
@@ -63,8 +64,8 @@ export function describeWakeups(name: string, open: () => Promise<WakeupsGround>
       await one.wait('nothing', forEver, gone.signal);
     });
 
-    it('carry any key', async () => {
-      const { one, other } = ground;
+    it('accept any key', async () => {
+      const { one, other } = fixture;
       for (const key of ['build:1 2', "quote'; drop table apps", 'ключ', '']) {
         const wait = other.wait(key, forEver, over.signal);
         one.wake(key);
