@@ -1,10 +1,11 @@
-/** The time, injected so that tests can hold it. */
+/** Port: the current time, injected so that tests can control it. */
 export interface Clock {
   now(): Date;
   /** Resolves after `milliseconds`, or rejects with the signal's reason as soon as it aborts. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** The clock of the operating system. */
 export const systemClock: Clock = {
   now: () => new Date(),
   sleep(milliseconds, signal) {

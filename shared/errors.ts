@@ -1,4 +1,4 @@
-/** The only error codes an outsider ever sees (SPEC.md §7). */
+/** The error codes of the API (SPEC.md §7). */
 export const errorCodes = [
   'unauthorized',
   'forbidden',
@@ -11,23 +11,23 @@ export const errorCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number];
 
-/** Where in the request the fault lies (`path` is dotted, '' for the whole) and what to do about it. */
+/** A fault in one part of the request: its dotted path ('' for the whole request) and what to do. */
 export interface ErrorDetail {
   path: string;
   message: string;
 }
 
 export interface AppErrorOptions {
-  /** For insiders: logged, never shown. */
+  /** Logged for the operator, never shown to the client. */
   cause?: unknown;
   details?: ErrorDetail[];
-  /** Seconds until the same call can succeed. */
+  /** Seconds until the same request can succeed. */
   retryAfterSeconds?: number;
 }
 
 /**
- * An error with a message that is fit for the person who caused it: it says what is wrong and what to do.
- * Whatever else is thrown is `internal`, and its text stays inside.
+ * An error whose message may be shown to the client: it says what is wrong and what to do. Any other error is reported as
+ * `internal`, without its message.
  */
 export class AppError extends Error {
   readonly code: ErrorCode;
@@ -43,7 +43,7 @@ export class AppError extends Error {
   }
 }
 
-/** One wording for "does not exist" and "not yours", so that nobody can tell them apart. */
+/** The same wording for "does not exist" and "not yours", so that clients cannot tell them apart. */
 export function notFound(noun: string): AppError {
   return new AppError('not_found', `No such ${noun}.`);
 }

@@ -1,4 +1,4 @@
-/** Branded identifiers: a plain string cannot be passed where an id is meant, nor one id for another. */
+/** Branded identifiers: the compiler rejects a plain string, or an id of another kind, where an id is expected. */
 
 declare const brand: unique symbol;
 type Brand<Name extends string> = string & { readonly [brand]: Name };
@@ -32,10 +32,12 @@ export type ObjectId = Brand<'ObjectId'>;
 const tenantAlphabet = 'abcdefghijklmnopqrstuvwxyz0123456789';
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
+/** A random UUIDv4. */
 export function newUuid<Id extends Brand<string>>(): Id {
   return crypto.randomUUID() as string as Id;
 }
 
+/** A random tenant id: 8 characters of [a-z0-9], 41 bits. */
 export function newTenantId(): TenantId {
   let id = '';
   while (id.length < 8) {
@@ -46,6 +48,7 @@ export function newTenantId(): TenantId {
   return id as TenantId;
 }
 
+/** Whether the text is a UUID in lower case. */
 export function isUuid(text: string): boolean {
   return uuidPattern.test(text);
 }

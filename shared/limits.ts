@@ -1,11 +1,11 @@
-/** Every limit of SPEC.md §8 and of the threat model, in one place. Units are in the names. */
+/** All limits of SPEC.md §8 and of the threat model. Units are in the names. */
 
 const mebibyte = 1024 * 1024;
 
 export const limits = {
   http: {
     bodyBytes: mebibyte,
-    /** What GitHub sends at most. */
+    /** The largest delivery that GitHub sends. */
     webhookBytes: 25 * mebibyte,
     authenticatedPerMinute: 600,
     unauthenticatedPerMinute: 30,
@@ -20,9 +20,9 @@ export const limits = {
     keepaliveMisses: 4,
     connections: 2000,
     sessionsPerConnection: 10,
-    /** Nothing sent though it was the client's turn, or an authenticated connection without a command. */
+    /** How long a client may send nothing when it has to, or stay connected without a command. */
     idleSeconds: 10 * 60,
-    /** Of a source that fails to log in; they fade by one a second. A failed login counts 5. */
+    /** Penalty points of a source with failed logins: 5 per failure, minus one per second. */
     slowFromPoints: 15,
     refuseFromPoints: 60,
   },
@@ -30,45 +30,45 @@ export const limits = {
     packBytes: 256 * mebibyte,
     objectBytes: 100 * mebibyte,
     objects: 2_000_000,
-    /** Changed by one push. */
+    /** Refs changed by one push. */
     refs: 10_000,
-    /** Of a repository. */
+    /** Refs of a repository. */
     repositoryRefs: 50_000,
     seconds: 15 * 60,
   },
   submodules: {
     count: 50,
-    /** Submodules of submodules. */
+    /** Nesting of submodules. */
     depth: 4,
-    /** Of all their packs. */
+    /** All their packs together. */
     bytes: 512 * mebibyte,
-    /** For all of them. */
+    /** Time for all of them together. */
     seconds: 10 * 60,
   },
-  /** The files of one commit: a few hundred bytes of pack can name more of them than any machine holds. */
+  /** The files of one commit. A few hundred bytes of pack can name more files than any machine can hold. */
   tree: {
     /** Files and directories. */
     entries: 200_000,
     pathCharacters: 4096,
-    /** Of all paths together. */
+    /** Length of all paths together. */
     characters: 64 * mebibyte,
   },
   archive: {
     packedBytes: 256 * mebibyte,
-    /** Unpacked, with all that a tar has around its files. */
+    /** Size of the unpacked tar, including its headers. */
     bytes: 600 * mebibyte,
     entries: 100_000,
     pathBytes: 2048,
     depth: 100,
   },
   packs: {
-    /** Of a repository, from which on the small ones among them are joined. */
+    /** From this number of packs, the small ones of a repository are joined. */
     joinFrom: 32,
-    /** Of one that others are joined into; larger repositories keep what is unreachable. */
+    /** Largest number of objects in a joined pack; larger repositories keep unreachable objects. */
     objects: 2_000_000,
-    /** Of grace for what nothing reaches: two weeks, as git has it. */
+    /** How long unreachable objects are kept: two weeks, git's default. */
     unreachableSeconds: 14 * 24 * 60 * 60,
-    /** How long after a push what it made unreachable is looked for. */
+    /** Delay between a push and the garbage collection that it causes. */
     collectSeconds: 24 * 60 * 60,
   },
   build: {

@@ -1,4 +1,4 @@
-/** Operator's log: one line an event, JSON when not on a terminal. Never handed a secret, a token or a variable's value. */
+/** The operator's log: one line per event. Callers must never pass secrets, tokens or values of config variables. */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -6,13 +6,13 @@ export interface Log {
   error(message: string, fields?: LogFields): void;
 }
 
-/** `error` may be any thrown value; its stack goes to the operator's log and nowhere else. */
+/** `error` may be any thrown value; its stack appears only in the operator's log. */
 export type LogFields = Record<string, unknown>;
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** Writes JSON lines through `write`; a field named `error` is unfolded into message and stack. */
+/** Writes JSON lines. A field named `error` becomes its message and stack. @param write writes one line */
 export function createLog(level: LogLevel, write: (line: string) => void, now: () => Date = () => new Date()): Log {
   const threshold = logLevels.indexOf(level);
   const emit = (at: LogLevel, message: string, fields: LogFields = {}): void => {

@@ -32,7 +32,7 @@ const reservedNames = new Set([
   'www',
 ]);
 
-/** Throws `validation_failed` with what a name must look like. */
+/** @throws AppError validation_failed with the rule that the name breaks */
 export function checkAppName(name: string): void {
   const problem = !appNamePattern.test(name)
     ? 'must be 1 to 40 characters of a-z, 0-9 and "-", start with a letter and end with a letter or digit'
@@ -45,12 +45,12 @@ export function checkAppName(name: string): void {
   throw new AppError('validation_failed', `The app name ${problem}.`, { details: [{ path: 'name', message: problem }] });
 }
 
-/** `longest` characters at most, and never ending in "-" (which no orchestrator accepts). */
+/** Cuts a name to `longest` characters and removes trailing "-", which Kubernetes rejects. */
 function cut(name: string, longest: number): string {
   return name.slice(0, longest).replace(/-+$/, '');
 }
 
-/** SPEC.md §2: the claim that holds an app's build cache. */
+/** SPEC.md §2: the volume claim with an app's build cache. */
 export function buildCacheName(appId: AppId): string {
   return `build-cache-${appId}`;
 }
@@ -63,12 +63,12 @@ export function kvstoreName(tenantId: TenantId, appId: AppId): string {
   return cut(`kvstore-${tenantId}-${appId}`, 53);
 }
 
-/** SPEC.md §2: the secret that holds how to reach an add-on. */
+/** SPEC.md §2: the secret with the credentials of an add-on. */
 export function authSecretName(workloadName: string): string {
   return `${workloadName}-auth`;
 }
 
-/** The preview app of a branch: `<app>-<branch>`, made fit for a subdomain. */
+/** The name of a branch's preview app: `<app>-<branch>`, converted to a valid subdomain of at most 40 characters. */
 export function previewName(appName: string, branch: string): string {
   const slug = branch
     .toLowerCase()

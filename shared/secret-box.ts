@@ -1,10 +1,10 @@
 import { AppError } from '#shared/errors.ts';
 
-/** Encryption at rest: AES-256-GCM by WebCrypto, with a key that lives outside the database. */
+/** Encrypts secrets at rest: AES-256-GCM by WebCrypto, with a key that is stored outside the database. */
 export interface SecretBox {
-  /** @param purpose bound to the box: what was sealed for one purpose does not open for another */
+  /** @param purpose bound to the ciphertext: text sealed for one purpose cannot be opened for another */
   seal(plaintext: string, purpose: string): Promise<string>;
-  /** Throws `internal` when the text was altered, or sealed with another key or for another purpose. */
+  /** @throws AppError internal if the text was altered, or sealed with another key or for another purpose */
   open(sealed: string, purpose: string): Promise<string>;
 }
 

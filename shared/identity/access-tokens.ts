@@ -5,27 +5,31 @@ import type { IdentityUser, TokenSubject } from '#shared/identity/identity.ts';
 import type { VerifiedToken } from '#shared/identity/verified-tokens.ts';
 import { newUuid, type UserId } from '#shared/ids.ts';
 
+/** Lifetime of an access token. */
 export const accessTokenSeconds = 3600;
+/** The only accepted `alg` (RFC 7518 §3.4). */
 export const signingAlgorithm = 'ES256';
 const tokenType = 'at+jwt';
 const audience = 'paas';
 const clockToleranceSeconds = 5;
 const longestToken = 4096;
 
+/** A private key that signs access tokens. */
 export interface SigningKey {
   /** RFC 7638 thumbprint. */
   id: string;
   privateKey: CryptoKey;
 }
 
-/** Keys that sign and verify. */
+/** The keys that sign and verify access tokens. */
 export interface KeyRing {
+  /** The key that signs now. */
   current(): Promise<SigningKey>;
-  /** The public key named `id`, also a retired one as long as tokens of it can be valid. */
+  /** The public key with this id. A retired key is returned as long as its tokens can be valid. */
   find(id: string): Promise<CryptoKey | undefined>;
 }
 
-/** Signs a token in the shape of RFC 9068, valid for an hour. */
+/** Signs an access token (RFC 9068) that is valid for `accessTokenSeconds`. */
 export async function issueAccessToken(user: IdentityUser, issuer: string, keys: KeyRing, clock: Clock): Promise<string> {
   const { id, privateKey } = await keys.current();
   const issuedAt = Math.floor(clock.now().getTime() / 1000);
@@ -41,13 +45,14 @@ export async function issueAccessToken(user: IdentityUser, issuer: string, keys:
 }
 
 /**
- * Algorithm, type, issuer and audience are ours to say, never the token's; its `kid` only picks among our own keys.
- * Throws `unauthorized` for anything but an unexpired token of `issuer`.
+ * Verifies an access token. Algorithm, type, issuer and audience are fixed and never taken from the token; its `kid` only
+ * selects one of the known keys.
+ * @throws AppError unauthorized for anything but an unexpired token of `issuer`
  */
 export async function verifyAccessToken(token: string, issuer: string, keys: KeyRing, clock: Clock): Promise<VerifiedToken> {
   try {
     const key = await keys.find(readKeyId(token));
-    if (key === undefined) throw new Error('signed by a key that is not ours');
+    if (key === undefined) throw new Error('signed by an unknown key');
     const { payload } = await jwtVerify(token, key, {
       algorithms: [signingAlgorithm],
       typ: tokenType,
@@ -68,16 +73,16 @@ export async function verifyAccessToken(token: string, issuer: string, keys: Key
   }
 }
 
-/** Before anything is verified: cheap refusals first. */
+/** Cheap checks that come before the signature is verified. */
 function readKeyId(token: string): string {
-  if (token.length > longestToken) throw new Error('longer than any token of ours');
+  if (token.length > longestToken) throw new Error('the token is too long');
   const { alg, kid } = decodeProtectedHeader(token);
-  if (alg !== signingAlgorithm) throw new Error('not our algorithm');
-  if (typeof kid !== 'string' || !/^[A-Za-z0-9_-]{43}$/.test(kid)) throw new Error('not a key id of ours');
+  if (alg !== signingAlgorithm) throw new Error('unexpected algorithm');
+  if (typeof kid !== 'string' || !/^[A-Za-z0-9_-]{43}$/.test(kid)) throw new Error('malformed key id');
   return kid;
 }
 
 function toSubject({ sub, jti, email }: JWTPayload): TokenSubject {
-  if (typeof sub !== 'string' || typeof jti !== 'string' || typeof email !== 'string') throw new Error('a claim is no text');
+  if (typeof sub !== 'string' || typeof jti !== 'string' || typeof email !== 'string') throw new Error('a claim is not a string');
   return { id: sub as UserId, email, tokenId: jti };
 }

@@ -11,7 +11,7 @@ import {
 } from '#shared/identity/password-identity.ts';
 import type { SigningKeyStore, StoredKey } from '#shared/identity/signing-keys.ts';
 
-/** The issuer with everything in memory, for tests: same rules, same tokens, and passwords hashed in no time. */
+/** The embedded issuer with in-memory stores and a fast password hash, for tests. Rules and tokens are the real ones. */
 export function createFakeIdentity({
   clock,
   issuer,
@@ -23,8 +23,8 @@ export function createFakeIdentity({
 }): PasswordIdentity {
   const users = new Map<string, IdentityUser & { passwordHash: string }>();
   return createPasswordIdentity({
-    users: memoryUsers(users),
-    refreshTokens: memoryRefreshTokens((id) => [...users.values()].find((user) => user.id === id)),
+    users: createFakeUsers(users),
+    refreshTokens: createFakeRefreshTokens((id) => [...users.values()].find((user) => user.id === id)),
     signingKeys,
     loginAttempts: createFakeLoginAttempts(),
     hasher: sha256Hasher,
@@ -33,7 +33,7 @@ export function createFakeIdentity({
   });
 }
 
-function memoryUsers(users: Map<string, IdentityUser & { passwordHash: string }>): UserStore {
+function createFakeUsers(users: Map<string, IdentityUser & { passwordHash: string }>): UserStore {
   return {
     async insert({ emailKey, ...user }) {
       if (users.has(emailKey)) return false;
@@ -49,7 +49,7 @@ interface Token extends RefreshTokenRow {
   family: { ended: boolean };
 }
 
-function memoryRefreshTokens(findUser: (id: string) => IdentityUser | undefined): RefreshTokenStore {
+function createFakeRefreshTokens(findUser: (id: string) => IdentityUser | undefined): RefreshTokenStore {
   const tokens = new Map<string, Token>();
   return {
     async addFamily(row) {
@@ -72,6 +72,7 @@ function memoryRefreshTokens(findUser: (id: string) => IdentityUser | undefined)
   };
 }
 
+/** In-memory signing keys, for tests. */
 export function createFakeSigningKeys(): SigningKeyStore {
   const keys: StoredKey[] = [];
   return {
@@ -94,6 +95,7 @@ export function createFakeSigningKeys(): SigningKeyStore {
   };
 }
 
+/** In-memory login attempts, for tests. */
 export function createFakeLoginAttempts(): LoginAttemptStore {
   let failures: { id: string; budget: string; at: Date }[] = [];
   const sources = new Map<string, Date>();

@@ -1,15 +1,17 @@
 /**
- * Who somebody is. Drivers: `embedded/` (users in PostgreSQL, JWT signed by a stored key), later `oidc/`.
- * What they may do is shared/core's business.
+ * Port: authentication. Drivers: `embedded/` (users in PostgreSQL, JWT signed by a stored key), later `oidc/`. Authorization is
+ * decided in shared/core.
  */
 import type { UserId } from '#shared/ids.ts';
 
+/** A user as the identity provider knows them. */
 export interface IdentityUser {
   id: UserId;
-  /** As typed at sign-up, trimmed; compared without case. */
+  /** As entered at sign-up, trimmed. Compared without case. */
   email: string;
 }
 
+/** The tokens of a login. */
 export interface TokenSet {
   /** JWT, `typ: at+jwt`. */
   accessToken: string;
@@ -18,34 +20,39 @@ export interface TokenSet {
   expiresIn: number;
 }
 
+/** The user of a verified access token. */
 export interface TokenSubject extends IdentityUser {
-  /** `jti`: names this token in rate limits and logs. */
+  /** The token's `jti`: identifies it in rate limits and logs. */
   tokenId: string;
 }
 
 export interface Identity {
   readonly capabilities: {
-    /** False: sign-up and login happen at the outside issuer, and these methods refuse with `forbidden`. */
+    /** False: sign-up and login happen at an external issuer, and `createUser` and `logIn` throw `forbidden`. */
     readonly passwords: boolean;
   };
   /**
-   * `conflict` when the email is taken, `validation_failed` with details on a bad email or password.
-   * @param source where they are (`sourceKey`), to be known there when they log in
+   * @param source rate limit key of the client's address (`sourceKey`); later logins from there count as known
+   * @throws AppError conflict if the email is taken; validation_failed with details for a bad email or password
    */
   createUser(email: string, password: string, source?: string): Promise<IdentityUser>;
   /**
-   * `unauthorized`, in the same time, for an unknown email and a wrong password; `rate_limited`, for both too, when there
-   * were too many failures. @param source where they are (`sourceKey`)
+   * @param source rate limit key of the client's address (`sourceKey`)
+   * @throws AppError unauthorized for an unknown email or a wrong password, after the same time; rate_limited, also for both,
+   * after too many failures
    */
   logIn(email: string, password: string, source: string): Promise<TokenSet>;
-  /** Tokens for a user just created, without the password a second time. */
+  /** Tokens for a user who was just created, without asking for the password again. */
   issueTokens(user: IdentityUser): Promise<TokenSet>;
-  /** The refresh token is spent and a new one given. Using a spent one ends its whole family. `unauthorized` otherwise. */
+  /**
+   * Exchanges a refresh token for new tokens. Using a refresh token twice revokes all tokens of its login.
+   * @throws AppError unauthorized
+   */
   refresh(refreshToken: string): Promise<TokenSet>;
-  /** Ends the family of the refresh token. Harmless when unknown. */
+  /** Revokes all refresh tokens of the login that this one belongs to. Does nothing for an unknown token. */
   revoke(refreshToken: string): Promise<void>;
-  /** `unauthorized` for anything but a valid, unexpired access token of ours. */
+  /** @throws AppError unauthorized for anything but a valid, unexpired access token of this issuer */
   verifyAccessToken(accessToken: string): Promise<TokenSubject>;
-  /** Public keys, for those who verify our tokens. */
+  /** The public keys that verify access tokens (RFC 7517). */
   readKeys(): Promise<{ keys: readonly Record<string, unknown>[] }>;
 }

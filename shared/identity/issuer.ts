@@ -1,4 +1,4 @@
-/** `iss` of our access tokens: the address under which discovery and keys are published. */
+/** The issuer (`iss`) of access tokens: the URL below which the discovery document and the keys are published. */
 export function issuerOf(baseUrl: string): string {
   return `${baseUrl}/v1/auth`;
 }

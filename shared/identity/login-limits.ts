@@ -3,24 +3,26 @@ import { AppError } from '#shared/errors.ts';
 import { emailKey } from '#shared/identity/credentials.ts';
 import { hashSecretToken } from '#shared/secret-token.ts';
 
-/** Failed logins into one account from one place, or from all places that are strangers to it together. */
+/** What failed logins are counted by: an account and a known source, or an account and all unknown sources together. */
 export interface LoginBudget {
-  /** Hash of the email, so that what people type by mistake is not kept. */
+  /** Hash of the email, so that text entered by mistake is not stored. */
   account: string;
-  /** '' for strangers. */
+  /** '' for all unknown sources together. */
   source: string;
 }
 
+/** Stores failed logins and known sources. */
 export interface LoginAttemptStore {
   /**
-   * Adds a failure, unless `most` were added after `since`: then the oldest of the newest `most` is told. Atomic: of many
-   * at once no more than `most` are granted.
+   * Adds a failure, unless `most` were added after `since`: then the time of the oldest of the newest `most` is returned.
+   * Atomic: no more than `most` concurrent calls succeed.
    */
   addFailure(budget: LoginBudget, at: Date, most: number, since: Date): Promise<{ id: string } | { oldest: Date }>;
   removeFailure(id: string): Promise<void>;
+  /** Whether there was a login from this source after `since`. */
   isKnown(account: string, source: string, since: Date): Promise<boolean>;
   remember(account: string, source: string, at: Date): Promise<void>;
-  /** Forgets what is older. Returns how many. */
+  /** Removes older rows. @returns how many */
   sweep(failuresBefore: Date, sourcesBefore: Date): Promise<number>;
 }
 
@@ -28,27 +30,31 @@ const mostFailures = 10;
 const windowMilliseconds = 15 * 60 * 1000;
 const knownMilliseconds = 90 * 86_400_000;
 
+/** Limits failed logins. */
 export interface LoginLimits {
   /**
-   * An attempt counts as failed until it is said to be none: many at once are no way around the limit.
-   * @throws AppError rate_limited, alike for accounts that there are and that there are not
+   * An attempt counts as failed until `succeed` or `forgive` is called, so that concurrent attempts cannot exceed the limit.
+   * @throws AppError rate_limited, for existing and unknown accounts alike
    */
   begin(email: string, source: string): Promise<LoginAttempt>;
-  /** Who signed up from there is at home there. */
+  /** Marks a source as known, for example after a sign-up. */
   remember(email: string, source: string): Promise<void>;
+  /** Removes what no longer counts. @returns how many rows */
   sweep(): Promise<number>;
 }
 
+/** An attempt whose outcome is not known yet. */
 export interface LoginAttempt {
   succeed(): Promise<void>;
-  /** The password was not even looked at. */
+  /** The password could not be checked: the attempt does not count. */
   forgive(): Promise<void>;
 }
 
 /**
- * Ten failed logins in any 15 minutes. Where somebody has logged in before they have ten of their own: whoever guesses
- * from elsewhere uses up what strangers have together, and locks nobody out who is at home. (As OWASP's device cookies,
- * with the address in place of the cookie, since programs keep none.) A success gives nobody else's failures back.
+ * Allows ten failed logins per account in any 15 minutes. Each source from which the user logged in before has ten of its own;
+ * all other sources share ten. So somebody who guesses passwords from elsewhere does not lock the user out. This follows OWASP's
+ * device cookies, with the address in place of the cookie, since programs keep no cookies. A success only removes its own
+ * failure.
  */
 export function createLoginLimits(store: LoginAttemptStore, clock: Clock): LoginLimits {
   const ago = (milliseconds: number): Date => new Date(clock.now().getTime() - milliseconds);

@@ -5,39 +5,46 @@ import { checkEmail, checkPassword, emailKey } from '#shared/identity/credential
 import type { Identity, IdentityUser, TokenSet } from '#shared/identity/identity.ts';
 import { createLoginLimits, type LoginAttemptStore } from '#shared/identity/login-limits.ts';
 import { createSigningKeys, type SigningKeyStore } from '#shared/identity/signing-keys.ts';
-import { rememberVerified } from '#shared/identity/verified-tokens.ts';
+import { cacheVerified } from '#shared/identity/verified-tokens.ts';
 import { newUuid, type UserId } from '#shared/ids.ts';
 import { hashSecretToken, newSecretToken } from '#shared/secret-token.ts';
 
+/** Stores users. */
 export interface UserStore {
-  /** False when the key is taken. */
+  /** @returns false if the email key is taken */
   insert(user: IdentityUser & { emailKey: string; passwordHash: string }): Promise<boolean>;
+  /** @param key see `emailKey` */
   find(key: string): Promise<(IdentityUser & { passwordHash: string }) | undefined>;
 }
 
-/** Only hashes of refresh tokens are kept. A family is all tokens that came of one login. */
+/** Stores hashes of refresh tokens. A family is all tokens that descend from one login. */
 export interface RefreshTokenStore {
   addFamily(token: RefreshTokenRow): Promise<void>;
   /**
-   * Spends `spent` and adds `next` to its family, at once; undefined when it is unknown, expired or ended. Spending one
-   * twice ends its family.
+   * Marks `spent` as used and adds `next` to its family, atomically. Undefined if `spent` is unknown, expired or revoked.
+   * Using a token twice revokes its family.
    */
   rotate(spent: string, next: { hash: string; expiresAt: Date }, now: Date): Promise<IdentityUser | undefined>;
+  /** Revokes all tokens of the family. */
   endFamily(hash: string, now: Date): Promise<void>;
 }
 
+/** A stored refresh token. */
 export interface RefreshTokenRow {
   hash: string;
   userId: UserId;
   expiresAt: Date;
 }
 
+/** Hashes passwords. */
 export interface PasswordHasher {
+  /** @returns a self-describing hash with its salt and parameters */
   hash(password: string): Promise<string>;
-  /** Takes the same time whatever the answer. */
+  /** Takes the same time for every result. */
   verify(password: string, hash: string): Promise<boolean>;
 }
 
+/** Dependencies of {@link createPasswordIdentity}. */
 export interface PasswordIdentityParts {
   users: UserStore;
   refreshTokens: RefreshTokenStore;
@@ -49,13 +56,14 @@ export interface PasswordIdentityParts {
   issuer: string;
 }
 
+/** An issuer of our own, with its maintenance tasks. */
 export interface PasswordIdentity extends Identity {
   /**
-   * When the key that signs is 30 days old, the next one is published, and signs from ten minutes later on; tokens of the
-   * old one stay valid until they expire. Forgets keys of which no token can be valid. Returns whether there is a next one.
+   * Publishes a new signing key when the current one is 30 days old; the new key signs from ten minutes later. Tokens of the old
+   * key stay valid until they expire. Removes keys without valid tokens. @returns whether a key was added
    */
   rotateKeys(): Promise<boolean>;
-  /** Forgets failed logins that do not count any more, and addresses nobody has logged in from for long. Returns how many. */
+  /** Removes failed logins that no longer count and sources without a recent login. @returns how many */
   sweepLoginAttempts(): Promise<number>;
 }
 
@@ -66,7 +74,7 @@ export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordId
   const { users, refreshTokens, hasher, clock, issuer } = parts;
   const keys = createSigningKeys(parts.signingKeys, clock);
   const loginLimits = createLoginLimits(parts.loginAttempts, clock);
-  // What an unknown email's password is compared with, so that it costs what a known one's does.
+  // The password of an unknown email is compared with this hash, so that both cases take the same time.
   let decoy: Promise<string> | undefined;
 
   const tokensFor = async (user: IdentityUser, refreshToken: string): Promise<TokenSet> => ({
@@ -96,7 +104,7 @@ export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordId
       checkPassword(password);
       const user = { id: newUuid<UserId>(), email };
       const added = await users.insert({ ...user, emailKey: emailKey(email), passwordHash: await hasher.hash(password) });
-      if (!added) throw new AppError('conflict', 'There is already a user with this email. Log in instead.');
+      if (!added) throw new AppError('conflict', 'A user with this email already exists. Log in instead.');
       if (source !== undefined) await loginLimits.remember(email, source);
       return user;
     },
@@ -118,7 +126,7 @@ export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordId
       const next = newSecretToken('paas_rt_');
       const rotated = { hash: await hashSecretToken(next), expiresAt: expiry() };
       const user = await refreshTokens.rotate(await hashSecretToken(refreshToken), rotated, clock.now());
-      if (user === undefined) throw new AppError('unauthorized', 'The refresh token is not valid any more. Log in again.');
+      if (user === undefined) throw new AppError('unauthorized', 'The refresh token is no longer valid. Log in again.');
       return tokensFor(user, next);
     },
 
@@ -126,7 +134,7 @@ export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordId
       await refreshTokens.endFamily(await hashSecretToken(refreshToken), clock.now());
     },
 
-    verifyAccessToken: rememberVerified((token) => verifyAccessToken(token, issuer, keys, clock), clock),
+    verifyAccessToken: cacheVerified((token) => verifyAccessToken(token, issuer, keys, clock), clock),
     readKeys: async () => ({ keys: (await keys.publish()).map((jwk) => ({ ...jwk })) }),
     rotateKeys: () => keys.rotate(),
     sweepLoginAttempts: () => loginLimits.sweep(),

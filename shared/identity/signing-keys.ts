@@ -2,57 +2,60 @@ import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, imp
 import type { Clock } from '#shared/clock.ts';
 import { accessTokenSeconds, type KeyRing, type SigningKey, signingAlgorithm } from '#shared/identity/access-tokens.ts';
 
+/** A signing key pair as it is stored. */
 export interface StoredKey {
   id: string;
   publicJwk: JWK;
-  /** JSON of the private JWK. Secret: stores seal it. */
+  /** JSON of the private JWK. Secret: stores encrypt it. */
   privateJwk: string;
-  /** In the future while it is only published, so that everybody knows it by the time it signs. */
+  /** In the future while the key is only published, so that all verifiers know it before it signs. */
   signsFrom: Date;
-  /** When its successor began, or begins, to sign. */
+  /** When its successor begins to sign; null without a successor. */
   retiredAt: Date | null;
 }
 
+/** Stores signing keys. */
 export interface SigningKeyStore {
-  /** Newest first; without those retired before `notRetiredBefore`. */
+  /** Newest first, without keys retired before `notRetiredBefore`. */
   list(notRetiredBefore: Date): Promise<readonly StoredKey[]>;
-  /** Does nothing when there is a key that is not retired, whoever made it. */
+  /** Does nothing if a key that is not retired exists. */
   addFirst(key: StoredKey): Promise<void>;
   /**
-   * Adds `key`, and retires the others as of its `signsFrom`, at once. False, and nothing changes, when a key that is not
-   * retired signs only since after `agedFrom`: of several processes one adds a key.
+   * Adds `key` and retires the others at its `signsFrom`, atomically. Returns false without a change if an active key signs only
+   * since after `agedFrom`: so one of several processes adds a key.
    */
   addSuccessor(key: StoredKey, agedFrom: Date): Promise<boolean>;
-  /** Forgets keys retired before then. Returns how many. */
+  /** Removes keys retired before `before`. @returns how many */
   deleteRetired(before: Date): Promise<number>;
 }
 
-/** For how long a process may sign by keys it read earlier. */
+/** How long a process may use keys that it read earlier. */
 const freshSeconds = 60;
-/** An unknown key id makes a process look again, but no more often than this. */
+/** Shortest time between two reads that an unknown key id causes. */
 const lookAgainMilliseconds = 1000;
-/** A retired key verifies as long as the last token that anybody signed by it. */
+/** A retired key verifies until the last token signed with it has expired. */
 const overlapSeconds = accessTokenSeconds + 2 * freshSeconds;
-/** How long a key signs before the next takes over. */
+/** How long a key signs before its successor takes over. */
 export const signingDays = 30;
-/** A new key is published that long before it signs: twice what a copy of the key set may be old in a cache. */
+/** How long a new key is published before it signs: twice the lifetime of a cached key set. */
 export const announcedSeconds = 600;
 
 interface Loaded {
   at: number;
-  /** Newest first; the first that may sign by now does. */
+  /** Newest first; the first one whose `from` has passed signs. */
   signing: readonly (SigningKey & { from: number })[];
   publicKeys: ReadonlyMap<string, { key: CryptoKey; jwk: JWK }>;
 }
 
+/** The signing keys of a store. */
 export interface SigningKeys extends KeyRing {
-  /** Public keys, the retired ones that still verify and the one that will sign next among them. */
+  /** Public keys: the current one, retired ones that still verify, and the next one. */
   publish(): Promise<readonly JWK[]>;
   /** See PasswordIdentity.rotateKeys. */
   rotate(): Promise<boolean>;
 }
 
-/** The keys of `store`, in memory. Processes that share the store learn of each other's rotations by themselves. */
+/** Caches the keys of `store`. Processes that share a store notice each other's rotations. */
 export function createSigningKeys(store: SigningKeyStore, clock: Clock): SigningKeys {
   let loaded: Loaded | undefined;
   let loading: Promise<Loaded> | undefined;
@@ -78,7 +81,7 @@ export function createSigningKeys(store: SigningKeyStore, clock: Clock): Signing
     async find(id) {
       const known = (await fresh()).publicKeys.get(id);
       if (known !== undefined) return known.key;
-      // Perhaps another process has just made it. Strangers can name any id: they wait, the database does not suffer.
+      // Another process may have just made the key. Clients can name any id, so such lookups wait and do not load the database.
       const tooSoon = lookAgainMilliseconds - age();
       if (tooSoon > 0) await clock.sleep(tooSoon);
       return (age() < lookAgainMilliseconds ? await fresh() : await load()).publicKeys.get(id)?.key;

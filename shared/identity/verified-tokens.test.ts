@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { TokenSubject } from '#shared/identity/identity.ts';
-import { rememberVerified } from '#shared/identity/verified-tokens.ts';
+import { cacheVerified } from '#shared/identity/verified-tokens.ts';
 import type { UserId } from '#shared/ids.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 
@@ -8,7 +8,7 @@ function setUp() {
   const clock = TestClock.standing();
   const asked: string[] = [];
   const expires = Math.floor(clock.now().getTime() / 1000) + 60;
-  const verify = rememberVerified(async (token) => {
+  const verify = cacheVerified(async (token) => {
     asked.push(token);
     if (token === 'bad') throw new Error('not valid');
     const subject: TokenSubject = { id: token as UserId, email: 'ada@example.com', tokenId: token };

@@ -1,6 +1,7 @@
 import type { Clock } from '#shared/clock.ts';
 import type { TokenSubject } from '#shared/identity/identity.ts';
 
+/** The result of verifying an access token. */
 export interface VerifiedToken {
   subject: TokenSubject;
   /** Its `exp`, in seconds since the epoch. */
@@ -10,10 +11,10 @@ export interface VerifiedToken {
 const mostTokens = 10_000;
 
 /**
- * Verifies a token once: its signature holds as long as the token does, so that all that can change is the time. Keys are
- * whole tokens; one changed bit makes another.
+ * Caches verified tokens until they expire. The signature of a token cannot become invalid, so only the time is checked again.
+ * The cache key is the whole token.
  */
-export function rememberVerified(
+export function cacheVerified(
   verify: (token: string) => Promise<VerifiedToken>,
   clock: Clock,
 ): (token: string) => Promise<TokenSubject> {
@@ -23,7 +24,7 @@ export function rememberVerified(
     if (known !== undefined && clock.now().getTime() < known.expires * 1000) return known.subject;
     verified.delete(token);
     const fresh = await verify(token);
-    // The oldest go first; who still uses theirs is verified again.
+    // Drops the oldest entries; a token that is still in use is verified again.
     if (verified.size >= mostTokens) for (const oldest of [...verified.keys()].slice(0, mostTokens / 10)) verified.delete(oldest);
     verified.set(token, fresh);
     return fresh.subject;

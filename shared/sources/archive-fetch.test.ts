@@ -167,8 +167,8 @@ describe('an archive is refused, and nothing of it unpacked,', () => {
   const sound = tarOf(file);
   it.each<[string, Uint8Array, string]>([
     ['with an absolute path', gzipSync(tarOf(file, { path: '/etc/passwd' })), 'absolute path: "/etc/passwd"'],
-    ['with a path that climbs out', gzipSync(tarOf({ path: 'a/../../b' })), 'leads out of it'],
-    ['with a path that pax makes climb out', gzipSync(tarOf(paxEntry({ path: '../b' }), file)), 'leads out of it'],
+    ['with a path that climbs out', gzipSync(tarOf({ path: 'a/../../b' })), 'leads outside of it'],
+    ['with a path that pax makes climb out', gzipSync(tarOf(paxEntry({ path: '../b' }), file)), 'leads outside of it'],
     ['with a NUL byte in a path', gzipSync(tarOf(paxEntry({ path: 'a\0b' }), file)), 'NUL byte'],
     ['with a hard link', gzipSync(tarOf(file, { path: 'b', type: '1', target: '/etc/passwd' })), 'hard link: "b"'],
     ['with a device', gzipSync(tarOf(file, { path: 'null', type: '3' })), 'neither file, directory nor symlink'],
@@ -183,29 +183,29 @@ describe('an archive is refused, and nothing of it unpacked,', () => {
       'too long',
     ],
     ['with a path that is too deep', gzipSync(tarOf(paxEntry({ path: `${'x/'.repeat(20)}x` }), file)), 'too long'],
-    ['with one name for all', gzipSync(tarOf(paxEntry({ path: 'x' }, 'g'), file)), 'for all files'],
+    ['with one name for all', gzipSync(tarOf(paxEntry({ path: 'x' }, 'g'), file)), 'global path or size record'],
     ['with a pax size that is none', gzipSync(tarOf(paxEntry({ size: '-1' }), file)), 'impossible size'],
-    ['with a pax record that lies', gzipSync(tarOf({ path: 'p', type: 'x', content: '99 path=b\n' }, file)), 'cannot be read'],
-    ['with a pax header that never ends', gzipSync(tarOf({ path: 'p', type: 'x', size: 2 * mebibyte })), 'more than 1 MiB'],
-    ['with a directory that has bytes', gzipSync(tarOf({ path: 'd', type: '5', content: 'x' })), 'bytes where there can be none'],
+    ['with a pax record that lies', gzipSync(tarOf({ path: 'p', type: 'x', content: '99 path=b\n' }, file)), 'malformed pax record'],
+    ['with a pax header that never ends', gzipSync(tarOf({ path: 'p', type: 'x', size: 2 * mebibyte })), 'larger than 1 MiB'],
+    ['with a directory that has bytes', gzipSync(tarOf({ path: 'd', type: '5', content: 'x' })), 'content in an entry that cannot have any'],
     ['with too many entries', gzipSync(tarOf(...Array.from({ length: 1001 }, (_, i) => ({ path: `${i}` })))), 'more than 1000'],
-    ['without files', gzipSync(tarOf({ path: 'd/', type: '5' })), 'no files in it'],
-    ['that states more than it has', gzipSync(encodeEntry({ path: 'a', content: 'x', size: 5000 })), 'ends in the middle'],
-    ['without an end', gzipSync(encodeEntry(file)), 'ends in the middle'],
-    ['with another behind it', gzipSync(Buffer.concat([sound, sound])), 'goes on after its end'],
+    ['without files', gzipSync(tarOf({ path: 'd/', type: '5' })), 'has no files'],
+    ['that states more than it has', gzipSync(encodeEntry({ path: 'a', content: 'x', size: 5000 })), 'ends too early'],
+    ['without an end', gzipSync(encodeEntry(file)), 'ends too early'],
+    ['with another behind it', gzipSync(Buffer.concat([sound, sound])), 'has data after its end'],
     ['with a wrong header', gzipSync(Buffer.concat([encodeEntry(file).fill(0x41, 0, 50), Buffer.alloc(1024)])), 'damaged'],
     ['that is a gzip bomb', gzipSync(Buffer.concat([encodeEntry(file), Buffer.alloc(50 * mebibyte)])), 'larger than 4 MiB when'],
     ['that is a bomb of one file', gzipSync(tarOf({ path: 'a', content: Buffer.alloc(8 * mebibyte) })), 'larger than 4 MiB when'],
     ['that is too large', gzipSync(tarOf({ path: 'a', content: randomBytes(1.5 * mebibyte) })), 'larger than 1 MiB'],
     ['that was cut off', gzipSync(sound).subarray(0, -5), 'damaged'],
     ['that was changed', gzipSync(sound).fill(0xff, 20, 30), 'damaged'],
-    ['with garbage behind it', Buffer.concat([gzipSync(sound), Buffer.from('garbage')]), 'goes on after its end'],
-    ['with a second gzip behind it', Buffer.concat([gzipSync(sound), gzipSync(sound)]), 'goes on after its end'],
+    ['with garbage behind it', Buffer.concat([gzipSync(sound), Buffer.from('garbage')]), 'has data after its end'],
+    ['with a second gzip behind it', Buffer.concat([gzipSync(sound), gzipSync(sound)]), 'has data after its end'],
     ['that is empty', Buffer.alloc(0), 'is empty'],
-    ['that is a zip', Buffer.from('PK\x03\x04and so on'), 'is a zip file. Only tar.gz is taken'],
+    ['that is a zip', Buffer.from('PK\x03\x04and so on'), 'is a zip file. Only tar.gz is supported'],
     ['that is a web page', Buffer.from('<!doctype html>'), 'is a web page'],
     ['that is a bare tar', sound, 'not packed with gzip'],
-    ['that is gzip of something else', gzipSync('x'.repeat(2000)), 'no tar in it'],
+    ['that is gzip of something else', gzipSync('x'.repeat(2000)), 'does not contain a tar'],
   ])('%s', async (_name, packed, expected) => {
     expect(await refusal(packed)).toContain(expected);
   });
@@ -220,18 +220,18 @@ describe('an archive is fetched', () => {
     const archive = await fetch('/archive', sha256);
     expect([archive.sha256, archive.bytes, archive.files]).toEqual([sha256, packed.length, 1]);
     await archive.discard();
-    await expect(fetch('/archive', '0'.repeat(64))).rejects.toThrow(`its SHA-256 is ${sha256}, and should be 0000`);
+    await expect(fetch('/archive', '0'.repeat(64))).rejects.toThrow(`its SHA-256 is ${sha256}, expected 0000`);
   });
 
   it('by way of a redirect, but never to where the address itself could not lead', async () => {
     served.set('/archive', packed);
     await (await fetch('/moved')).discard();
-    await expect(fetch('/inside')).rejects.toThrow('The host metadata.test is not known');
+    await expect(fetch('/inside')).rejects.toThrow('The host metadata.test could not be resolved');
   });
 
   it('or it is said that it cannot be read, without what the address carries in its query', async () => {
     const error = await fetch('/none?signature=secret').catch((caught: Error) => caught.message);
-    expect(error).toMatch(/answered 403 for \/none: .*signed address has expired/);
+    expect(error).toMatch(/answered 403 for \/none: .*signed URL has expired/);
     expect(error).not.toContain('secret');
   });
 
@@ -246,5 +246,5 @@ it('an address in a private network is not fetched from', async () => {
   await expect(hosts.fetchArchive({ url: 'https://127.0.0.1/a.tar.gz', sha256: undefined, signal })).rejects.toThrow(
     'private network',
   );
-  await expect(hosts.fetchArchive({ url: base, sha256: undefined, signal })).rejects.toThrow('only https is');
+  await expect(hosts.fetchArchive({ url: base, sha256: undefined, signal })).rejects.toThrow('use https');
 });

@@ -7,8 +7,9 @@ import { type GuardedRequestOptions, type GuardedResponse, guardedRequest } from
 import { type ArchiveLimits, openArchive } from '#shared/sources/source-archive.ts';
 import type { ArchiveRequest, FetchedArchive } from '#shared/sources/source-hosts.ts';
 
+/** How archives are fetched. */
 export interface ArchiveFetchOptions extends GuardedRequestOptions {
-  /** Where an archive is kept while it is read. */
+  /** Directory for an archive while it is in use. */
   directory: string;
   limits: ArchiveLimits & { packedBytes: number };
 }
@@ -16,10 +17,9 @@ export interface ArchiveFetchOptions extends GuardedRequestOptions {
 const redirects = 5;
 const pieceBytes = 128 * 1024;
 const headers = { 'user-agent': 'paas', accept: '*/*', 'accept-encoding': 'identity' };
-const hint =
-  ': it does not exist, is private, or its signed address has expired. Give an address that anybody who has it can read';
+const hint = ': it does not exist, is private, or its signed URL has expired. Use a URL that can be read without credentials';
 
-/** What people send instead, by its first bytes. */
+/** Formats that people send by mistake, by their first bytes. */
 const otherFormats: readonly (readonly [begin: string, name: string])[] = [
   ['PK', 'a zip file'],
   ['\xfd7zXZ', 'packed with xz'],
@@ -28,16 +28,16 @@ const otherFormats: readonly (readonly [begin: string, name: string])[] = [
   ['<', 'a web page'],
 ];
 
-/** Fetches an archive and checks all of it. @throws AppError validation_failed */
+/** Downloads an archive and checks all of it. @throws AppError validation_failed */
 export async function fetchArchive(asked: ArchiveRequest, options: ArchiveFetchOptions): Promise<FetchedArchive> {
   const { packedBytes } = options.limits;
   const { signal } = asked;
-  const file = await openNameless(options.directory);
+  const file = await openUnlinkedFile(options.directory);
   try {
     const answer = await guardedRequest(new URL(asked.url), { method: 'GET', headers, redirects, hint, signal }, options);
     const { bytes, sha256 } = await store(answer, file, packedBytes);
     if (asked.sha256 !== undefined && asked.sha256 !== sha256)
-      throw archiveFault(`is not the one that was meant: its SHA-256 is ${sha256}, and should be ${asked.sha256}`);
+      throw archiveFault(`has the wrong checksum: its SHA-256 is ${sha256}, expected ${asked.sha256}`);
     await requireGzip(file);
     const archive = await openArchive(() => readAll(file), options.limits);
     return { ...archive, bytes, sha256, discard: () => file.close() };
@@ -45,13 +45,13 @@ export async function fetchArchive(asked: ArchiveRequest, options: ArchiveFetchO
     await file.close();
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
     const message =
-      "The platform's disk is full. Nothing is wrong with the app: its operator has to make room, then build again.";
+      'The disk of the platform is full. The app is not at fault. Ask the operator to free space, then build again.';
     throw new AppError('conflict', message, { cause: error });
   }
 }
 
-/** A file that is gone when it is closed, also by a crash. */
-async function openNameless(directory: string): Promise<FileHandle> {
+/** A file without a directory entry: it disappears when it is closed, also after a crash. */
+async function openUnlinkedFile(directory: string): Promise<FileHandle> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const path = join(directory, crypto.randomUUID());
   const file = await open(path, 'wx+', 0o600);
@@ -67,7 +67,7 @@ async function store(
   const hash = createHash('sha256');
   const stated = Number(headers['content-length'] ?? 0);
   let bytes = 0;
-  // Left at the first chunk where the size is known to be too large, so that the connection is ended.
+  // Stops at the first chunk if the stated size is too large, which closes the connection.
   for await (const chunk of body) {
     bytes += chunk.length;
     if (Math.max(bytes, stated) > longest)
@@ -78,7 +78,7 @@ async function store(
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** From the first byte on. A stream of the file would close it at its end. */
+/** Reads the file from its start. (A read stream would close the file at its end.) */
 async function* readAll(file: FileHandle): AsyncGenerator<Uint8Array> {
   for (let position = 0; ; ) {
     const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(pieceBytes), 0, pieceBytes, position);
@@ -95,5 +95,5 @@ async function requireGzip(file: FileHandle): Promise<void> {
   const start = buffer.toString('latin1', 0, bytesRead);
   const [, other] = otherFormats.find(([begin]) => start.startsWith(begin)) ?? [];
   const what = other === undefined ? 'is not packed with gzip' : `is ${other}`;
-  throw archiveFault(`${what}. Only tar.gz is taken: \`tar -czf source.tar.gz .\`, or \`git archive -o source.tar.gz HEAD\``);
+  throw archiveFault(`${what}. Only tar.gz is supported: \`tar -czf source.tar.gz .\`, or \`git archive -o source.tar.gz HEAD\``);
 }

@@ -5,18 +5,18 @@ import { delimiterPacket, encodePacket, flushPacket, packetText, readPacket } fr
 import { dataBand, progressBand } from '#shared/git/protocol/side-band.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
-/** The client's side of gitprotocol-v2(5), whatever carries it. Messages are plans; nothing here sends anything. */
+/** The client side of gitprotocol-v2(5), independent of the transport: encodes requests and reads responses. */
 
 const agent = encodePacket('agent=paas\n');
 const sha1 = encodePacket('object-format=sha1\n');
-/** Lines of greeting or refs that are read at most. */
+/** Largest number of lines in a greeting or a list of refs. */
 const mostLines = 10_000;
 const errorBand = 3;
 
-/** @throws AppError when the other side does not speak version 2 */
+/** Reads the server's capabilities. @throws AppError validation_failed if it does not speak version 2 */
 export async function readGreeting(reader: ByteReader): Promise<{ canShallow: boolean }> {
   const lines = await readLines(reader);
-  // Smart HTTP puts its own line and a flush before.
+  // Smart HTTP sends a line of its own and a flush first.
   const greeting = lines[0]?.startsWith('# service=') === true ? await readLines(reader) : lines;
   if (greeting[0] !== 'version 2')
     throw notGit('it does not speak version 2 of the git protocol (git 2.18 and later do); over SSH it must accept GIT_PROTOCOL');
@@ -24,6 +24,7 @@ export async function readGreeting(reader: ByteReader): Promise<{ canShallow: bo
   return { canShallow: greeting.some((line) => /^fetch=(.* )?shallow( |$)/.test(line)) };
 }
 
+/** The `ls-refs` command for one ref. */
 export function encodeRefQuestion(ref: string): Uint8Array {
   return Buffer.concat([
     encodePacket('command=ls-refs\n'),
@@ -35,7 +36,7 @@ export function encodeRefQuestion(ref: string): Uint8Array {
   ]);
 }
 
-/** Undefined when there is no such ref. */
+/** Reads the answer to `encodeRefQuestion`. Undefined if the ref does not exist. */
 export async function readRefAnswer(reader: ByteReader, ref: string): Promise<ObjectId | undefined> {
   for (const line of await readLines(reader)) {
     const [oid = '', name] = line.split(' ');
@@ -44,7 +45,7 @@ export async function readRefAnswer(reader: ByteReader, ref: string): Promise<Ob
   return undefined;
 }
 
-/** @param depth how many commits from the wanted one back; undefined: all */
+/** The `fetch` command for one commit. @param depth number of commits to fetch, counted from the wanted one; undefined: all */
 export function encodeFetch(want: ObjectId, haves: readonly ObjectId[], depth?: number): Uint8Array {
   const deepen = depth === undefined ? [] : [`deepen ${depth}`];
   const asked = [`want ${want}`, ...deepen, ...haves.map((oid) => `have ${oid}`)];
@@ -53,12 +54,12 @@ export function encodeFetch(want: ObjectId, haves: readonly ObjectId[], depth?: 
   return Buffer.concat([encodePacket('command=fetch\n'), agent, sha1, delimiterPacket, ...packets, flushPacket]);
 }
 
-/** The bytes of the pack as they come. Rejects with an AppError when the other side refuses. */
+/** Yields the bytes of the pack as they arrive. @throws AppError validation_failed if the server refuses */
 export async function* readPack(reader: ByteReader): AsyncGenerator<Uint8Array> {
   try {
     for (;;) {
       const packet = await readPacket(reader);
-      // What is said of the commits that are left out comes before the pack, with a delimiter behind it.
+      // Sections about shallow commits come before the pack, each followed by a delimiter.
       if (packet === 'delimiter') continue;
       if (typeof packet === 'string') throw notGit('it sent no pack');
       const line = packetText(packet);
@@ -71,8 +72,8 @@ export async function* readPack(reader: ByteReader): AsyncGenerator<Uint8Array> 
       if (typeof packet === 'string') return;
       const band = packet[0];
       if (band === dataBand) yield packet.subarray(1);
-      else if (band === errorBand) throw notGit(`it said: ${printable(packetText(packet.subarray(1)))}`);
-      else if (band !== progressBand && packet.length > 0) throw notGit('it mixed up the pack');
+      else if (band === errorBand) throw notGit(`it answered: ${printable(packetText(packet.subarray(1)))}`);
+      else if (band !== progressBand && packet.length > 0) throw notGit('it sent a malformed pack');
     }
   } catch (error) {
     throw error instanceof GitFault ? notGit(error.message) : error;
@@ -90,7 +91,7 @@ async function readLines(reader: ByteReader): Promise<string[]> {
       const line = packetText(packet);
       refuseError(line);
       lines.push(line);
-      if (lines.length > mostLines) throw notGit('it has too much to say');
+      if (lines.length > mostLines) throw notGit('its answer is too long');
     }
   } catch (error) {
     throw error instanceof GitFault ? notGit(error.message) : error;
@@ -98,7 +99,7 @@ async function readLines(reader: ByteReader): Promise<string[]> {
 }
 
 function refuseError(line: string): void {
-  if (line.startsWith('ERR ')) throw notGit(`it said: ${printable(line.slice(4))}`);
+  if (line.startsWith('ERR ')) throw notGit(`it answered: ${printable(line.slice(4))}`);
 }
 
 function printable(text: string): string {
@@ -109,5 +110,5 @@ function printable(text: string): string {
 }
 
 function notGit(what: string): AppError {
-  return new AppError('validation_failed', `The git host could not be fetched from: ${what.replace(/\.$/, '')}.`);
+  return new AppError('validation_failed', `Fetching from the git host failed: ${what.replace(/\.$/, '')}.`);
 }

@@ -1,15 +1,15 @@
 import { AppError } from '#shared/errors.ts';
 
-/** Where a repository is, however its address was written. */
+/** The parts of a repository address, independent of how it was written. */
 export interface GitUrl {
   scheme: 'https' | 'http' | 'ssh';
   /** Lower case. */
   host: string;
-  /** '' for the scheme's own. */
+  /** '' for the default port of the scheme. */
   port: string;
-  /** Of an SSH address; '' elsewhere. */
+  /** User of an SSH address; '' for other schemes. */
   user: string;
-  /** Without slash at either end and without `.git`: 'ada/hello'. */
+  /** Without slashes at either end and without `.git`, for example 'ada/hello'. */
   path: string;
 }
 
@@ -17,7 +17,7 @@ const scpForm = /^(?:([A-Za-z0-9_.-]+)@)?([A-Za-z0-9.-]+):(?!\/\/)\/?([^\s]+)$/;
 const schemes: Record<string, GitUrl['scheme']> = { 'https:': 'https', 'http:': 'http', 'ssh:': 'ssh' };
 const ports: Record<GitUrl['scheme'], string> = { https: '443', http: '80', ssh: '22' };
 
-/** Reads `https://host/path.git`, `ssh://git@host/path.git` or `git@host:path.git`; undefined for anything else. */
+/** Parses `https://host/path.git`, `ssh://git@host/path.git` or `git@host:path.git`. Undefined for anything else. */
 export function parseGitUrl(text: string): GitUrl | undefined {
   if (/[\s\\'"`$;&|<>\x00-\x1f\x7f]/.test(text)) return undefined;
   const scp = scpForm.exec(text);
@@ -37,20 +37,20 @@ export function parseGitUrl(text: string): GitUrl | undefined {
   return { scheme, host: url.hostname.toLowerCase(), port, user: scheme === 'ssh' ? url.username : '', path };
 }
 
-/** @throws AppError validation_failed saying which addresses are taken */
+/** @param path the request field that the error names. @throws AppError validation_failed with the supported forms */
 export function checkGitUrl(text: string, path: string): void {
   if (parseGitUrl(text) !== undefined) return;
   const message = 'must be https://host/path.git, ssh://git@host/path.git or git@host:path.git, without a password in it';
-  throw new AppError('validation_failed', `The address of the git repository ${message}.`, { details: [{ path, message }] });
+  throw new AppError('validation_failed', `The git URL ${message}.`, { details: [{ path, message }] });
 }
 
 /**
- * Every way an app may have written the address of this repository: canonical, with and without `.git`, with a slash at
- * its end (SPEC.md §2), by HTTPS and by SSH.
+ * All addresses that mean this repository: with and without `.git`, with and without a trailing slash (SPEC.md §2), by HTTPS
+ * and by SSH.
  */
 export function spellingsOf({ host, port, scheme, user, path }: GitUrl): string[] {
   const at = port === '' ? host : `${host}:${port}`;
-  // A port belongs to one scheme: the other form of the same repository is then at another one, which nobody told us.
+  // A port belongs to one scheme; the port of the other scheme is unknown.
   const bases =
     port === ''
       ? [`https://${host}/`, `http://${host}/`, ...['git@', ''].flatMap((who) => [`ssh://${who}${host}/`, `${who}${host}:`])]
@@ -59,7 +59,7 @@ export function spellingsOf({ host, port, scheme, user, path }: GitUrl): string[
   return bases.flatMap((base) => ['', '.git', '/', '.git/'].map((end) => `${base}${path}${end}`));
 }
 
-/** Whether the address is that of the app's own repository here, also when the platform's port has changed since. */
+/** Whether the address is the app's own repository on this platform, even if the platform's port has changed. */
 export function isOwnRepository(gitUrl: string, pushUrl: string): boolean {
   const [one, own] = [parseGitUrl(gitUrl), parseGitUrl(pushUrl)];
   return one !== undefined && own !== undefined && one.scheme === 'ssh' && one.host === own.host && one.path === own.path;

@@ -3,36 +3,39 @@ import { request as requestHttps } from 'node:https';
 import { AppError } from '#shared/errors.ts';
 import { type LookUp, resolveHost } from '#shared/sources/resolve-host.ts';
 
+/** Which addresses may be reached. */
 export interface GuardedRequestOptions {
   lookUp: LookUp;
-  /** Also plain HTTP, and hosts in private networks. */
+  /** Allows plain HTTP and hosts in private networks. */
   allowPrivate: boolean;
 }
 
+/** A request to an address given by a user. */
 export interface GuardedRequest {
   method: 'GET' | 'POST';
   headers: Readonly<Record<string, string>>;
   body?: Uint8Array;
-  /** How many redirects are followed; each is checked like the first address. Default 0. */
+  /** Largest number of redirects to follow; each is checked like the first address. Default: 0. */
   redirects?: number;
-  /** Goes on after "answered 404 for /path": what it may mean, and what to do about it. Likewise for 401 and 403. */
+  /** Appended to "answered 404 for /path" (also for 401 and 403): the likely cause and what to do. */
   hint?: string;
   signal: AbortSignal;
 }
 
+/** A response with status 200. */
 export interface GuardedResponse {
-  /** Where it came from in the end. */
+  /** The final URL after redirects. */
   url: URL;
   headers: IncomingHttpHeaders;
-  /** Rejects with AppError when the connection breaks. */
+  /** Throws AppError validation_failed if the connection breaks. */
   body: AsyncIterable<Uint8Array>;
 }
 
 const idleMilliseconds = 30_000;
 
 /**
- * A request to an address that a user gave: to the open internet, by HTTPS, to the address that was checked.
- * @throws AppError validation_failed for any answer but 200
+ * Sends a request to an address given by a user: by HTTPS, to a public IP address, and to exactly the address that was checked.
+ * @throws AppError validation_failed for any status but 200
  */
 export async function guardedRequest(url: URL, asked: GuardedRequest, options: GuardedRequestOptions): Promise<GuardedResponse> {
   let target = url;
@@ -43,7 +46,7 @@ export async function guardedRequest(url: URL, asked: GuardedRequest, options: G
     response.destroy();
     const { location } = response.headers;
     if (status < 300 || status > 399 || location === undefined) throw answered(target, status, asked.hint ?? '');
-    if (left === 0 || !URL.canParse(location, target)) throw fault(`${target.host} redirects too often, or nowhere`);
+    if (left === 0 || !URL.canParse(location, target)) throw fault(`${target.host} redirects too often or to an invalid address`);
     target = new URL(location, target);
   }
 }
@@ -55,8 +58,8 @@ async function requestOnce(
 ): Promise<IncomingMessage> {
   const secure = url.protocol === 'https:';
   if (!secure && !(allowPrivate && url.protocol === 'http:'))
-    throw fault(`${url.protocol}//${url.host} is not fetched from, only https is`);
-  if (url.username !== '' || url.password !== '') throw fault('An address with a password in it is not fetched from');
+    throw fault(`${url.protocol}//${url.host} is not supported: use https`);
+  if (url.username !== '' || url.password !== '') throw fault('A URL with a user name or password is not supported');
   const pinned = await resolveHost(url.hostname, lookUp, allowPrivate);
   asked.signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
@@ -65,7 +68,7 @@ async function requestOnce(
     headers: { ...asked.headers, ...(asked.body === undefined ? {} : { 'content-length': asked.body.length }) },
     agent: false,
     signal: asked.signal,
-    // Node asks for all addresses of a name; it gets the one that was checked.
+    // Node asks for all addresses of the name; it gets only the one that was checked.
     lookup: (_host, { all }, done) => (all === true ? done(null, [pinned]) : done(null, pinned.address, pinned.family)),
   });
   sent.setTimeout(idleMilliseconds, () => sent.destroy(new Error(`nothing for ${idleMilliseconds / 1000} s`)));

@@ -11,10 +11,10 @@ const redirects = 3;
 const missing = ': it does not exist or is private';
 const hintForOwn = `${missing}. For a private repository set its SSH address, and add the deploy key that GET /v1/apps/<app>/git shows`;
 
-/** Smart HTTP, as gitprotocol-http(5). Only the first request may be led elsewhere; the others follow it. */
+/** Fetches over smart HTTP, gitprotocol-http(5). Only the first request may be redirected; later requests use its target. */
 export async function fetchByHttp(asked: SourceRequest, options: GuardedRequestOptions): Promise<FetchedSource> {
   const { signal, ref, haves } = asked;
-  // A deploy key opens the app's own source, and no other repository.
+  // The deploy key only works for the app's own source.
   const hint = asked.withoutHistory === true ? missing : hintForOwn;
   const start = new URL(`${asked.url.replace(/\/+$/, '')}/info/refs?service=${service}`);
   const greeting = await guardedRequest(start, { method: 'GET', headers: common, redirects, hint, signal }, options);
@@ -22,7 +22,7 @@ export async function fetchByHttp(asked: SourceRequest, options: GuardedRequestO
   const { canShallow } = await readGreeting(new ByteReader(greeting.body));
   const [, base] = /^(.*)\/info\/refs\?[^/]*$/.exec(greeting.url.href) ?? [];
   if (base === undefined)
-    throw new AppError('validation_failed', `${start.host} redirects to something that is no git repository.`);
+    throw new AppError('validation_failed', `${start.host} redirects to an address that is not a git repository.`);
   const command = async (body: Uint8Array): Promise<ByteReader> => {
     const headers = { ...common, 'content-type': `application/x-${service}-request`, accept: `application/x-${service}-result` };
     const answer = await guardedRequest(new URL(`${base}/${service}`), { method: 'POST', headers, body, hint, signal }, options);

@@ -8,18 +8,19 @@ import { type LookUp, systemLookUp } from '#shared/sources/resolve-host.ts';
 import type { SourceHosts } from '#shared/sources/source-hosts.ts';
 import { createSourceKey, fetchBySsh } from '#shared/sources/ssh-git.ts';
 
+/** How external hosts are reached. */
 export interface OutsideSourceHostsOptions {
-  /** Also hosts in private networks, and plain HTTP. */
+  /** Allows plain HTTP and hosts in private networks. */
   allowPrivate: boolean;
-  /** Time for one fetch. */
+  /** Time limit of one fetch. */
   seconds: number;
   lookUp?: LookUp;
-  /** Where an archive is kept while it is built from. Default: the system's directory for temporary files. */
+  /** Directory for an archive while it is in use. Default: the system's temporary directory. */
   directory?: string;
   archiveLimits?: ArchiveFetchOptions['limits'];
 }
 
-/** Git hosts and file servers as they are reached over the network. */
+/** Git hosts and file servers reached over the network. */
 export function createOutsideSourceHosts({
   allowPrivate,
   seconds,
@@ -44,14 +45,14 @@ export function createOutsideSourceHosts({
   return {
     async fetchSource(asked) {
       const at = parseGitUrl(asked.url);
-      if (at === undefined) throw new AppError('validation_failed', 'The address of the source is not one of a git repository.');
+      if (at === undefined) throw new AppError('validation_failed', 'The source URL is not the URL of a git repository.');
       return inTime(at.host, asked.signal, async (signal) => {
         const timed = { ...asked, signal };
         return at.scheme === 'ssh' ? fetchBySsh(timed, at, options) : fetchByHttp(timed, options);
       });
     },
     async fetchArchive(asked) {
-      if (!URL.canParse(asked.url)) throw new AppError('validation_failed', 'The address of the source archive is not one.');
+      if (!URL.canParse(asked.url)) throw new AppError('validation_failed', 'The URL of the source archive is not valid.');
       return inTime(new URL(asked.url).host, asked.signal, (signal) =>
         fetchArchive({ ...asked, signal }, { ...options, directory, limits: archiveLimits }),
       );

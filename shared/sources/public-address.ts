@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Networks that are nobody's on the open internet (IANA special-purpose registries). */
+/** IPv4 networks that are not public (IANA special-purpose address registry). */
 const special = new BlockList();
 for (const [network, bits] of [
   ['0.0.0.0', 8],
@@ -21,7 +21,7 @@ for (const [network, bits] of [
 ] as const)
   special.addSubnet(network, bits, 'ipv4');
 
-/** The only part of IPv6 that is given out to the open internet; what maps or tunnels IPv4 lies inside it or outside. */
+/** The global unicast range of IPv6. Ranges that map or tunnel IPv4 are outside of it or listed in `special6`. */
 const global6 = new BlockList();
 global6.addSubnet('2000::', 3, 'ipv6');
 const special6 = new BlockList();
@@ -33,7 +33,7 @@ for (const [network, bits] of [
 ] as const)
   special6.addSubnet(network, bits, 'ipv6');
 
-/** Whether an IP address, in plain text form, is one of the open internet. False for what is no address. */
+/** Whether an IP address (in text form) is public. False for text that is not an address. */
 export function isPublicAddress(address: string): boolean {
   const kind = isIP(address);
   if (kind === 4) return !special.check(address, 'ipv4');

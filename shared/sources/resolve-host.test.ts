@@ -76,7 +76,7 @@ describe('a request', () => {
     const asked = { method: 'GET' as const, headers: {}, redirects: 3, signal };
     const options = { lookUp, allowPrivate: true };
     await expect(guardedRequest(new URL(`http://git.example.com:${port}/away`), asked, options)).rejects.toThrow(
-      'The host metadata.example.com is not known',
+      'The host metadata.example.com could not be resolved',
     );
     await expect(guardedRequest(new URL(`http://git.example.com:${port}/round`), asked, options)).rejects.toThrow(
       'redirects too often',
@@ -88,7 +88,7 @@ describe('a request', () => {
     const asked = { method: 'GET' as const, headers: {}, signal };
     await expect(
       guardedRequest(new URL('http://git.example.com/'), asked, { lookUp: nowhere, allowPrivate: false }),
-    ).rejects.toThrow('only https is');
+    ).rejects.toThrow('use https');
   });
 });
 

@@ -3,21 +3,23 @@ import { isIP } from 'node:net';
 import { AppError } from '#shared/errors.ts';
 import { isPublicAddress } from '#shared/sources/public-address.ts';
 
+/** An IP address of a host. */
 export interface HostAddress {
   address: string;
   family: 4 | 6;
 }
 
-/** All addresses of a host name. */
+/** Returns all addresses of a host name. Rejects for unknown names. */
 export type LookUp = (host: string) => Promise<readonly HostAddress[]>;
 
+/** Resolves by the operating system. */
 export const systemLookUp: LookUp = async (host) =>
   (await lookup(host, { all: true })).map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
 
 /**
- * The address to connect to, and no other after it: a name that answers otherwise the second time leads nowhere. One
- * private address among several is enough to refuse.
- * @param host as a URL has it, so that decimal and octal forms are written out already
+ * Resolves a host to the one address to connect to. Callers must use this address and not resolve again, so that DNS rebinding
+ * has no effect. A single private address among several is enough to refuse the host.
+ * @param host host name as parsed by `URL`, which normalizes decimal and octal IP addresses
  * @throws AppError validation_failed
  */
 export async function resolveHost(host: string, lookUp: LookUp, allowPrivate: boolean): Promise<HostAddress> {
@@ -26,10 +28,10 @@ export async function resolveHost(host: string, lookUp: LookUp, allowPrivate: bo
   const addresses = kind === 0 ? await lookUp(bare).catch(() => []) : [{ address: bare, family: kind === 6 ? 6 : 4 } as const];
   const [first] = addresses;
   if (first === undefined)
-    throw new AppError('validation_failed', `The host ${bare} is not known. Check the address of the source.`);
+    throw new AppError('validation_failed', `The host ${bare} could not be resolved. Check the source URL.`);
   if (allowPrivate || addresses.every(({ address }) => isPublicAddress(address))) return first;
   throw new AppError(
     'validation_failed',
-    `The host ${bare} is in a private network, and sources are fetched from public ones only. The operator may allow it: PAAS_ALLOW_PRIVATE_SOURCES=true.`,
+    `The host ${bare} is in a private network. Only public hosts are allowed, unless the operator sets PAAS_ALLOW_PRIVATE_SOURCES=true.`,
   );
 }

@@ -5,25 +5,27 @@ import type { SourceEntry } from '#shared/platform/builds.ts';
 import { archiveFault, quoteName } from '#shared/sources/archive-fault.ts';
 import { readTar, type TarEntry, type TarLimits } from '#shared/sources/tar-reader.ts';
 
+/** Limits on an archive and its paths. */
 export interface ArchiveLimits extends TarLimits {
-  /** Of a path, and how many names there are in one. */
+  /** Length of a path; `depth` is its number of names. */
   pathBytes: number;
   depth: number;
 }
 
+/** A checked archive. */
 export interface SourceArchive {
   files: number;
-  /** Its files, as a build takes them. Can be asked for again. */
+  /** The files as a build takes them. May be called several times. */
   read(): AsyncIterable<SourceEntry>;
 }
 
-/** What is given in one piece; larger files are streamed. */
+/** Files up to this size are returned in one buffer; larger ones are streamed. */
 const pieceBytes = 1024 * 1024;
 const longestName = 255;
 
 /**
- * Reads a tar.gz through once, so that nothing of an unsound one is ever unpacked.
- * @param open gives the packed bytes from the first on, each time it is called
+ * Reads a tar.gz completely once, so that no file of a damaged archive is ever unpacked.
+ * @param open returns the compressed bytes from the start, each time it is called
  * @throws AppError validation_failed
  */
 export async function openArchive(open: () => AsyncIterable<Uint8Array>, limits: ArchiveLimits): Promise<SourceArchive> {
@@ -33,16 +35,16 @@ export async function openArchive(open: () => AsyncIterable<Uint8Array>, limits:
   for await (const { parts, kind } of readEntries(open(), limits)) {
     if (kind !== 'directory') files += 1;
     const [first = ''] = parts;
-    // macOS puts attributes of the folder in a file beside it.
+    // macOS stores attributes of the folder in a file next to it.
     if (first.startsWith('._')) continue;
     top ??= first;
     if (first !== top || (parts.length === 1 && kind !== 'directory')) isFolder = false;
   }
-  if (files === 0) throw archiveFault('has no files in it');
+  if (files === 0) throw archiveFault('has no files');
   return { files, read: () => readFiles(open(), limits, isFolder ? top : undefined) };
 }
 
-/** @param top the folder that everything is in, and that is not part of the source */
+/** @param top the single top-level folder, which is not part of the source */
 async function* readFiles(
   packed: AsyncIterable<Uint8Array>,
   limits: ArchiveLimits,
@@ -62,7 +64,7 @@ async function readWhole(content: AsyncIterable<Uint8Array>): Promise<Uint8Array
 
 type CheckedEntry = Omit<TarEntry, 'path'> & { parts: readonly string[] };
 
-/** With paths that stay inside, and without `.git`, which is no part of a source. */
+/** Yields entries with checked relative paths, without `.git`. */
 async function* readEntries(packed: AsyncIterable<Uint8Array>, limits: ArchiveLimits): AsyncGenerator<CheckedEntry> {
   for await (const { path, ...entry } of readTar(gunzip(packed), limits)) {
     const parts = checkPath(path, limits);
@@ -75,7 +77,7 @@ function checkPath(path: string, limits: ArchiveLimits): string[] {
   if (path.startsWith('/')) throw archiveFault(`has an absolute path: ${quoteName(path)}`);
   if (path.includes('\0')) throw archiveFault(`has a path with a NUL byte: ${quoteName(path)}`);
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
-  if (parts.includes('..')) throw archiveFault(`has a path that leads out of it: ${quoteName(path)}`);
+  if (parts.includes('..')) throw archiveFault(`has a path that leads outside of it: ${quoteName(path)}`);
   const isTooLong = parts.some((part) => Buffer.byteLength(part) > longestName) || Buffer.byteLength(path) > limits.pathBytes;
   if (isTooLong || parts.length > limits.depth) throw archiveFault(`has a path that is too long: ${quoteName(path)}`);
   return parts;
@@ -98,6 +100,6 @@ async function* gunzip(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
 
 function explain(error: unknown): unknown {
   const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'ERR_TRAILING_JUNK_AFTER_STREAM_END') return archiveFault('goes on after its end', error);
+  if (code === 'ERR_TRAILING_JUNK_AFTER_STREAM_END') return archiveFault('has data after its end', error);
   return code?.startsWith('Z_') === true ? archiveFault(`is damaged (${message})`, error) : error;
 }

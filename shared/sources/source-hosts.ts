@@ -1,65 +1,70 @@
 /**
- * The port to git hosts and file servers elsewhere. Addresses come from users, so a driver never reaches what the platform's own
- * network holds unless the operator allows that. Faults of the host, the address or the repository are
- * `validation_failed` with a message fit for the owner of the app.
+ * Port: external git hosts and file servers. Addresses come from users, so a driver never connects to private networks unless the
+ * operator allows that. Faults of the host, the address or the repository are `validation_failed` with a message for the owner
+ * of the app.
  */
 import type { ObjectId } from '#shared/ids.ts';
 import type { SourceEntry } from '#shared/platform/builds.ts';
 
+/** A fetch of one commit from a git host. */
 export interface SourceRequest {
   /** https, http or ssh address. */
   url: string;
   /** 'refs/heads/main' */
   ref: string;
-  /** Undefined: what `ref` names there now. */
+  /** Undefined: the commit that `ref` points to. */
   commit: ObjectId | undefined;
-  /** Commits that are here already, and need not be sent again. */
+  /** Commits that exist here and need not be sent. */
   haves: readonly ObjectId[];
-  /** Only the commit that is asked for, without those before it, where the host can do that. */
+  /** Fetches only the commit without its history, if the host supports that. */
   withoutHistory?: true;
   signal: AbortSignal;
-  /** For an SSH address. */
+  /** Required for an SSH address. */
   key: SourceKey | undefined;
 }
 
+/** The deploy key of an app. */
 export interface SourceKey {
   /** PEM. */
   privateKey: string;
-  /** Base64 by `host:port`: what the host showed when it was first seen. */
+  /** Known host keys: base64 by `host:port`, stored at the first connection. */
   hostKeys: Readonly<Record<string, string>>;
 }
 
+/** A fetch whose pack is arriving. */
 export interface FetchedSource {
   commit: ObjectId;
-  /** A pack with everything that `haves` lack; may be thin. */
+  /** A pack with all objects that `haves` lack; may be thin. The caller reads it to its end or aborts. */
   pack: AsyncIterable<Uint8Array>;
-  /** Of an SSH host that was not in `hostKeys`. */
+  /** The key of an SSH host that was not in `hostKeys`. */
   newHostKey?: { host: string; key: string };
 }
 
+/** A download of an archive. */
 export interface ArchiveRequest {
-  /** https or http address of a tar.gz; the query may hold a signature, so it is in no message. */
+  /** https or http URL of a tar.gz. The query may hold a signature and never appears in messages. */
   url: string;
-  /** 64 hex digits in lower case: what the archive's SHA-256 must be, before anything of it is unpacked. */
+  /** Expected SHA-256 of the archive, 64 lower-case hex digits; checked before anything is unpacked. */
   sha256: string | undefined;
   signal: AbortSignal;
 }
 
-/** An archive that is here whole, and sound from its first byte to its last. */
+/** An archive that was downloaded and checked completely. */
 export interface FetchedArchive {
   bytes: number;
   sha256: string;
   files: number;
-  /** Its files, without a folder that all of them are in, without `.git` and without empty directories. Can be asked for again. */
+  /** The files without a common top-level folder, `.git` and empty directories. May be called several times. */
   read(): AsyncIterable<SourceEntry>;
-  /** Forgets it. */
+  /** Deletes the local copy. */
   discard(): Promise<void>;
 }
 
 export interface SourceHosts {
-  /** Resolves when the pack begins to arrive. Undefined pack bytes are never given: the caller reads it to its end or aborts. */
+  /** Resolves when the pack begins to arrive. @throws AppError validation_failed */
   fetchSource(request: SourceRequest): Promise<FetchedSource>;
+  /** Resolves when the archive is downloaded and checked. @throws AppError validation_failed */
   fetchArchive(request: ArchiveRequest): Promise<FetchedArchive>;
-  /** A new ed25519 key pair: PEM, and one line of OpenSSH text without comment. */
+  /** A new ed25519 key pair. The public key is one line in OpenSSH form without comment. */
   createKey(): Promise<{ privateKey: string; publicKey: string }>;
 }

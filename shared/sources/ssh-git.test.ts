@@ -89,7 +89,7 @@ describe('a repository by SSH', () => {
 
   it('is not read from a host whose key has changed', async () => {
     const hostKeys = { [new URL(url).host]: Buffer.from('another').toString('base64') };
-    await expect(fetch({ key: { privateKey: key.privateKey, hostKeys } })).rejects.toThrow('another host key than before');
+    await expect(fetch({ key: { privateKey: key.privateKey, hostKeys } })).rejects.toThrow(/^The host key of .* has changed\./);
   });
 
   it('says that the deploy key is missing there, or has not been made', async () => {

@@ -12,16 +12,16 @@ import type { FetchedSource, SourceRequest } from '#shared/sources/source-hosts.
 
 const readyMilliseconds = 20_000;
 
-/** The ed25519 key pair by which an app reads a private repository. */
+/** Creates the ed25519 key pair with which an app reads a private repository. */
 export function createSourceKey(): { privateKey: string; publicKey: string } {
   const { private: privateKey, public: publicKey } = ssh2.utils.generateKeyPairSync('ed25519');
   return { privateKey, publicKey };
 }
 
-/** @throws AppError validation_failed */
+/** Fetches over SSH. @throws AppError validation_failed */
 export async function fetchBySsh(asked: SourceRequest, at: GitUrl, options: GuardedRequestOptions): Promise<FetchedSource> {
   const { key, signal, ref, haves } = asked;
-  if (key === undefined) throw fault('The app has no deploy key yet: GET /v1/apps/<app>/git makes one, add it at the git host');
+  if (key === undefined) throw fault('The app has no deploy key yet: GET /v1/apps/<app>/git creates one. Add it at the git host');
   const { address } = await resolveHost(at.host, options.lookUp, options.allowPrivate);
   const host = `${at.host}:${at.port === '' ? 22 : at.port}`;
   let shown = '';
@@ -31,7 +31,7 @@ export async function fetchBySsh(asked: SourceRequest, at: GitUrl, options: Guar
   };
   const socket = connect({ host: address, port: at.port === '' ? 22 : Number(at.port) });
   const client = new ssh2.Client();
-  // Until the client has taken it, nobody else listens to it or ends it.
+  // Until the client takes the socket over, nothing else handles its errors.
   socket.on('error', () => undefined);
   const close = (): void => {
     client.destroy();
@@ -43,7 +43,7 @@ export async function fetchBySsh(asked: SourceRequest, at: GitUrl, options: Guar
       signal.throwIfAborted();
       throw explain(error, host, shown !== '' && !isExpected(Buffer.from(shown, 'base64')));
     });
-    // `host:path` is relative to the user's home there; the path has no quotes, parseGitUrl sees to that.
+    // `host:path` is relative to the user's home directory. parseGitUrl rejects paths with quotes.
     const root = asked.url.includes('://') ? '/' : '';
     const channel = await run(client, `git-upload-pack '${root}${at.path}'`);
     const reader = new ByteReader(channel as AsyncIterable<Uint8Array>);
@@ -69,7 +69,7 @@ function logIn(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     client.on('ready', resolve);
-    // Also after it is ready: without a listener it would end the process.
+    // Needed after 'ready' too: an unhandled 'error' event ends the process.
     client.on('error', reject);
     client.on('close', () => reject(new Error('the connection was closed')));
     const username = at.user === '' ? 'git' : at.user;
@@ -80,8 +80,8 @@ function logIn(
 function run(client: Client, command: string): Promise<ClientChannel> {
   return new Promise((resolve, reject) => {
     client.exec(command, { env: { GIT_PROTOCOL: 'version=2' } }, (error, channel) => {
-      if (error !== undefined) return reject(fault('The git host does not run git for this key', error));
-      // What git says there of a failure is for its own user; the greeting that does not come says enough.
+      if (error !== undefined) return reject(fault('The git host refused to run git for this key', error));
+      // Git's messages on stderr are not shown; the missing greeting is reported instead.
       channel.stderr.resume();
       resolve(channel);
     });
@@ -104,12 +104,12 @@ async function* thenClose(
 function explain(error: unknown, host: string, keyChanged: boolean): AppError {
   if (keyChanged)
     return fault(
-      `${host} shows another host key than before: if it was changed on purpose, set the source anew with PUT /v1/apps/<app>/git`,
+      `The host key of ${host} has changed. If that was intended, set the source again with PUT /v1/apps/<app>/git`,
       error,
     );
   const { level, code, message } = error as Error & { level?: string; code?: string };
   return level === 'client-authentication'
-    ? fault(`${host} does not take the app's deploy key: add the one that GET /v1/apps/<app>/git shows to the repository`, error)
+    ? fault(`${host} rejected the app's deploy key. Add the key that GET /v1/apps/<app>/git shows to the repository`, error)
     : fault(`${host} could not be reached (${code ?? message})`, error);
 }
 

@@ -3,34 +3,36 @@ import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { archiveFault, quoteName } from '#shared/sources/archive-fault.ts';
 
 /**
- * A tar as it streams by: ustar, pax and GNU's long names. What two programs could read in two ways is refused, and so is
- * whatever is neither a file, a directory nor a symlink. Names are as written: whoever unpacks them checks them.
+ * Streaming tar reader: ustar, pax and GNU long names. Refuses input that programs could interpret differently, and entries that
+ * are neither files, directories nor symlinks. Names are returned as written: the caller must check them.
  */
 
+/** One entry of a tar. */
 export interface TarEntry {
   path: string;
   kind: 'file' | 'executable' | 'directory' | 'symlink';
-  /** Bytes of a file; 0 for the others. */
+  /** Bytes of a file; 0 for other kinds. */
   size: number;
-  /** Of a symlink; '' for the others. */
+  /** Target of a symlink; '' for other kinds. */
   target: string;
-  /** To be read, if at all, before the next entry is asked for. */
+  /** Must be read, if at all, before the next entry is requested. */
   content: AsyncIterable<Uint8Array>;
 }
 
+/** Limits on a tar. */
 export interface TarLimits {
-  /** Of the whole tar, unpacked. */
+  /** Size of the whole tar after decompression. */
   bytes: number;
-  /** Entries, counting those that only describe others. */
+  /** Number of entries, including those that only describe others. */
   entries: number;
 }
 
 const blockBytes = 512;
 const pieceBytes = 256 * 1024;
-/** Attributes that macOS and SELinux write are some hundred bytes. */
+/** Far more than the attributes that macOS and SELinux write. */
 const longestExtension = 1024 * 1024;
 
-/** What an entry of type x, L or K says of the one after it. */
+/** What an entry of type x, L or K states about the next entry. */
 interface Extension {
   path?: Buffer;
   target?: Buffer;
@@ -42,7 +44,7 @@ interface Header extends Required<Extension> {
   mode: number;
 }
 
-/** @throws AppError validation_failed for what is no tar, or one that is not to be unpacked */
+/** @throws AppError validation_failed for input that is not a tar or must not be unpacked */
 export async function* readTar(input: AsyncIterable<Uint8Array>, limits: TarLimits): AsyncGenerator<TarEntry> {
   const bytes = counted(input, limits.bytes);
   try {
@@ -60,7 +62,7 @@ async function* readEntries(reader: ByteReader, most: number): AsyncGenerator<Ta
     if (entries > most) throw archiveFault(`has more than ${most} entries`);
     const plain = readHeader(block);
     if ('xgLK'.includes(plain.type)) {
-      if (plain.size > longestExtension) throw archiveFault('describes a file in more than 1 MiB');
+      if (plain.size > longestExtension) throw archiveFault('has a pax record larger than 1 MiB');
       extension = { ...extension, ...readExtension(plain.type, await take(reader, plain.size)) };
       await take(reader, paddingOf(plain.size));
       continue;
@@ -75,7 +77,7 @@ async function* readEntries(reader: ByteReader, most: number): AsyncGenerator<Ta
         yield piece;
       }
     };
-    // The label of a tape is none of its files.
+    // Type V is a volume label, not a file.
     if (header.type !== 'V') yield { ...describe(header), content: content() };
     for await (const _unread of content());
     await take(reader, paddingOf(header.size));
@@ -102,14 +104,14 @@ async function take(reader: ByteReader, length: number): Promise<Buffer> {
   } catch (error) {
     if (!(error instanceof GitFault)) throw error;
   }
-  throw archiveFault('ends in the middle: it was cut off when it was made');
+  throw archiveFault('ends too early: it is incomplete');
 }
 
-/** A tar ends with blocks of zeros. Something behind them would be read by some programs and not by others. */
+/** A tar ends with zero blocks. Some programs would read data behind them and others would not. */
 async function expectEnd(reader: ByteReader): Promise<void> {
   const rest = reader.rest();
   for (let next = await rest.next(); next.done !== true; next = await rest.next()) {
-    if (!isZero(next.value)) throw archiveFault('goes on after its end: two archives were put together. Make one of them');
+    if (!isZero(next.value)) throw archiveFault('has data after its end: two archives were concatenated. Create one archive');
   }
 }
 
@@ -119,11 +121,11 @@ function isZero(bytes: Uint8Array): boolean {
 
 function readHeader(block: Buffer): Header {
   let sum = 0;
-  // The field of the checksum itself counts as blanks.
+  // The checksum field itself counts as spaces.
   for (let at = 0; at < blockBytes; at++) sum += at >= 148 && at < 156 ? 0x20 : (block[at] ?? 0);
-  if (readNumber(block, 148, 8) !== sum) throw archiveFault('has no tar in it, or a damaged one');
+  if (readNumber(block, 148, 8) !== sum) throw archiveFault('does not contain a tar, or a damaged one');
   const name = readField(block, 0, 100);
-  // Where POSIX has the beginning of a long path, GNU has something else.
+  // Only POSIX archives have a path prefix here; GNU archives use these bytes for something else.
   const prefix = block.toString('latin1', 257, 263) === 'ustar\0' ? readField(block, 345, 155) : Buffer.alloc(0);
   return {
     path: prefix.length === 0 ? name : Buffer.concat([prefix, Buffer.from('/'), name]),
@@ -143,14 +145,14 @@ function untilNul(bytes: Buffer): Buffer {
   return end < 0 ? bytes : bytes.subarray(0, end);
 }
 
-/** Octal digits, or from a first byte of 0x80 on the number itself. */
+/** Octal digits, or a binary number after a first byte of 0x80. */
 function readNumber(block: Buffer, at: number, length: number): number {
   if (block[at] === 0x80) {
     const number = BigInt(`0x${block.toString('hex', at + 1, at + length)}`);
     if (number <= Number.MAX_SAFE_INTEGER) return Number(number);
   }
   const [, digits] = /^ *([0-7]*)[ \0]*$/.exec(block.toString('latin1', at, at + length)) ?? [];
-  if (digits === undefined) throw archiveFault('has no tar in it, or a damaged one');
+  if (digits === undefined) throw archiveFault('does not contain a tar, or a damaged one');
   return digits === '' ? 0 : Number.parseInt(digits, 8);
 }
 
@@ -160,8 +162,7 @@ function readExtension(type: string, bytes: Buffer): Extension {
   const records = readRecords(bytes);
   const [path, target, size] = ['path', 'linkpath', 'size'].map((key) => records.get(key));
   if (type === 'g') {
-    if (path !== undefined || target !== undefined || size !== undefined)
-      throw archiveFault('has one name or size for all files');
+    if (path !== undefined || target !== undefined || size !== undefined) throw archiveFault('has a global path or size record');
     return {};
   }
   if (size !== undefined && !/^\d{1,15}$/.test(size.toString('latin1'))) throw archiveFault('states an impossible size');
@@ -172,7 +173,7 @@ function readExtension(type: string, bytes: Buffer): Extension {
   };
 }
 
-/** pax: `length key=value\n`, where the length counts all of it. */
+/** pax records: `length key=value\n`; the length counts the whole record. */
 function readRecords(bytes: Buffer): ReadonlyMap<string, Buffer> {
   const records = new Map<string, Buffer>();
   for (let at = 0; at < bytes.length; ) {
@@ -181,7 +182,7 @@ function readRecords(bytes: Buffer): ReadonlyMap<string, Buffer> {
     const keyAt = at + digits.length + 1;
     const equals = bytes.indexOf(0x3d, keyAt);
     if (digits === '' || end > bytes.length || bytes[end - 1] !== 0x0a || equals < 0 || equals >= end)
-      throw archiveFault('describes a file in a way that cannot be read');
+      throw archiveFault('has a malformed pax record');
     const key = bytes.toString('utf8', keyAt, equals);
     if (key.startsWith('GNU.sparse')) throw sparse();
     records.set(key, bytes.subarray(equals + 1, end - 1));
@@ -194,7 +195,7 @@ function describe(header: Header): Omit<TarEntry, 'content'> {
   const path = decode(header.path);
   const kind = kindOf(header, path);
   if (kind !== 'file' && kind !== 'executable' && header.size > 0)
-    throw archiveFault(`has bytes where there can be none: ${quoteName(path)}`);
+    throw archiveFault(`has content in an entry that cannot have any: ${quoteName(path)}`);
   return { path, kind, size: header.size, target: kind === 'symlink' ? decode(header.target) : '' };
 }
 
@@ -203,7 +204,7 @@ function kindOf({ type, mode }: Header, path: string): TarEntry['kind'] {
     case '\0':
     case '0':
     case '7':
-      // So did tar write directories before there was a type for them.
+      // Old tar programs wrote directories as files with a trailing slash.
       if (path.endsWith('/')) return 'directory';
       return (mode & 0o100) === 0 ? 'file' : 'executable';
     case '2':
@@ -211,16 +212,16 @@ function kindOf({ type, mode }: Header, path: string): TarEntry['kind'] {
     case '5':
       return 'directory';
     case '1':
-      throw archiveFault(`has a hard link: ${quoteName(path)}. Make it with \`tar --hard-dereference\`, or of a fresh copy`);
+      throw archiveFault(`has a hard link: ${quoteName(path)}. Create it with \`tar --hard-dereference\``);
     case 'S':
       throw sparse();
     default:
-      throw archiveFault(`has something that is neither file, directory nor symlink: ${quoteName(path)}. Leave it out`);
+      throw archiveFault(`has an entry that is neither file, directory nor symlink: ${quoteName(path)}. Leave it out`);
   }
 }
 
 function sparse(): Error {
-  return archiveFault('has a sparse file. Make it without `--sparse`');
+  return archiveFault('has a sparse file. Create it without `--sparse`');
 }
 
 function decode(bytes: Buffer): string {

@@ -79,13 +79,13 @@ describe('an archive on a server elsewhere', () => {
     for (const { stdout, stderr } of told) expect(stdout + stderr).not.toContain('secret');
   });
 
-  it('that is not the one that was meant is not served', async () => {
+  it('with a wrong checksum is not served', async () => {
     await serve('other', 'other');
     const made = await paas(
       ...['builds:create', '-a', 'packed', '--source-url', `${server.url}/other.tar.gz`, '--source-sha256', 'a'.repeat(64)],
     );
     expect(made.code).toBe(1);
-    expect(made.stderr).toContain('is not the one that was meant');
+    expect(made.stderr).toContain('has the wrong checksum');
     expect(await served()).toBe('one');
   });
 

@@ -1,8 +1,9 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
-import { createTurnstile } from '#shared/identity/embedded/turnstile.ts';
+import { createConcurrencyLimit } from '#shared/identity/embedded/concurrency-limit.ts';
 import type { PasswordHasher } from '#shared/identity/password-identity.ts';
 
+/** Cost parameters of argon2id (RFC 9106). */
 export interface Argon2Cost {
   /** KiB. */
   readonly memory: number;
@@ -10,28 +11,28 @@ export interface Argon2Cost {
   readonly parallelism: number;
 }
 
-/** Above the least that OWASP asks of argon2id (19 MiB, 2 passes). */
+/** Above OWASP's minimum for argon2id (19 MiB, 2 passes). */
 const platformCost: Argon2Cost = { memory: 65_536, passes: 2, parallelism: 1 };
 const tagLength = 32;
-/** Each one occupies a thread of the four that file and name look-ups need too, and 64 MiB. */
+/** Each hash uses 64 MiB and one of the four threads that file access and name lookups also need. */
 const atOnce = 2;
 const mostWaiting = 100;
 
 const derive = promisify(argon2);
 
-/** argon2id off the event loop; hashes in the PHC string format, so that costs can rise later. */
+/** Hashes passwords with argon2id off the event loop. Hashes are PHC strings with their parameters, so that costs can rise later. */
 export function createArgon2Hasher(cost = platformCost): PasswordHasher {
-  const pass = createTurnstile(atOnce, mostWaiting);
+  const limit = createConcurrencyLimit(atOnce, mostWaiting);
   return {
     async hash(password) {
       const nonce = randomBytes(16);
-      const tag = await pass(() => derive('argon2id', { message: password, nonce, tagLength, ...cost }));
+      const tag = await limit(() => derive('argon2id', { message: password, nonce, tagLength, ...cost }));
       const { memory, passes, parallelism } = cost;
       return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpadded(nonce)}$${unpadded(tag)}`;
     },
     async verify(password, hash) {
       const { nonce, tag, ...parameters } = parse(hash);
-      const derived = await pass(() => derive('argon2id', { message: password, nonce, tagLength: tag.length, ...parameters }));
+      const derived = await limit(() => derive('argon2id', { message: password, nonce, tagLength: tag.length, ...parameters }));
       return timingSafeEqual(derived, tag);
     },
   };
@@ -39,7 +40,7 @@ export function createArgon2Hasher(cost = platformCost): PasswordHasher {
 
 function parse(hash: string) {
   const match = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/.exec(hash);
-  if (match === null) throw new Error('not a password hash of ours');
+  if (match === null) throw new Error('malformed password hash');
   const [memory, passes, parallelism] = match.slice(1, 4).map(Number) as [number, number, number];
   return {
     memory,

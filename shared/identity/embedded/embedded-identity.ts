@@ -8,17 +8,18 @@ import { createPostgresUsers } from '#shared/identity/embedded/postgres-users.ts
 import { createPasswordIdentity, type PasswordIdentity } from '#shared/identity/password-identity.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 
+/** Dependencies of {@link createEmbeddedIdentity}. */
 export interface EmbeddedIdentityOptions {
   db: Db;
   secrets: SecretBox;
   clock: Clock;
-  /** See issuer.ts. Tokens of another issuer are refused, so a changed base URL means logging in again. */
+  /** See issuer.ts. Tokens of another issuer are refused, so users must log in again after the base URL has changed. */
   issuer: string;
-  /** Of a new password's hash. Default: the platform's. */
+  /** Cost of hashing a new password. Default: the platform's. */
   passwordCost?: Argon2Cost;
 }
 
-/** Our own issuer on PostgreSQL; any number of processes may share the database. */
+/** An issuer of our own on PostgreSQL. Any number of processes may share the database. */
 export function createEmbeddedIdentity({ db, secrets, clock, issuer, passwordCost }: EmbeddedIdentityOptions): PasswordIdentity {
   return createPasswordIdentity({
     users: createPostgresUsers(db),
@@ -31,7 +32,7 @@ export function createEmbeddedIdentity({ db, secrets, clock, issuer, passwordCos
   });
 }
 
-/** Forgets refresh tokens that expired a day ago. Returns how many. */
+/** Removes refresh tokens that expired more than a day ago. @returns how many */
 export async function sweepRefreshTokens(db: Db, clock: Clock): Promise<number> {
   const dayAgo = new Date(clock.now().getTime() - 86_400_000);
   const result = await db.deleteFrom('refresh_tokens').where('expires_at', '<', dayAgo).executeTakeFirst();

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Db } from '#shared/database/schema.ts';
 import type { LoginAttemptStore } from '#shared/identity/login-limits.ts';
 
+/** Login attempts in PostgreSQL, shared by all processes. */
 export function createPostgresLoginAttempts(db: Db): LoginAttemptStore {
   return {
     addFailure: ({ account, source }, at, most, since) =>

@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely';
 import type { Database, Db } from '#shared/database/schema.ts';
 import type { RefreshTokenStore } from '#shared/identity/password-identity.ts';
 
+/** Refresh tokens in PostgreSQL, shared by all processes. */
 export function createPostgresRefreshTokens(db: Db): RefreshTokenStore {
   return {
     async addFamily({ hash, userId, expiresAt }) {
@@ -45,7 +46,7 @@ export function createPostgresRefreshTokens(db: Db): RefreshTokenStore {
   };
 }
 
-/** One at a time in a family: else a token born while its family ends would outlive it. */
+/** Serializes changes of a family: otherwise a token added while the family is revoked would stay valid. */
 async function lockFamily(trx: Transaction<Database>, hash: string): Promise<string | undefined> {
   const token = await trx.selectFrom('refresh_tokens').select('family_id').where('token_hash', '=', hash).executeTakeFirst();
   if (token === undefined) return undefined;

@@ -4,7 +4,7 @@ import type { Database, Db } from '#shared/database/schema.ts';
 import type { SigningKeyStore, StoredKey } from '#shared/identity/signing-keys.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 
-/** Private keys are sealed, each for its own id. */
+/** Signing keys in PostgreSQL. Private keys are encrypted, each bound to its own id. */
 export function createPostgresSigningKeys(db: Db, secrets: SecretBox): SigningKeyStore {
   const toRow = async (key: StoredKey) => ({
     id: key.id,
@@ -71,7 +71,7 @@ function purpose(id: string): string {
   return `signing-key:${id}`;
 }
 
-/** Two processes that start, or rotate, at once must end up with one new key. */
+/** Two processes that start or rotate keys at the same time must end up with one new key. */
 function oneAtATime<Result>(db: Db, change: (trx: Transaction<Database>) => Promise<Result>): Promise<Result> {
   return db.transaction().execute(async (trx) => {
     await sql`lock table signing_keys in share row exclusive mode`.execute(trx);

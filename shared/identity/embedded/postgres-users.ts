@@ -1,6 +1,7 @@
 import type { Db } from '#shared/database/schema.ts';
 import type { UserStore } from '#shared/identity/password-identity.ts';
 
+/** Users with passwords, in PostgreSQL. */
 export function createPostgresUsers(db: Db): UserStore {
   return {
     async insert({ id, email, emailKey, passwordHash }) {
