@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { ensureGateway, type GatewayProcess, gatewayOptions } from '#deploy/gateway-process.ts';
-import type { GatewayIdentity } from '#gateway/control-server.ts';
+import type { GatewayIdentity } from '#gateway/control/control-server.ts';
 import { type GatewayOptions, gatewayFiles } from '#gateway/gateway-options.ts';
 import { newUuid } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
-import { callGateway } from '#shared/platform/local/gateway-router.ts';
 import { describeRouter } from '#shared/routing/contract/router.ts';
+import { callGateway } from '#shared/routing/gateway-router.ts';
 import type { AppRoute } from '#shared/routing/routing.ts';
 import { SettingsError } from '#shared/settings.ts';
 
@@ -177,6 +177,18 @@ setInterval(() => undefined, 1000);`,
     expect(await visit(options, 'hello.apps.localhost')).toBe(200);
     expect(await second.router.readTraffic(route.appId)).toMatchObject([{ requests: 2, errors: 0 }]);
     await vi.waitFor(() => expect(isRunning(pid)).toBe(false));
+  });
+
+  it('is replaced when the one that runs has other code', async () => {
+    const options = await newOptions();
+    const main = new URL('./gateway.ts', import.meta.url);
+    const earlier = spawn(process.execPath, [main.pathname, JSON.stringify(options), 'an earlier version'], {
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    await once(earlier, 'message');
+    await ensure(options);
+    expect(await readPid(options)).not.toBe(earlier.pid);
+    expect(earlier.exitCode ?? (await once(earlier, 'exit'))[0]).toBe(0);
   });
 
   it('ends with a clean stop and leaves its ports free', async () => {

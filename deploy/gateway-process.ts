@@ -1,17 +1,17 @@
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { mkdir, open, readdir, readFile } from 'node:fs/promises';
+import { mkdir, open } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { GatewayStart } from '#deploy/gateway-start.ts';
+import { readGatewayVersion } from '#deploy/gateway-version.ts';
 import { findPortOwner } from '#deploy/port-owner.ts';
-import type { GatewayIdentity } from '#gateway/control-server.ts';
+import type { GatewayIdentity } from '#gateway/control/control-server.ts';
 import { type GatewayOptions, gatewayFiles } from '#gateway/gateway-options.ts';
 import type { Log } from '#shared/log.ts';
-import { callGateway, createGatewayRouter } from '#shared/platform/local/gateway-router.ts';
-import { reachableSocketPath } from '#shared/platform/socket-path.ts';
+import { reachableSocketPath } from '#shared/net/unix-socket.ts';
+import { callGateway, createGatewayRouter } from '#shared/routing/gateway-router.ts';
 import type { Router } from '#shared/routing/routing.ts';
 import { type Settings, SettingsError } from '#shared/settings.ts';
 
@@ -43,7 +43,7 @@ export function gatewayOptions(settings: Settings, dataDir: string, otherHosts: 
  */
 export async function ensureGateway(options: GatewayOptions, log: Log): Promise<GatewayProcess> {
   const { controlSocket } = gatewayFiles(options.dataDir);
-  const version = await readCodeVersion();
+  const version = await readGatewayVersion(join(import.meta.dirname, '..'));
   const findOrStart = async (): Promise<void> => {
     const running = await readIdentity(controlSocket);
     const isCurrent = running !== undefined && running.version === version && isDeepStrictEqual(running.options, options);
@@ -138,16 +138,4 @@ function watchGateway(controlSocket: string): { readonly gone: Promise<void>; en
   });
   watch.end();
   return { gone, end: () => watch.destroy() };
-}
-
-/** Changes with every change of the code that a gateway process runs. */
-async function readCodeVersion(): Promise<string> {
-  const root = join(import.meta.dirname, '..');
-  const hash = createHash('sha256').update(process.version);
-  for (const room of ['gateway', 'shared/platform', 'deploy']) {
-    const names = (await readdir(join(root, room))).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
-    const files = room === 'deploy' ? names.filter((name) => name.startsWith('gateway')) : names;
-    for (const name of files.sort()) hash.update(name).update(await readFile(join(root, room, name)));
-  }
-  return hash.digest('hex').slice(0, 16);
 }

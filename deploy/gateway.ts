@@ -7,7 +7,7 @@ import { createGatewayLog, type GatewayStart } from '#deploy/gateway-start.ts';
 import { type Gateway, type Handover, PortTakenError, startGateway } from '#gateway/gateway.ts';
 import { type GatewayOptions, gatewayFiles, gatewayOptionsSchema } from '#gateway/gateway-options.ts';
 import { AppError } from '#shared/errors.ts';
-import { callGateway } from '#shared/platform/local/gateway-router.ts';
+import { callGateway } from '#shared/routing/gateway-router.ts';
 
 const log = createGatewayLog();
 const options = gatewayOptionsSchema.parse(JSON.parse(process.argv[2] ?? ''));

@@ -3,16 +3,16 @@ import { createServer, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Log } from '#shared/log.ts';
-import { listenOnSocket, reachableSocketPath } from '#shared/platform/socket-path.ts';
+import { listenOnSocket, reachableSocketPath } from '#shared/net/unix-socket.ts';
 import type { AppRoute } from '#shared/routing/routing.ts';
-import type { Certificates } from './certificates.ts';
-import { createControlServer } from './control-server.ts';
-import type { ForwardTimeouts } from './forward-request.ts';
-import { createFrontDoor, type FrontDoor, serverOptions } from './front-door.ts';
+import { createControlServer } from './control/control-server.ts';
+import type { ForwardTimeouts } from './forwarding/forward-timeouts.ts';
 import { type GatewayOptions, gatewayFiles } from './gateway-options.ts';
-import { createLocalAuthority } from './local-authority.ts';
-import { createRouteFile, type RouteFile } from './route-file.ts';
-import { createRouteTable, type EarlierTraffic } from './route-table.ts';
+import { createFrontDoor, type FrontDoor, serverOptions } from './listeners/request-listeners.ts';
+import { createRouteFile, type RouteFile } from './routes/route-file.ts';
+import { createRouteTable, type EarlierTraffic } from './routes/route-table.ts';
+import type { Certificates } from './tls/certificates.ts';
+import { createLocalAuthority } from './tls/local-authority.ts';
 
 export interface Gateway {
   readonly httpPort: number;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPerson, type Person } from '#cli/testing/person.ts';
-import { issueAuthority, issueLeaf } from '#gateway/issue-certificate.ts';
+import { issueAuthority, issueLeaf } from '#gateway/tls/issue-certificate.ts';
 import { nodeApp } from '#test/support/builds/sample-apps.ts';
 import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
 import { createUser, type User, visit } from '#test/support/platform/user.ts';

@@ -2,8 +2,8 @@
 
 import type { AppId } from '#shared/ids.ts';
 import type { AppLogQuery } from '#shared/platform/app-logs.ts';
-import { createGatewayRouter } from '#shared/platform/local/gateway-router.ts';
 import type { RolloutPlan, WorkloadSpec } from '#shared/platform/workloads.ts';
+import { createGatewayRouter } from '#shared/routing/gateway-router.ts';
 import { openWorkloadFixture } from '#test/support/workloads/workload-fixture.ts';
 
 export type WorkloadCall =

@@ -1,9 +1,9 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { beginAttempt, countRequest, type Upstream } from '../routes/upstream.ts';
 import type { Forwarding } from './forward-request.ts';
 import { answerHeaders } from './request-plan.ts';
-import { beginAttempt, countRequest, type Upstream } from './upstream.ts';
 
 /**
  * Passes a request to upgrade on and, when the upstream agrees, every byte both ways until one side ends. An upstream

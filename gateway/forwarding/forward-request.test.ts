@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { createServer as createTcpServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { echo, portOf, startTestGateway, type TestGateway } from './testing/start-test-gateway.ts';
+import { echo, portOf, startTestGateway, type TestGateway } from '../testing/start-test-gateway.ts';
 
 let test: TestGateway;
 beforeAll(async () => {

@@ -1,16 +1,8 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { KeptConnections } from './kept-connections.ts';
+import { type AttemptOutcome, beginAttempt, type ChooseUpstream, type Upstream } from '../routes/upstream.ts';
+import type { KeptConnections } from './connection-pool.ts';
+import type { ForwardTimeouts } from './forward-timeouts.ts';
 import { answerHeaders, type RequestPlan } from './request-plan.ts';
-import { type AttemptOutcome, beginAttempt, type ChooseUpstream, type Upstream } from './upstream.ts';
-
-export interface ForwardTimeouts {
-  /** Until the upstream begins to answer, counted from the last byte in either direction. */
-  readonly answerMilliseconds: number;
-  /** Silence within an answer (event streams, long downloads), or within a tunnel. */
-  readonly idleMilliseconds: number;
-  /** How long an upstream may take to say 100 Continue before the body is sent all the same. */
-  readonly continueMilliseconds: number;
-}
 
 /** Why there is no answer to pass on: nobody could be reached, the connection broke, or it took too long. */
 export type ForwardFailure = 'unreachable' | 'broken' | 'late';

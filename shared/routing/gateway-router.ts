@@ -1,7 +1,7 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, type ErrorCode, errorCodes } from '#shared/errors.ts';
-import { reachableSocketPath } from '#shared/platform/socket-path.ts';
+import { reachableSocketPath } from '#shared/net/unix-socket.ts';
 import type { AppRoute, ReleaseTraffic, Router } from '#shared/routing/routing.ts';
 
 /** How long a call waits for a gateway that is being replaced or started again. */

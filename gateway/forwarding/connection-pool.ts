@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { Agent, type Dispatcher, Pool } from 'undici';
-import type { ForwardTimeouts } from './forward-request.ts';
+import type { Upstream } from '../routes/upstream.ts';
+import type { ForwardTimeouts } from './forward-timeouts.ts';
 import { answerHeaders, type RequestPlan } from './request-plan.ts';
-import type { Upstream } from './upstream.ts';
 
 /**
  * Connections to upstreams that are kept for the next request. They may turn out to be closed just as a request goes

@@ -1,9 +1,14 @@
 import { type IncomingMessage, type ServerOptions, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type ForwardFailure, type ForwardTimeouts, forwardRequest } from './forward-request.ts';
-import { isAddress } from './host.ts';
-import { createKeptConnections } from './kept-connections.ts';
+import { createKeptConnections } from '../forwarding/connection-pool.ts';
+import { type ForwardFailure, forwardRequest } from '../forwarding/forward-request.ts';
+import type { ForwardTimeouts } from '../forwarding/forward-timeouts.ts';
+import { forwardUpgrade } from '../forwarding/forward-upgrade.ts';
+import { isAddress } from '../forwarding/host.ts';
+import { planRequest, type RequestFault, type RequestPlan } from '../forwarding/request-plan.ts';
+import type { RouteTable } from '../routes/route-table.ts';
+import { type ChooseUpstream, noTraffic, type Upstream } from '../routes/upstream.ts';
 import {
   apiDown,
   badRequest,
@@ -15,11 +20,7 @@ import {
   nothingDeployed,
   type OwnAnswer,
   renderAnswer,
-} from './own-answer.ts';
-import { planRequest, type RequestFault, type RequestPlan } from './request-plan.ts';
-import type { RouteTable } from './route-table.ts';
-import { forwardUpgrade } from './tunnel.ts';
-import { type ChooseUpstream, noTraffic, type Upstream } from './upstream.ts';
+} from './error-responses.ts';
 
 export interface FrontDoorParts {
   readonly table: RouteTable;

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readAnswer, startTestGateway, type TestAnswer, type TestGateway } from '../testing/start-test-gateway.ts';
 import { createLocalAuthority } from './local-authority.ts';
-import { readAnswer, startTestGateway, type TestAnswer, type TestGateway } from './testing/start-test-gateway.ts';
 
 let test: TestGateway;
 let ca: string;

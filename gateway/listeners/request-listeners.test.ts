@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { echo, startTestGateway, type TestGateway } from './testing/start-test-gateway.ts';
+import { echo, startTestGateway, type TestGateway } from '../testing/start-test-gateway.ts';
 
 let test: TestGateway;
 beforeAll(async () => {

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { Log } from '#shared/log.ts';
-import type { Certificates } from './certificates.ts';
-import { appRouteSchema, type RouteFile } from './route-file.ts';
-import type { RouteTable } from './route-table.ts';
+import { appRouteSchema, type RouteFile } from '../routes/route-file.ts';
+import type { RouteTable } from '../routes/route-table.ts';
+import type { Certificates } from '../tls/certificates.ts';
 
 /** Who this gateway is: another one is started in its place when code or options differ. */
 export interface GatewayIdentity {

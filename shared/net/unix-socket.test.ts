@@ -3,7 +3,7 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { listenOnSocket, reachableSocketPath } from './socket-path.ts';
+import { listenOnSocket, reachableSocketPath } from './unix-socket.ts';
 
 const listenAndConnect = async (path: string): Promise<string> => {
   const server = createServer((socket) => socket.end('hello'));

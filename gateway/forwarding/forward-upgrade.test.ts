@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { echo, portOf, startTestGateway, type TestGateway } from './testing/start-test-gateway.ts';
+import { echo, portOf, startTestGateway, type TestGateway } from '../testing/start-test-gateway.ts';
 
 let test: TestGateway;
 beforeAll(async () => {
