@@ -11,8 +11,8 @@ export default defineConfig({
     provide: { racingPushes: 200 },
     include: [
       'shared/object-store/**/*.test.ts',
-      'shared/git/storage.test.ts',
-      'shared/git/packs/pack-files.test.ts',
+      'shared/git/storage/git-storage.test.ts',
+      'shared/git/packs/files/pack-files.test.ts',
       'test/e2e/two-daemons.test.ts',
     ],
     testTimeout: 900_000,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openPackStorage, type PackStorage } from '#deploy/pack-storage.ts';
 import { StartError } from '#deploy/start-error.ts';
-import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
+import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
 import { newUuid, type RepositoryId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import { openTestS3Server, type TestS3Server } from '#shared/object-store/testing/test-s3-server.ts';

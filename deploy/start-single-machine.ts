@@ -25,7 +25,7 @@ import { sweepDeliveries } from '#shared/core/webhooks/webhooks-service.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import { createNodeResolver } from '#shared/dns/node-resolver.ts';
-import { createGitStorage } from '#shared/git/storage.ts';
+import { createGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { createPostgresIdempotencyKeys } from '#shared/idempotency/postgres-idempotency.ts';
 import { createEmbeddedIdentity, sweepRefreshTokens } from '#shared/identity/embedded/embedded-identity.ts';
 import { issuerOf } from '#shared/identity/issuer.ts';

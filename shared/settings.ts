@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isTolerable, type TolerableFault, tolerableFaults, usuallyTolerated } from '#shared/git/objects/tolerance.ts';
+import { isTolerable, type TolerableFault, tolerableFaults, usuallyTolerated } from '#shared/git/objects/tolerable-faults.ts';
 import { logLevels } from '#shared/log.ts';
 
 const portMessage = 'must be a port number from 1 to 65535';

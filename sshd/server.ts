@@ -3,7 +3,7 @@ import ssh2 from 'ssh2';
 import type { Clock } from '#shared/clock.ts';
 import type { SshKeys } from '#shared/core/accounts/accounts.ts';
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
-import type { GitServer } from '#shared/git/repository.ts';
+import type { GitServer } from '#shared/git/git-storage.ts';
 import type { Log } from '#shared/log.ts';
 import { chain } from './commands/command-handler.ts';
 import { logged } from './commands/middleware/log-commands.ts';

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import path from 'node:path';
 import ssh2 from 'ssh2';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { GitServer, GitStream } from '#shared/git/repository.ts';
+import type { GitServer, GitStream } from '#shared/git/git-storage.ts';
 import { limits } from '#shared/limits.ts';
 import { RawSshClient } from '#test/support/ssh/raw-ssh-client.ts';
 import { gitSshEnv, makeKey, makeWorkTree, run, ssh } from '#test/support/ssh/ssh-client.ts';

@@ -6,7 +6,7 @@ import { requestIdOf } from '#api/middleware/request-id.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { AppError } from '#shared/errors.ts';
-import type { GitServer, GitStream } from '#shared/git/repository.ts';
+import type { GitServer, GitStream } from '#shared/git/git-storage.ts';
 import type { Log } from '#shared/log.ts';
 import { type RateLimits, rateLimitPolicies } from '#shared/rate-limits/rate-limits.ts';
 

@@ -2,7 +2,7 @@ import type { Clock } from '#shared/clock.ts';
 import type { Addresses } from '#shared/core/apps/addresses.ts';
 import type { Db } from '#shared/database/schema.ts';
 import type { Resolver } from '#shared/dns/resolver.ts';
-import type { GitStorage } from '#shared/git/repository.ts';
+import type { GitStorage } from '#shared/git/git-storage.ts';
 import type { Identity } from '#shared/identity/identity.ts';
 import type { Jobs } from '#shared/jobs/jobs.ts';
 import type { Log } from '#shared/log.ts';

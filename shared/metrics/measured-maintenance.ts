@@ -1,4 +1,4 @@
-import type { GitMaintenance } from '#shared/git/repository.ts';
+import type { GitMaintenance } from '#shared/git/git-storage.ts';
 import type { Metrics } from '#shared/metrics/metrics.ts';
 import { startStopwatch } from '#shared/metrics/stopwatch.ts';
 

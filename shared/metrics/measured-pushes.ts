@@ -1,5 +1,5 @@
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
-import type { ApplyPush } from '#shared/git/repository.ts';
+import type { ApplyPush } from '#shared/git/git-storage.ts';
 import type { Metrics } from '#shared/metrics/metrics.ts';
 import { startStopwatch } from '#shared/metrics/stopwatch.ts';
 

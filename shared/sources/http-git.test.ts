@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { commitFiles, git } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-ground.ts';
+import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
 import type { ObjectId } from '#shared/ids.ts';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
 import { type GitHttpServer, startGitHttpServer } from '#test/support/servers/git-http-server.ts';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { isDotGit } from '#shared/git/objects/hostile-names.ts';
+import { isDotGit } from '#shared/git/objects/dot-git-names.ts';
 import type { SourceEntry } from '#shared/platform/builds.ts';
 import { archiveFault, quoteName } from '#shared/sources/archive-fault.ts';
 import { readTar, type TarEntry, type TarLimits } from '#shared/sources/tar-reader.ts';

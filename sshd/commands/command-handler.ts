@@ -1,4 +1,4 @@
-import type { GitStream } from '#shared/git/repository.ts';
+import type { GitStream } from '#shared/git/git-storage.ts';
 import type { SshIdentity } from '../login/authentication.ts';
 
 /** One command of one logged-in person: what the middlewares hand on. */

@@ -1,6 +1,6 @@
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { AppError } from '#shared/errors.ts';
-import type { GitServer } from '#shared/git/repository.ts';
+import type { GitServer } from '#shared/git/git-storage.ts';
 import type { CommandHandler } from './command-handler.ts';
 import { isArchiveRequest, parseGitCommand } from './git-command.ts';
 

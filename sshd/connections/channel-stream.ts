@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import type { Connection, ServerChannel } from 'ssh2';
-import type { GitStream } from '#shared/git/repository.ts';
+import type { GitStream } from '#shared/git/git-storage.ts';
 import { isExchangingKeys } from '../ssh2/internals.ts';
 
 /** Bytes the kernel has not taken yet, at which writing waits: ssh2 heeds the channel's window, but not the socket. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-ground.ts';
+import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
 import { createLocalHistory, type LocalHistory } from '#shared/git/testing/local-history.ts';
 import { expectSound, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { RepositoryId } from '#shared/ids.ts';

@@ -6,7 +6,7 @@ import { fetchSource } from '#shared/core/repositories/source-fetch.ts';
 import { type FetchedSubmodules, fetchSubmodules } from '#shared/core/repositories/submodules.ts';
 import type { ArchiveSource } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
-import type { GitReader } from '#shared/git/repository.ts';
+import type { GitReader } from '#shared/git/git-storage.ts';
 import type { ObjectId } from '#shared/ids.ts';
 import type { LineSink, OpenSource, SourceEntry } from '#shared/platform/builds.ts';
 import { isOwnRepository } from '#shared/sources/git-url.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { planPush } from '#shared/core/pushes/push-plan.ts';
-import type { RefChange } from '#shared/git/repository.ts';
+import type { RefChange } from '#shared/git/git-storage.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
 const oid = 'a'.repeat(40) as ObjectId;

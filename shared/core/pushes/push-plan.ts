@@ -1,4 +1,4 @@
-import type { RefChange } from '#shared/git/repository.ts';
+import type { RefChange } from '#shared/git/git-storage.ts';
 
 /** What a pushed ref means for an app. */
 export interface PlannedCommand {

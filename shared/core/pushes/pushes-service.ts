@@ -13,7 +13,7 @@ import { enqueueMaintenance } from '#shared/core/repositories/repository-mainten
 import { followBuildLog } from '#shared/core/telemetry/build-log.ts';
 import type { Db, RefMove } from '#shared/database/schema.ts';
 import { AppError, notFound } from '#shared/errors.ts';
-import type { ApplyPush, PushRequest, RefChange, RefResult } from '#shared/git/repository.ts';
+import type { ApplyPush, PushRequest, RefChange, RefResult } from '#shared/git/git-storage.ts';
 
 export function createPushes(context: Context): Pushes {
   return {

@@ -4,7 +4,7 @@
  * the role does not allow. `app` is an id or a name; ids take precedence.
  */
 import type { Principal } from '#shared/core/accounts/principals.ts';
-import type { ApplyPush, GitRepository } from '#shared/git/repository.ts';
+import type { ApplyPush, GitRepository } from '#shared/git/git-storage.ts';
 import type { AppId } from '#shared/ids.ts';
 
 /** A repository the principal may use, opened by `git-upload-pack` or `git-receive-pack`. */

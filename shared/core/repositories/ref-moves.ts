@@ -1,6 +1,6 @@
 import type { Context } from '#shared/core/context.ts';
 import type { Db, RefMove } from '#shared/database/schema.ts';
-import type { RefChange } from '#shared/git/repository.ts';
+import type { RefChange } from '#shared/git/git-storage.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
 /**

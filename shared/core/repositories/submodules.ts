@@ -1,6 +1,6 @@
 import type { Context } from '#shared/core/context.ts';
 import { AppError } from '#shared/errors.ts';
-import type { Snapshot, Submodule } from '#shared/git/repository.ts';
+import type { Snapshot, Submodule } from '#shared/git/git-storage.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { LineSink } from '#shared/platform/builds.ts';

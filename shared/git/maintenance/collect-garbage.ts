@@ -1,9 +1,9 @@
 import type { Db } from '#shared/database/schema.ts';
+import type { GarbageFacts, Ref } from '#shared/git/git-storage.ts';
 import { type NewPack, pathsOf, replacePacks } from '#shared/git/maintenance/replace-packs.ts';
-import type { ListedPack } from '#shared/git/packs/pack-catalog.ts';
-import { openQuarantine } from '#shared/git/packs/quarantine.ts';
-import type { GarbageFacts, Ref } from '#shared/git/repository.ts';
-import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { ListedPack } from '#shared/git/packs/catalog/pack-catalog.ts';
+import { openQuarantine } from '#shared/git/packs/files/quarantine.ts';
+import { locatePacks, type RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 

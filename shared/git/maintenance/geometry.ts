@@ -1,4 +1,4 @@
-import type { CataloguedPack } from '#shared/git/packs/pack-catalog.ts';
+import type { CataloguedPack } from '#shared/git/packs/catalog/pack-catalog.ts';
 
 /** Each pack has at least so many times the objects of the next smaller one. */
 const factor = 2;

@@ -1,10 +1,10 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { createGitStorage } from '#shared/git/storage.ts';
+import { createGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { damagePacks } from '#shared/git/testing/damage-packs.ts';
 import { git, tryGit } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-ground.ts';
+import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
 import { createLocalHistory, type LocalHistory } from '#shared/git/testing/local-history.ts';
 import { expectSound, listObjects, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';

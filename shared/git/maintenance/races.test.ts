@@ -1,10 +1,10 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
-import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
-import { createGitStorageOf, postgresParts } from '#shared/git/storage.ts';
+import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
+import { createGitStorageOf, postgresParts } from '#shared/git/storage/create-git-storage.ts';
 import { git } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-ground.ts';
+import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
 import { createLocalHistory, type LocalHistory } from '#shared/git/testing/local-history.ts';
 import { expectSound, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';

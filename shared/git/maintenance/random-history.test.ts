@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { git } from '#shared/git/testing/git-client.ts';
-import { createGitGround } from '#shared/git/testing/git-ground.ts';
+import { createGitGround } from '#shared/git/testing/git-fixture.ts';
 import { createLocalHistory } from '#shared/git/testing/local-history.ts';
 import { expectSound, listObjects, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { ObjectId } from '#shared/ids.ts';

@@ -1,7 +1,7 @@
 import type { Db } from '#shared/database/schema.ts';
-import type { CataloguedPack } from '#shared/git/packs/pack-catalog.ts';
-import type { FinishedPack } from '#shared/git/packs/pack-files.ts';
-import type { RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { CataloguedPack } from '#shared/git/packs/catalog/pack-catalog.ts';
+import type { FinishedPack } from '#shared/git/packs/files/pack-files.ts';
+import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
 export interface NewPack {

@@ -1,6 +1,6 @@
 import { GitFault } from '#shared/git/git-fault.ts';
 import type { ObjectType } from '#shared/git/objects/object-type.ts';
-import { nothingTolerated, type TolerableFault, type Tolerated, tolerableFault } from '#shared/git/objects/tolerance.ts';
+import { nothingTolerated, type TolerableFault, type Tolerated, tolerableFault } from '#shared/git/objects/tolerable-faults.ts';
 import { noWarnings } from '#shared/git/objects/warnings.ts';
 import { refNameProblem } from '#shared/git/refs/ref-name.ts';
 

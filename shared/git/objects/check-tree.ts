@@ -5,11 +5,11 @@ import {
   isDotGitignore,
   isDotGitmodules,
   isDotMailmap,
-} from '#shared/git/objects/hostile-names.ts';
-import { nothingTolerated, tolerableFault } from '#shared/git/objects/tolerance.ts';
+} from '#shared/git/objects/dot-git-names.ts';
+import { oidBytes } from '#shared/git/objects/oid-table.ts';
+import { nothingTolerated, tolerableFault } from '#shared/git/objects/tolerable-faults.ts';
 import { canonicalMode, modes } from '#shared/git/objects/tree.ts';
 import { noWarnings, type WarningSink } from '#shared/git/objects/warnings.ts';
-import { oidBytes } from '#shared/git/packs/oid-table.ts';
 
 /** Told of each entry: its mode and where in the tree its raw id is. Submodules are left out: their commit is elsewhere. */
 export type TreeLinkSink = (mode: number, data: Buffer, oidAt: number) => void;

@@ -1,4 +1,4 @@
-import { oidBytes } from '#shared/git/packs/oid-table.ts';
+import { oidBytes } from '#shared/git/objects/oid-table.ts';
 
 export const modes = { tree: 0o40000, file: 0o100644, executable: 0o100755, symlink: 0o120000, submodule: 0o160000 } as const;
 

@@ -1,7 +1,7 @@
-import type { Inspection } from '#shared/git/objects/history.ts';
+import type { RefChange } from '#shared/git/git-storage.ts';
+import type { Inspection } from '#shared/git/object-graph/inspect-objects.ts';
 import { isWritableRef, refNameProblem } from '#shared/git/refs/ref-name.ts';
-import { RefNames } from '#shared/git/refs/ref-names.ts';
-import type { RefChange } from '#shared/git/repository.ts';
+import { RefNames } from '#shared/git/refs/ref-name-set.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
 /** What the check of a push's changes depends on. */

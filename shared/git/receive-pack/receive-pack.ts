@@ -1,9 +1,10 @@
 import { AppError } from '#shared/errors.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
-import type { Inspection } from '#shared/git/objects/history.ts';
-import { PackStorageError } from '#shared/git/packs/pack-files.ts';
-import type { PackLimits } from '#shared/git/packs/pack-scanner.ts';
-import { openQuarantine, type Quarantine } from '#shared/git/packs/quarantine.ts';
+import type { ApplyPush, GitRepository, GitStream, PushEnd, RefResult, StagedPack } from '#shared/git/git-storage.ts';
+import type { Inspection } from '#shared/git/object-graph/inspect-objects.ts';
+import { PackStorageError } from '#shared/git/packs/files/pack-files.ts';
+import { openQuarantine, type Quarantine } from '#shared/git/packs/files/quarantine.ts';
+import type { PackLimits } from '#shared/git/packs/intake/pack-scanner.ts';
 import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { dataBand, encodeBand } from '#shared/git/protocol/side-band.ts';
@@ -15,10 +16,9 @@ import {
   type PushAsked,
   readPush,
   UnreadablePush,
-} from '#shared/git/receive-pack/push-session.ts';
+} from '#shared/git/receive-pack/push-protocol.ts';
 import { stagePack } from '#shared/git/receive-pack/stage-pack.ts';
-import type { ApplyPush, GitRepository, GitStream, PushEnd, RefResult, StagedPack } from '#shared/git/repository.ts';
-import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
+import { locatePacks, type RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
 export interface PushLimits extends PackLimits {

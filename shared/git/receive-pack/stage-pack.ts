@@ -1,8 +1,8 @@
 import { GitFault } from '#shared/git/git-fault.ts';
-import type { PackLimits } from '#shared/git/packs/pack-scanner.ts';
-import type { Quarantine } from '#shared/git/packs/quarantine.ts';
-import type { StagedPack } from '#shared/git/repository.ts';
-import { locatePacks, type RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { StagedPack } from '#shared/git/git-storage.ts';
+import type { Quarantine } from '#shared/git/packs/files/quarantine.ts';
+import type { PackLimits } from '#shared/git/packs/intake/pack-scanner.ts';
+import { locatePacks, type RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
 /**

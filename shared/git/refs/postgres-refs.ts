@@ -1,16 +1,16 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '#shared/database/schema.ts';
-import type { StoredRefs } from '#shared/git/refs/memory-refs.ts';
+import type { Ref, RefChange } from '#shared/git/git-storage.ts';
+import { soundChanges } from '#shared/git/refs/applicable-changes.ts';
 import { prefixRanges } from '#shared/git/refs/prefix-ranges.ts';
-import { soundChanges } from '#shared/git/refs/sound-changes.ts';
-import type { Ref, RefChange } from '#shared/git/repository.ts';
+import type { RefDriver } from '#shared/git/refs/ref-driver.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
 /** From so many names on it costs less to read all refs than to look up each. */
 const manyNames = 5000;
 
 /** Each method is a fixed number of statements, however many refs it is about. */
-export function createPostgresRefs(db: Db): StoredRefs {
+export function createPostgresRefs(db: Db): RefDriver {
   const inTransaction = <T>(within: Db, run: (transaction: Db) => Promise<T>): Promise<T> =>
     within.isTransaction ? run(within) : within.transaction().execute(run);
   return {

@@ -1,9 +1,10 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database, Db } from '#shared/database/schema.ts';
-import { createFakeRefs, type StoredRefs } from '#shared/git/refs/memory-refs.ts';
+import type { RefChange } from '#shared/git/git-storage.ts';
+import { createFakeRefs } from '#shared/git/refs/fake-refs.ts';
 import { createPostgresRefs } from '#shared/git/refs/postgres-refs.ts';
-import type { RefChange } from '#shared/git/repository.ts';
+import type { RefDriver } from '#shared/git/refs/ref-driver.ts';
 import { newUuid, type ObjectId, type RepositoryId } from '#shared/ids.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
 
@@ -15,7 +16,7 @@ const remove = (name: string): RefChange => ({ name, oldOid: one, newOid: undefi
 describe.each(['postgres', 'memory'] as const)('refs in %s', (kind) => {
   let database: TestDatabase;
   let db: Db;
-  let refs: StoredRefs;
+  let refs: RefDriver;
   let statements = 0;
   beforeAll(async () => {
     database = await createTestDatabase();

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ApplyPush, GitStorage } from '#shared/git/repository.ts';
+import type { ApplyPush, GitStorage } from '#shared/git/git-storage.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
 export interface GitTestServer {

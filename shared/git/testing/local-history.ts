@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
-import type { RefChange } from '#shared/git/repository.ts';
+import type { RefChange } from '#shared/git/git-storage.ts';
 import { git, tryGit } from '#shared/git/testing/git-client.ts';
-import type { GitGround } from '#shared/git/testing/git-ground.ts';
+import type { GitGround } from '#shared/git/testing/git-fixture.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
 /** A history made by `git fast-import` and pushed without a client: hundreds of pushes take seconds. */

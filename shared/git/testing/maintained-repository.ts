@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { git, tryGit } from '#shared/git/testing/git-client.ts';
-import type { GitGround } from '#shared/git/testing/git-ground.ts';
+import type { GitGround } from '#shared/git/testing/git-fixture.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
 /** The packs that are part of a repository, smallest first. */

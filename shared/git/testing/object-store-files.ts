@@ -1,6 +1,6 @@
-import { createObjectStorePackFiles } from '#shared/git/packs/object-store-pack-files.ts';
-import { PackCache } from '#shared/git/packs/pack-cache.ts';
-import type { PackFiles } from '#shared/git/packs/pack-files.ts';
+import { createObjectStorePackFiles } from '#shared/git/packs/files/object-store-pack-files.ts';
+import { PackCache } from '#shared/git/packs/files/pack-cache.ts';
+import type { PackFiles } from '#shared/git/packs/files/pack-files.ts';
 import type { Log } from '#shared/log.ts';
 import { createS3Bucket } from '#shared/object-store/s3-bucket.ts';
 import { type BucketPlace, openBucketPlace } from '#shared/object-store/testing/bucket-place.ts';

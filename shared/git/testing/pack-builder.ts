@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
 import { type ObjectType, objectTypes, offsetDelta, referenceDelta } from '#shared/git/objects/object-type.ts';
-import { encodeBaseDistance, encodeEntryHeader, encodePackHeader } from '#shared/git/packs/pack-entry.ts';
+import { encodeBaseDistance, encodeEntryHeader, encodePackHeader } from '#shared/git/packs/format/pack-entry.ts';
 
 /** A pack made by hand, sound or not. */
 export class PackBuilder {

@@ -1,6 +1,6 @@
+import type { ApplyPush, GitStorage } from '#shared/git/git-storage.ts';
 import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
-import type { ApplyPush, GitStorage } from '#shared/git/repository.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
 /** Pushes bytes that no git client would send. @returns the lines of the report, or the one line of an error */

@@ -1,20 +1,8 @@
 import { GitFault } from '#shared/git/git-fault.ts';
-import { isObjectType, type ObjectType } from '#shared/git/objects/object-type.ts';
+import type { ObjectFilter } from '#shared/git/object-graph/object-filter.ts';
+import type { Deepen } from '#shared/git/object-graph/shallow.ts';
+import { isObjectType } from '#shared/git/objects/object-type.ts';
 import type { ObjectId } from '#shared/ids.ts';
-
-export type ObjectFilter =
-  | { kind: 'none' }
-  | { kind: 'blob-limit'; bytes: number }
-  | { kind: 'tree-depth'; depth: number }
-  | { kind: 'type'; type: ObjectType }
-  /** What each of them lets through. */
-  | { kind: 'all-of'; filters: readonly ObjectFilter[] };
-
-/** How much of history the client wants to have; undefined: all. */
-export type Deepen =
-  | { kind: 'depth'; depth: number; relative: boolean }
-  | { kind: 'since'; seconds: number }
-  | { kind: 'not'; refs: string[] };
 
 /** What a fetch asks for, in either version of the protocol. */
 export interface FetchRequest {

@@ -1,10 +1,10 @@
 import { GitFault } from '#shared/git/git-fault.ts';
-import { holdPacks } from '#shared/git/held-packs.ts';
+import type { GitRepository, GitStream } from '#shared/git/git-storage.ts';
 import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { delimiterPacket, encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import { writePackets } from '#shared/git/protocol/write-packets.ts';
-import type { GitRepository, GitStream } from '#shared/git/repository.ts';
-import type { RepositoryAccess } from '#shared/git/repository-access.ts';
+import { holdPacks } from '#shared/git/repository/pinned-packs.ts';
+import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import { addFetchLine, emptyFetchRequest, type FetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
 import { readPeeledRefs } from '#shared/git/upload-pack/ref-advertisement.ts';
 import { readShallowChange, sendPack, shallowLines } from '#shared/git/upload-pack/send-pack.ts';

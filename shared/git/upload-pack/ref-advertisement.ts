@@ -1,6 +1,6 @@
-import { holdPacks } from '#shared/git/held-packs.ts';
-import type { GitRepository, Ref } from '#shared/git/repository.ts';
-import type { RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { GitRepository, Ref } from '#shared/git/git-storage.ts';
+import { holdPacks } from '#shared/git/repository/pinned-packs.ts';
+import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
 export interface AdvertisedRef extends Ref {

@@ -1,11 +1,11 @@
 import { GitFault } from '#shared/git/git-fault.ts';
-import type { HeldPacks } from '#shared/git/held-packs.ts';
+import type { GitStream } from '#shared/git/git-storage.ts';
+import type { ShallowChange } from '#shared/git/object-graph/shallow.ts';
 import { flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { SideBandWriter } from '#shared/git/protocol/side-band-writer.ts';
-import type { GitStream } from '#shared/git/repository.ts';
+import type { HeldPacks } from '#shared/git/repository/pinned-packs.ts';
 import type { FetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
 import type { AdvertisedRef } from '#shared/git/upload-pack/ref-advertisement.ts';
-import type { ShallowChange } from '#shared/git/upload-pack/shallow.ts';
 
 /** Lines for the client about where its history ends from now on. */
 export function shallowLines({ shallow, unshallow }: ShallowChange): string[] {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { delimiterPacket, encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { commitFiles, git } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-ground.ts';
+import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
 const mebibyte = 1024 * 1024;

@@ -1,8 +1,8 @@
 import { GitFault } from '#shared/git/git-fault.ts';
-import { PackStorageError } from '#shared/git/packs/pack-files.ts';
+import type { GitRepository, GitStream } from '#shared/git/git-storage.ts';
+import { PackStorageError } from '#shared/git/packs/files/pack-files.ts';
 import { encodePacket } from '#shared/git/protocol/pkt-line.ts';
-import type { GitRepository, GitStream } from '#shared/git/repository.ts';
-import type { RepositoryAccess } from '#shared/git/repository-access.ts';
+import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import { serveFetchV0 } from '#shared/git/upload-pack/fetch-v0.ts';
 import { serveFetchV2 } from '#shared/git/upload-pack/fetch-v2.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { encodeEntryHeader } from '#shared/git/packs/pack-entry.ts';
+import { encodeEntryHeader } from '#shared/git/packs/format/pack-entry.ts';
 import { streamed } from '#shared/git/testing/mutation.ts';
 import { copyInstruction, deltaOf, PackBuilder } from '#shared/git/testing/pack-builder.ts';
 import { tasks } from '#shared/git/worker/tasks.ts';

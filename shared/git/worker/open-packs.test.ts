@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { queryObjects } from 'node:v8';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { OpenPack, type PackLocation } from '#shared/git/packs/open-pack.ts';
+import { OpenPack, type PackLocation } from '#shared/git/packs/reading/open-pack.ts';
 import { commitFiles, git } from '#shared/git/testing/git-client.ts';
 import { withDatabase } from '#shared/git/worker/open-packs.ts';
 

@@ -1,5 +1,5 @@
-import { ObjectDatabase } from '#shared/git/packs/object-database.ts';
-import { OpenPack, type PackLocation } from '#shared/git/packs/open-pack.ts';
+import { ObjectDatabase } from '#shared/git/packs/reading/object-database.ts';
+import { OpenPack, type PackLocation } from '#shared/git/packs/reading/open-pack.ts';
 
 /** Packs that no task uses are kept up to these, least recently used ones dropped first. */
 const keptPacks = 8192;

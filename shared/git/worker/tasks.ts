@@ -1,20 +1,22 @@
 import { GitFault } from '#shared/git/git-fault.ts';
-import { joinPacks } from '#shared/git/maintenance/join-packs.ts';
-import { type SeparateRequest, type Separation, separateObjects } from '#shared/git/maintenance/separate-objects.ts';
-import { type Inspection, inspectObjects, isAncestor } from '#shared/git/objects/history.ts';
-import { readContents, readWholeTree } from '#shared/git/objects/read-tree.ts';
-import type { PackLocation } from '#shared/git/packs/open-pack.ts';
-import type { CataloguedPack } from '#shared/git/packs/pack-catalog.ts';
-import type { FinishedPack } from '#shared/git/packs/pack-files.ts';
-import { type IntakeRequest, type IntakeResult, intakePack } from '#shared/git/packs/pack-intake.ts';
-import type { TreeEntry } from '#shared/git/repository.ts';
-import { type Negotiation, negotiateFetch } from '#shared/git/upload-pack/negotiation.ts';
-import { type SelectionQuestion, selectObjects } from '#shared/git/upload-pack/object-selection.ts';
-import { type PackForm, writePack } from '#shared/git/upload-pack/pack-writer.ts';
-import { findShallow, type ShallowChange, type ShallowQuestion } from '#shared/git/upload-pack/shallow.ts';
-import { copyPack, selectEverything, wantsEverything } from '#shared/git/upload-pack/whole-packs.ts';
-import { createBreather } from '#shared/git/worker/breather.ts';
+import type { TreeEntry } from '#shared/git/git-storage.ts';
+import { type Inspection, inspectObjects } from '#shared/git/object-graph/inspect-objects.ts';
+import { isAncestor } from '#shared/git/object-graph/is-ancestor.ts';
+import { type Negotiation, negotiateFetch } from '#shared/git/object-graph/negotiation.ts';
+import { type SelectionQuestion, selectObjects } from '#shared/git/object-graph/object-selection.ts';
+import { readContents, readWholeTree } from '#shared/git/object-graph/read-tree.ts';
+import { findShallow, type ShallowChange, type ShallowQuestion } from '#shared/git/object-graph/shallow.ts';
+import { selectEverything, wantsEverything } from '#shared/git/object-graph/whole-packs.ts';
+import type { CataloguedPack } from '#shared/git/packs/catalog/pack-catalog.ts';
+import type { FinishedPack } from '#shared/git/packs/files/pack-files.ts';
+import { type IntakeRequest, type IntakeResult, intakePack } from '#shared/git/packs/intake/pack-intake.ts';
+import type { PackLocation } from '#shared/git/packs/reading/open-pack.ts';
+import { copyPack } from '#shared/git/packs/writing/copy-pack.ts';
+import { type PackForm, writePack } from '#shared/git/packs/writing/pack-writer.ts';
+import { joinPacks } from '#shared/git/repacking/join-packs.ts';
+import { type SeparateRequest, type Separation, separateObjects } from '#shared/git/repacking/separate-objects.ts';
 import { withDatabase } from '#shared/git/worker/open-packs.ts';
+import { createYieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 
 /** A task's side of its streams. */
 export interface TaskLink {
@@ -28,7 +30,7 @@ export interface TaskLink {
 export const tasks = {
   intake(params: { packs: readonly PackLocation[]; request: IntakeRequest }, link: TaskLink): Promise<IntakeResult | undefined> {
     return withDatabase(params.packs, (database) =>
-      intakePack(link.input, params.request, database, createBreather(link.signal)),
+      intakePack(link.input, params.request, database, createYieldToEventLoop(link.signal)),
     );
   },
 
@@ -37,7 +39,7 @@ export const tasks = {
     params: { packs: readonly PackLocation[]; oids: readonly string[] },
     _link: TaskLink,
   ): Promise<readonly (Inspection | undefined)[]> {
-    return withDatabase(params.packs, (database) => inspectObjects(database, params.oids, createBreather()));
+    return withDatabase(params.packs, (database) => inspectObjects(database, params.oids, createYieldToEventLoop()));
   },
 
   ancestry(
@@ -48,7 +50,7 @@ export const tasks = {
       const answers: boolean[] = [];
       for (const [ancestor, descendant] of params.pairs) {
         if (link.signal.aborted) throw new GitFault('the client has gone');
-        answers.push(await isAncestor(database, ancestor, descendant, createBreather()));
+        answers.push(await isAncestor(database, ancestor, descendant, createYieldToEventLoop()));
       }
       return answers;
     });
@@ -58,50 +60,50 @@ export const tasks = {
     params: { packs: readonly PackLocation[] } & Parameters<typeof negotiateFetch>[1],
     _link: TaskLink,
   ): Promise<Negotiation> {
-    return withDatabase(params.packs, (database) => negotiateFetch(database, params, createBreather()));
+    return withDatabase(params.packs, (database) => negotiateFetch(database, params, createYieldToEventLoop()));
   },
 
   shallow(params: { packs: readonly PackLocation[] } & ShallowQuestion, _link: TaskLink): Promise<ShallowChange> {
-    return withDatabase(params.packs, (database) => findShallow(database, params, createBreather()));
+    return withDatabase(params.packs, (database) => findShallow(database, params, createYieldToEventLoop()));
   },
 
   pack(params: { packs: readonly PackLocation[] } & SelectionQuestion & PackForm, link: TaskLink): Promise<void> {
-    const breathe = createBreather(link.signal);
+    const yieldToEventLoop = createYieldToEventLoop(link.signal);
     const write = (chunk: Uint8Array<ArrayBuffer>): Promise<void> => link.write(chunk);
     return withDatabase(reachable(params.packs), async (inReachable) => {
       if (params.offsetDeltas && wantsEverything(inReachable, params)) {
         const [only] = inReachable.packs;
         if (inReachable.packs.length === 1 && only !== undefined) return await copyPack(only, write);
-        await writePack(inReachable, await selectEverything(inReachable, breathe), params, write, breathe);
+        await writePack(inReachable, await selectEverything(inReachable, yieldToEventLoop), params, write, yieldToEventLoop);
         return undefined;
       }
       return await withDatabase(params.packs, async (database) => {
-        await writePack(database, await selectObjects(database, params, breathe), params, write, breathe);
+        await writePack(database, await selectObjects(database, params, yieldToEventLoop), params, write, yieldToEventLoop);
       });
     });
   },
 
   join(params: { packs: readonly PackLocation[]; paths: FinishedPack }, link: TaskLink): Promise<CataloguedPack> {
-    return withDatabase(params.packs, (database) => joinPacks(database, params.paths, createBreather(), link.signal));
+    return withDatabase(params.packs, (database) => joinPacks(database, params.paths, createYieldToEventLoop(), link.signal));
   },
 
   separate(params: { packs: readonly PackLocation[]; request: SeparateRequest }, link: TaskLink): Promise<Separation> {
     return withDatabase(params.packs, (database) =>
       withDatabase(reachable(params.packs), (inReachable) =>
-        separateObjects(database, inReachable, params.request, createBreather(), link.signal),
+        separateObjects(database, inReachable, params.request, createYieldToEventLoop(), link.signal),
       ),
     );
   },
 
   tree(params: { packs: readonly PackLocation[]; commit: string }, _link: TaskLink): Promise<TreeEntry[] | undefined> {
-    return withDatabase(params.packs, (database) => readWholeTree(database, params.commit, createBreather()));
+    return withDatabase(params.packs, (database) => readWholeTree(database, params.commit, createYieldToEventLoop()));
   },
 
   contents(
     params: { packs: readonly PackLocation[]; oids: readonly string[]; bytes: number },
     _link: TaskLink,
   ): Promise<Uint8Array[]> {
-    return withDatabase(params.packs, (database) => readContents(database, params.oids, params.bytes, createBreather()));
+    return withDatabase(params.packs, (database) => readContents(database, params.oids, params.bytes, createYieldToEventLoop()));
   },
 } as const;
 

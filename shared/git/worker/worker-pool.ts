@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { GitFault } from '#shared/git/git-fault.ts';
-import { PackGone } from '#shared/git/packs/pack-gone.ts';
+import { PackGone } from '#shared/git/packs/reading/pack-gone.ts';
 import { FlowWindow } from '#shared/git/worker/flow-window.ts';
 import type { ErrorCause, FromWorker, ToWorker } from '#shared/git/worker/messages.ts';
 import type { TaskName, TaskParams, TaskResult } from '#shared/git/worker/tasks.ts';

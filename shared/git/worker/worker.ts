@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { GitFault } from '#shared/git/git-fault.ts';
-import { PackGone } from '#shared/git/packs/pack-gone.ts';
+import { PackGone } from '#shared/git/packs/reading/pack-gone.ts';
 import { FlowWindow } from '#shared/git/worker/flow-window.ts';
 import type { ErrorCause, FromWorker, ToWorker } from '#shared/git/worker/messages.ts';
 import { type TaskLink, type TaskName, type TaskParams, tasks } from '#shared/git/worker/tasks.ts';

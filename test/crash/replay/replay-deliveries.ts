@@ -11,7 +11,7 @@ import { systemClock } from '#shared/clock.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import type { Db } from '#shared/database/schema.ts';
-import { createGitStorage } from '#shared/git/storage.ts';
+import { createGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';

@@ -1,6 +1,6 @@
 import { deflateRawSync, deflateSync, gzipSync, constants as zlib } from 'node:zlib';
 import { objectTypes, offsetDelta, referenceDelta } from '#shared/git/objects/object-type.ts';
-import { encodeBaseDistance, encodeEntryHeader, packHeaderBytes } from '#shared/git/packs/pack-entry.ts';
+import { encodeBaseDistance, encodeEntryHeader, packHeaderBytes } from '#shared/git/packs/format/pack-entry.ts';
 import { fsckCases } from '#shared/git/testing/fsck-cases.ts';
 import { mutate } from '#shared/git/testing/mutation.ts';
 import { objectKinds } from '#shared/git/testing/object-kinds.ts';

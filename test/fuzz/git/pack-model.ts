@@ -1,6 +1,6 @@
 import { deflateSync } from 'node:zlib';
 import { type ObjectType, objectTypes, offsetDelta, referenceDelta } from '#shared/git/objects/object-type.ts';
-import { encodeBaseDistance, encodeEntryHeader, encodePackHeader } from '#shared/git/packs/pack-entry.ts';
+import { encodeBaseDistance, encodeEntryHeader, encodePackHeader } from '#shared/git/packs/format/pack-entry.ts';
 import { commitOf, copyInstruction, deltaOf, objectId, seal, treeEntry } from '#shared/git/testing/pack-builder.ts';
 import { pick, type Random } from '#test/support/random.ts';
 

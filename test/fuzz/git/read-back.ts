@@ -1,13 +1,13 @@
 import { rmSync } from 'node:fs';
+import { readWholeTree } from '#shared/git/object-graph/read-tree.ts';
+import { selectEverything } from '#shared/git/object-graph/whole-packs.ts';
 import { startObjectHash } from '#shared/git/objects/hash-object.ts';
 import { objectTypes } from '#shared/git/objects/object-type.ts';
-import { readWholeTree } from '#shared/git/objects/read-tree.ts';
-import { ObjectDatabase } from '#shared/git/packs/object-database.ts';
-import { OpenPack } from '#shared/git/packs/open-pack.ts';
-import { type IntakeRequest, intakePack } from '#shared/git/packs/pack-intake.ts';
+import { type IntakeRequest, intakePack } from '#shared/git/packs/intake/pack-intake.ts';
+import { ObjectDatabase } from '#shared/git/packs/reading/object-database.ts';
+import { OpenPack } from '#shared/git/packs/reading/open-pack.ts';
+import { writePack } from '#shared/git/packs/writing/pack-writer.ts';
 import { streamed } from '#shared/git/testing/mutation.ts';
-import { writePack } from '#shared/git/upload-pack/pack-writer.ts';
-import { selectEverything } from '#shared/git/upload-pack/whole-packs.ts';
 
 /**
  * Reads a pack that was taken in as those do who come later: every object by its id, the files of every commit, and all of

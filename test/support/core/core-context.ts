@@ -3,7 +3,7 @@ import { createAddresses } from '#shared/core/apps/addresses.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { createFakeResolver } from '#shared/dns/fake-resolver.ts';
-import type { GitStorage } from '#shared/git/repository.ts';
+import type { GitStorage } from '#shared/git/git-storage.ts';
 import { createFakeIdentity } from '#shared/identity/fake-identity.ts';
 import { graphileJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import type { Log } from '#shared/log.ts';

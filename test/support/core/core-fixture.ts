@@ -8,7 +8,7 @@ import type { Principal } from '#shared/core/accounts/principals.ts';
 import type { BuildRow } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { OpenedRepository } from '#shared/core/pushes/pushes.ts';
-import { createGitStorage } from '#shared/git/storage.ts';
+import { createGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { commitFiles, type GitOutcome, git, tryGit } from '#shared/git/testing/git-client.ts';
 import { type GitTestServer, serveGit } from '#shared/git/testing/git-server.ts';
 import type { AppId, RepositoryId } from '#shared/ids.ts';

@@ -10,7 +10,7 @@ import { createApi } from '#api/create-api.ts';
 import { createServices } from '#deploy/control-plane.ts';
 import { systemClock } from '#shared/clock.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
-import { createGitStorage } from '#shared/git/storage.ts';
+import { createGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { createPostgresIdempotencyKeys } from '#shared/idempotency/postgres-idempotency.ts';
 import { createLog } from '#shared/log.ts';
 import { createPrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';

@@ -12,7 +12,7 @@ import { openAddonPassword } from '#shared/core/addons/addon-secrets.ts';
 import { readAddonRow } from '#shared/core/addons/addons-store.ts';
 import { isDatabaseOutage } from '#shared/database/outages.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
-import { createGitStorage } from '#shared/git/storage.ts';
+import { createGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { serveGit } from '#shared/git/testing/git-server.ts';
 import { startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { createLog } from '#shared/log.ts';

@@ -3,8 +3,8 @@
  * of the storage, id of the repository, 'repack' or 'collect', the point.
  */
 import { connectPostgres } from '#shared/database/postgres.ts';
-import { createDirectoryPackFiles } from '#shared/git/packs/directory-pack-files.ts';
-import { createGitStorageOf, postgresParts } from '#shared/git/storage.ts';
+import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
+import { createGitStorageOf, postgresParts } from '#shared/git/storage/create-git-storage.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 

@@ -8,7 +8,7 @@ import type { SshKeys } from '#shared/core/accounts/accounts.ts';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { AppError, notFound } from '#shared/errors.ts';
-import type { GitRepository, GitServer, GitStream } from '#shared/git/repository.ts';
+import type { GitRepository, GitServer, GitStream } from '#shared/git/git-storage.ts';
 import { type AppId, newTenantId, newUuid, type RepositoryId, type SshKeyId, type UserId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import { createLog } from '#shared/log.ts';

@@ -1,0 +1,141 @@
+import type { CommitGraph, CommitNode } from '#shared/git/object-graph/commit-graph.ts';
+import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
+import type { ObjectId } from '#shared/ids.ts';
+
+export interface SelectedCommits {
+  /** To send, newest first. */
+  commits: CommitNode[];
+  /** Numbers of commits the client has, next to those it lacks: most of what it lacks is like what they have. */
+  edges: Set<number>;
+}
+
+const seen = 1;
+const uninteresting = 2;
+
+/** The commits reachable from the tips but not from what the client has, by walking from the newest to the oldest. */
+export async function selectCommits(
+  graph: CommitGraph,
+  tips: readonly CommitNode[],
+  {
+    haves,
+    clientShallow,
+    cutAfter,
+    unshallow,
+  }: {
+    haves: readonly ObjectId[];
+    clientShallow: readonly ObjectId[];
+    cutAfter: readonly ObjectId[];
+    unshallow: readonly ObjectId[];
+  },
+  yieldToEventLoop: YieldToEventLoop,
+): Promise<SelectedCommits> {
+  const flags: number[] = [];
+  const numbers = (oids: readonly ObjectId[]): Set<number> => new Set(oids.map((oid) => graph.number(Buffer.from(oid, 'hex'))));
+  const cutBefore = numbers(clientShallow);
+  const cut = numbers(cutAfter);
+  const queue = new NewestFirst();
+  const walked: CommitNode[] = [];
+  let interesting = 0;
+
+  const enqueue = (node: CommitNode, flag: number): void => {
+    const now = flags[node.number] ?? 0;
+    if (now === 0) {
+      queue.push(node);
+      if (flag === seen) interesting++;
+      flags[node.number] = flag;
+    } else if (now === seen && flag !== seen) {
+      spread(node);
+    }
+  };
+  /** A commit turns out to be the client's after it was taken for missing: so are all its ancestors that were met. */
+  const spread = (first: CommitNode): void => {
+    const open = [first];
+    for (let node = open.pop(); node !== undefined; node = open.pop()) {
+      if (flags[node.number] !== seen) continue;
+      flags[node.number] = uninteresting;
+      if (queue.has(node.number)) interesting--;
+      if (cutBefore.has(node.number)) continue;
+      for (const parent of node.parents) {
+        const known = flags[parent] === seen ? graph.node(parent) : undefined;
+        if (known !== undefined) open.push(known);
+      }
+    }
+  };
+
+  // What the client has comes first, so that a tip it has is not taken for missing.
+  for (const oid of [...haves, ...unshallow]) {
+    const node = graph.commitOf(oid);
+    if (node !== undefined) enqueue(node, uninteresting);
+  }
+  for (const tip of tips) enqueue(tip, seen);
+  for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
+    const pause = yieldToEventLoop();
+    if (pause !== undefined) await pause;
+    const flag = flags[node.number] ?? seen;
+    if (flag === seen) {
+      interesting--;
+      walked.push(node);
+    } else if (interesting === 0 && node.time < (walked.at(-1)?.time ?? Number.POSITIVE_INFINITY)) {
+      // Nothing missing is left to look at, and what comes now is older than all that was found.
+      break;
+    }
+    if ((flag === seen ? cut : cutBefore).has(node.number)) continue;
+    for (const parent of node.parents) {
+      const known = graph.node(parent);
+      if (known !== undefined) enqueue(known, flag);
+      else if (flag === seen) throw new Error(`commit ${graph.hex(parent)} is missing`);
+    }
+  }
+
+  const commits = walked.filter(({ number }) => flags[number] === seen);
+  const edges = new Set<number>();
+  for (const { number, parents } of commits) {
+    if (cut.has(number)) continue;
+    for (const parent of parents) if (flags[parent] === uninteresting) edges.add(parent);
+  }
+  return { commits, edges };
+}
+
+/** A heap of commits by time. */
+class NewestFirst {
+  readonly #heap: CommitNode[] = [];
+  readonly #inside = new Set<number>();
+
+  has(number: number): boolean {
+    return this.#inside.has(number);
+  }
+
+  push(node: CommitNode): void {
+    const heap = this.#heap;
+    this.#inside.add(node.number);
+    let at = heap.push(node) - 1;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      const parent = heap[above];
+      if (parent === undefined || parent.time >= node.time) break;
+      heap[at] = parent;
+      at = above;
+    }
+    heap[at] = node;
+  }
+
+  pop(): CommitNode | undefined {
+    const heap = this.#heap;
+    const top = heap[0];
+    const last = heap.pop();
+    if (top === undefined || last === undefined) return undefined;
+    this.#inside.delete(top.number);
+    if (heap.length === 0) return top;
+    let at = 0;
+    for (;;) {
+      let child = at * 2 + 1;
+      if ((heap[child + 1]?.time ?? Number.NEGATIVE_INFINITY) > (heap[child]?.time ?? Number.NEGATIVE_INFINITY)) child++;
+      const below = heap[child];
+      if (below === undefined || below.time <= last.time) break;
+      heap[at] = below;
+      at = child;
+    }
+    heap[at] = last;
+    return top;
+  }
+}

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { GitFault } from '#shared/git/git-fault.ts';
+import { applyDelta, readDeltaSizes } from '#shared/git/packs/format/delta.ts';
+import { HeldDeltas } from '#shared/git/packs/intake/delta-cache.ts';
+import { PackScanner } from '#shared/git/packs/intake/pack-scanner.ts';
+import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
+import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
+import { readPush } from '#shared/git/receive-pack/push-protocol.ts';
+import { cut, mutate, streamed } from '#shared/git/testing/mutation.ts';
+import { copyInstruction, deltaOf, PackBuilder, seal } from '#shared/git/testing/pack-builder.ts';
+import { createRandom, type Random } from '#test/support/random.ts';
+
+const rounds = 3000;
+
+/** How many were taken, and how many refused with a GitFault. Anything else that is thrown fails. */
+async function survey(valid: Buffer, parse: (input: Buffer, random: Random) => unknown) {
+  const outcome = { taken: 0, refused: 0 };
+  for (let seed = 0; seed < rounds; seed++) {
+    const random = createRandom(seed);
+    const input = mutate(valid, random);
+    try {
+      await parse(input, random);
+      outcome.taken++;
+    } catch (error) {
+      if (!(error instanceof GitFault)) throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
+      outcome.refused++;
+    }
+  }
+  return outcome;
+}
+
+describe('whatever becomes of valid input, it is taken or refused with a reason, and nothing else is thrown', () => {
+  it('for the commands of a push', async () => {
+    const id = (digit: string): string => digit.repeat(40);
+    const valid = Buffer.concat([
+      encodePacket(`shallow ${id('c')}\n`),
+      encodePacket(`${id('0')} ${id('a')} refs/heads/main\0report-status side-band-64k atomic push-options\n`),
+      encodePacket(`${id('a')} ${id('b')} refs/heads/other\n`),
+      flushPacket,
+      encodePacket('detach\n'),
+      flushPacket,
+    ]);
+    const outcome = await survey(valid, async (input, random) => {
+      const asked = await readPush(new ByteReader(streamed(cut(input, random))), 100);
+      for (const { oldOid, newOid } of asked?.changes ?? []) {
+        for (const oid of [oldOid, newOid]) if (oid !== undefined) expect(oid).toMatch(/^[0-9a-f]{40}$/);
+      }
+    });
+    expect(outcome.taken + outcome.refused).toBe(rounds);
+    expect(outcome.refused).toBeGreaterThan(rounds / 10);
+  });
+
+  it('for deltas, whose result is exactly as long as they say', async () => {
+    const base = Buffer.from('the quick brown fox jumps over the lazy dog\n'.repeat(10));
+    const valid = deltaOf(
+      base.length,
+      120,
+      Buffer.concat([copyInstruction(10, 60), Buffer.from([20]), Buffer.alloc(20, 'x'), copyInstruction(300, 40)]),
+    );
+    const outcome = await survey(valid, (delta) => {
+      const sizes = readDeltaSizes(delta);
+      if (sizes.resultSize > 1_000_000) throw new GitFault('larger than any limit');
+      const fence = Buffer.alloc(sizes.resultSize + 32, 0xee);
+      applyDelta(base, delta, sizes, delta.length, fence, 16);
+      expect(fence.subarray(0, 16)).toEqual(Buffer.alloc(16, 0xee));
+      expect(fence.subarray(16 + sizes.resultSize)).toEqual(Buffer.alloc(16, 0xee));
+    });
+    expect(outcome.taken + outcome.refused).toBe(rounds);
+    expect(outcome.refused).toBeGreaterThan(rounds / 10);
+  });
+
+  it('for packs, with the right checksum behind them so that the entries are reached', async () => {
+    const builder = new PackBuilder();
+    const blob = builder.add('blob', 'hello world\n'.repeat(50));
+    builder.add('blob', Buffer.alloc(300, 7));
+    builder.referenceDelta(blob, deltaOf(600, 60, copyInstruction(0, 60)));
+    const valid = builder.build().subarray(0, -20);
+    const limits = { packBytes: 1_000_000, objectBytes: 100_000, objects: 100 };
+    const outcome = await survey(valid, (input, random) => {
+      let heldBytes = 0;
+      const scanner = new PackScanner(limits, new HeldDeltas(), (_entry, _type, _oid, content) => {
+        heldBytes = Math.max(heldBytes, content?.length ?? 0);
+      });
+      try {
+        for (const piece of cut(seal(input), random)) {
+          scanner.push(piece);
+          if (scanner.done) break;
+        }
+        if (!scanner.done) throw new GitFault('it ends in the middle');
+      } finally {
+        scanner.close();
+      }
+      expect(heldBytes).toBeLessThanOrEqual(limits.objectBytes);
+    });
+    expect(outcome.taken + outcome.refused).toBe(rounds);
+    expect(outcome.refused).toBeGreaterThan(rounds / 10);
+  });
+});

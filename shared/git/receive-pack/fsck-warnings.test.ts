@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { fsckCases } from '#shared/git/testing/fsck-cases.ts';
+import { git, tryGit } from '#shared/git/testing/git-client.ts';
+import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { PackBuilder, treeEntry } from '#shared/git/testing/pack-builder.ts';
+
+let ground: GitGround;
+let bare: string;
+let work: string;
+beforeAll(async () => {
+  ground = await createGitGround('memory');
+  bare = `${ground.directory}/theirs.git`;
+  await git(ground.directory, 'init', '-q', '--bare', bare);
+  for (const setting of ['transfer.fsckObjects', 'receive.unpackLimit'])
+    await git(bare, 'config', setting, setting === 'receive.unpackLimit' ? '1' : 'true');
+  work = await ground.workingCopy(ground.newRepository());
+});
+afterAll(() => ground.close());
+
+/** What the person pushing is warned of: object and id, as git's words differ by version. */
+async function warnedOf(url: string, tip: string): Promise<string[]> {
+  const { code, stderr } = await tryGit(work, ['push', url, `${tip}:refs/tags/odd`]);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  return [...stderr.matchAll(/remote: warning: object ([0-9a-f]{40}: \w+): \S/g)].map(([, warning = '']) => warning).sort();
+}
+
+async function put(pack: PackBuilder): Promise<void> {
+  expect(await tryGit(work, ['index-pack', '--stdin'], pack.build())).toMatchObject({ code: 0 });
+}
+
+const ids = [
+  'badTagName',
+  'missingTaggerEntry',
+  'badFilemode',
+  'gitattributesSymlink',
+  'gitignoreSymlink',
+  'mailmapSymlink',
+  'gitmodulesParse',
+];
+const cases = fsckCases.filter(([id]) => id === '' || ids.includes(id));
+
+it.each(cases.map(([id, what, make]) => ({ id, what, make })))(
+  'warns as git does, and takes it: $id $what',
+  async ({ id, make }) => {
+    const pack = new PackBuilder();
+    const tip = pack.add(...make(pack));
+    await put(pack);
+    await git(bare, 'update-ref', '-d', 'refs/tags/odd');
+    const theirs = await warnedOf(bare, tip);
+    const ours = await warnedOf(ground.server.url(ground.newRepository()), tip);
+    expect(ours).toEqual(theirs);
+    expect(ours.map((warning) => warning.split(': ')[1])).toEqual(id === '' ? [] : [id]);
+  },
+);
+
+it('tells of some where there are many, and how many more there are', async () => {
+  const pack = new PackBuilder();
+  const blob = pack.add('blob', 'x');
+  const trees = Array.from({ length: 23 }, (_, i) =>
+    treeEntry('40000', `d${String(i).padStart(2, '0')}`, pack.add('tree', treeEntry('100664', `f${i}`, blob))),
+  );
+  const tip = pack.add('tree', Buffer.concat(trees));
+  await put(pack);
+  const { stderr } = await tryGit(work, ['push', ground.server.url(ground.newRepository()), `${tip}:refs/tags/odd`]);
+  expect(stderr.match(/remote: warning: object/g)).toHaveLength(20);
+  expect(stderr).toContain('remote: warning: and 3 more');
+});

@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { commitFiles, git, tryGit } from '#shared/git/testing/git-client.ts';
+import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { limits } from '#shared/limits.ts';
+
+let ground: GitGround;
+beforeAll(async () => {
+  ground = await createGitGround('postgres');
+});
+afterAll(async () => {
+  await ground.close();
+});
+
+/** A working copy with so many tags of one commit. */
+async function workingCopy(tags: number): Promise<{ id: ReturnType<GitGround['newRepository']>; work: string }> {
+  const id = ground.newRepository();
+  const work = await ground.workingCopy(id);
+  const commit = await commitFiles(work, { a: '1' });
+  const commands = Array.from({ length: tags }, (_, i) => `create refs/tags/many/${i} ${commit}\n`);
+  await tryGit(work, ['update-ref', '--stdin'], commands.join(''));
+  await git(work, 'pack-refs', '--all');
+  return { id, work };
+}
+
+it('takes 5,000 tags together with a branch, and tells of some of them by their prefix', async () => {
+  const { id, work } = await workingCopy(5000);
+  await git(work, 'push', '-q', '--atomic', '--tags', 'origin', 'main');
+  expect(await ground.storage.refs.listRefs(id)).toHaveLength(5001);
+  for (const protocol of ['0', '2']) {
+    const listed = await git(work, '-c', `protocol.version=${protocol}`, 'ls-remote', 'origin', 'refs/tags/many/12*');
+    expect(listed.split('\n')).toHaveLength(111);
+  }
+});
+
+it('tells who pushes more refs than can be taken at once how many, and what to do; which then works', async () => {
+  const { id, work } = await workingCopy(limits.push.refs + 1);
+  const { code, stderr } = await tryGit(work, ['push', '--mirror', 'origin']);
+  expect(code).not.toBe(0);
+  // With a cause of its own, and without a line for each ref.
+  expect(stderr.trim().split('\n')).toEqual([
+    expect.stringMatching(
+      /^fatal: remote error: this push changes 10002 refs, and 10000 is the most at once\. Push branches and tags in parts/,
+    ),
+  ]);
+  expect(await ground.storage.refs.listRefs(id)).toEqual([]);
+  await git(work, 'push', '-q', '--atomic', 'origin', 'refs/heads/*', 'refs/tags/many/1*');
+  expect(await ground.storage.refs.listRefs(id)).toHaveLength(1 + 1112);
+});

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
+import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+
+let ground: GitGround;
+beforeAll(async () => {
+  ground = await createGitGround('memory');
+});
+afterAll(async () => {
+  await ground.close();
+});
+
+const oid = 'a'.repeat(40);
+/** Far more than any request may have. */
+const endless = 64 * 1024 * 1024;
+
+/** A client that says something, and then the same again and again. How much of it was read, and the answer. */
+async function serve(service: 'fetch' | 'push', protocol: string, first: Buffer, again: Buffer) {
+  const id = ground.newRepository();
+  const repository = { repositoryId: id, headRef: 'refs/heads/main' };
+  const chunk = Buffer.concat(Array.from({ length: Math.ceil(65_536 / again.length) }, () => again));
+  let sent = 0;
+  let answer = '';
+  const stream = {
+    input: (async function* () {
+      yield first;
+      for (; sent < endless; sent += chunk.length) yield chunk;
+    })(),
+    write: async (bytes: Uint8Array) => {
+      answer += Buffer.from(bytes).toString('latin1');
+    },
+    protocol,
+    clientGone: new AbortController().signal,
+  };
+  if (service === 'push') await ground.storage.server.receivePack(repository, stream, ground.applyPush(id));
+  else await ground.storage.server.uploadPack(repository, stream);
+  return { sent, answer };
+}
+
+const nothing = encodePacket('');
+const command = encodePacket(`${'0'.repeat(40)} ${oid} refs/heads/main\0push-options report-status`);
+const fetch = Buffer.concat([encodePacket('command=fetch'), Buffer.from('0001')]);
+
+it.each([
+  ['arguments of a fetch that are empty', 'fetch', 'version=2', fetch, nothing],
+  ['arguments of a fetch', 'fetch', 'version=2', fetch, encodePacket('thin-pack')],
+  ['refs that a fetch excludes', 'fetch', '', encodePacket(`want ${oid} ofs-delta`), encodePacket('deepen-not main')],
+  ['wants', 'fetch', '', encodePacket(`want ${oid} ofs-delta`), encodePacket(`want ${oid}`)],
+  ['commits a client has', 'fetch', '', Buffer.concat([encodePacket(`want ${oid}`)]), encodePacket(`shallow ${oid}`)],
+  ['commands', 'push', '', command, encodePacket(`${oid} ${oid} refs/heads/main`)],
+  ['shallow commits', 'push', '', command, encodePacket(`shallow ${oid}`)],
+  ['push options that are empty', 'push', '', Buffer.concat([command, flushPacket]), nothing],
+] as const)(
+  'a client that never ends its %s is told so, after no more than 20 MiB',
+  async (_what, service, protocol, first, again) => {
+    const { sent, answer } = await serve(service, protocol, first, again);
+    expect(answer).toContain('ERR ');
+    expect(sent).toBeLessThan(20 * 1024 * 1024);
+  },
+);

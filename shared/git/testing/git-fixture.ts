@@ -1,0 +1,136 @@
+import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Clock, systemClock } from '#shared/clock.ts';
+import type { Db } from '#shared/database/schema.ts';
+import type { ApplyPush, GitStorage, PushRequest, RefResult } from '#shared/git/git-storage.ts';
+import type { TolerableFault } from '#shared/git/objects/tolerable-faults.ts';
+import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
+import type { PackFiles } from '#shared/git/packs/files/pack-files.ts';
+import {
+  createFakeGitStorage,
+  createGitStorageOf,
+  type GitStorageParts,
+  postgresParts,
+} from '#shared/git/storage/create-git-storage.ts';
+import { git } from '#shared/git/testing/git-client.ts';
+import { type GitTestServer, serveGit } from '#shared/git/testing/git-server.ts';
+import { openObjectStorePackFiles } from '#shared/git/testing/object-store-files.ts';
+import { newUuid, type RepositoryId } from '#shared/ids.ts';
+import { createLog, type Log } from '#shared/log.ts';
+import { createTestDatabase } from '#test/support/database/test-database.ts';
+
+/** A storage with a server in front of it, and a directory for clients. */
+export interface GitGround {
+  directory: string;
+  storage: GitStorage;
+  server: GitTestServer;
+  db: Db;
+  /** Of the database. */
+  url: string;
+  /** Log lines of the storage: what went wrong on our side. */
+  logged: string[];
+  /** What the next pushes mean. */
+  applyPush: (repositoryId: RepositoryId) => ApplyPush;
+  /** Takes the pack in and moves the refs, as a platform without builds would. */
+  moveRefs(repositoryId: RepositoryId, request: PushRequest): Promise<RefResult[]>;
+  newRepository(): RepositoryId;
+  /** An empty working copy whose `origin` is the repository. */
+  workingCopy(repositoryId: RepositoryId): Promise<string>;
+  /** A bare repository for stock git, made of the packs and refs as they are stored. */
+  layOut(repositoryId: RepositoryId): Promise<string>;
+  /** Files in quarantine. */
+  quarantined(repositoryId: RepositoryId): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+export const groundKinds = ['postgres', 'object store', 'memory'] as const;
+
+/** Where a ground keeps its packs, and how that ends. */
+interface GroundFiles {
+  files: PackFiles;
+  close(): Promise<void>;
+}
+
+async function openGroundFiles(kind: (typeof groundKinds)[number], directory: string, log: Log): Promise<GroundFiles> {
+  if (kind !== 'object store') return { files: createDirectoryPackFiles(join(directory, 'data')), close: async () => undefined };
+  const { files, close } = await openObjectStorePackFiles(join(directory, 'cache'), log);
+  return { files, close };
+}
+
+export interface GitGroundOptions {
+  clock?: Clock;
+  /** Stands between the storage and what it keeps things in, to look on or to interfere. */
+  wrap?: (parts: GitStorageParts) => GitStorageParts;
+  /** Faults of objects that are let through. */
+  tolerated?: readonly TolerableFault[];
+}
+
+export async function createGitGround(
+  kind: (typeof groundKinds)[number] = 'postgres',
+  { clock = systemClock, wrap = (parts) => parts, tolerated = [] }: GitGroundOptions = {},
+): Promise<GitGround> {
+  const directory = await mkdtemp(join(tmpdir(), 'paas-git-'));
+  const logged: string[] = [];
+  const log = createLog('warn', (line) => logged.push(line));
+  const data = join(directory, 'data');
+  const database = await createTestDatabase();
+  const { files, close: closeFiles } = await openGroundFiles(kind, directory, log);
+  const storage =
+    kind === 'memory'
+      ? createFakeGitStorage({ directory: data, log, clock, tolerated })
+      : createGitStorageOf({ directory: data, log, clock, tolerated }, wrap({ ...postgresParts(database.db), files }));
+  let clients = 0;
+  const ground: GitGround = {
+    directory,
+    storage,
+    db: database.db,
+    url: database.url,
+    logged,
+    server: await serveGit(storage, (repositoryId) => ground.applyPush(repositoryId), directory),
+    applyPush: (repositoryId) => (request) => ground.moveRefs(repositoryId, request),
+    newRepository: () => newUuid<RepositoryId>(),
+    async moveRefs(repositoryId, { commands, atomic, pack }) {
+      return await database.db.transaction().execute(async (transaction) => {
+        await pack?.admit(transaction);
+        const results: RefResult[] = [];
+        for (const group of atomic ? [commands] : commands.map((command) => [command])) {
+          const moved = await storage.refs.compareAndSwap(transaction, repositoryId, group);
+          for (const { name } of group)
+            results.push(moved ? { name, status: 'ok' } : { name, status: 'rejected', reason: 'fetch first' });
+        }
+        return results;
+      });
+    },
+    async workingCopy(repositoryId) {
+      const path = join(directory, `client-${++clients}`);
+      await git(directory, 'init', '-q', path);
+      await git(path, 'remote', 'add', 'origin', ground.server.url(repositoryId));
+      return path;
+    },
+    async layOut(repositoryId) {
+      const path = join(directory, `bare-${++clients}`);
+      await git(directory, 'init', '-q', '--bare', path);
+      for (const packId of await files.listPacks(repositoryId, 0)) {
+        const { pack, index, release } = await files.locatePack(repositoryId, packId);
+        await copyFile(pack as string, join(path, 'objects', 'pack', `pack-${packId}.pack`));
+        await copyFile(index as string, join(path, 'objects', 'pack', `pack-${packId}.idx`));
+        release?.();
+      }
+      for (const { name, oid } of await storage.refs.listRefs(repositoryId)) {
+        await mkdir(join(path, name, '..'), { recursive: true });
+        await writeFile(join(path, name), `${oid}\n`);
+      }
+      return path;
+    },
+    quarantined: (repositoryId) => readdir(join(data, repositoryId, 'quarantine')).catch(() => []),
+    async close() {
+      await ground.server.close();
+      await storage.close();
+      await closeFiles();
+      await database.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+  return ground;
+}
