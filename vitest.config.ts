@@ -21,7 +21,10 @@ export default defineConfig({
           name: 'unit',
           maxWorkers: 3,
           sequence: { groupOrder: 0 },
-          include: [...rooms.map((room) => `${room}/**/*.test.ts`), 'test/support/**/*.test.ts', 'test/conformance/**/*.test.ts'],
+          include: [
+            ...rooms.map((room) => `${room}/**/*.test.ts`),
+            ...['check', 'conformance', 'support'].map((room) => `test/${room}/**/*.test.ts`),
+          ],
           testTimeout: 30_000,
           hookTimeout: 60_000,
         },
