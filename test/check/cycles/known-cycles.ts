@@ -32,7 +32,6 @@ export const knownFolderCycles: readonly (readonly string[])[] = [
 ];
 
 export const knownFileCycles: readonly (readonly string[])[] = [
-  ['gateway/forward-request.ts', 'gateway/kept-connections.ts'],
   ['shared/platform/local/builds/build-runner.ts', 'shared/platform/local/builds/build-steps.ts'],
   ['shared/platform/local/builds/builders/builder.ts', 'shared/platform/local/builds/builders/toolchains.ts'],
 ];
