@@ -90,6 +90,8 @@ export default defineConfig({
     'typescript/only-throw-error': ['error', { allowThrowingUnknown: true, allowThrowingAny: false }],
     'typescript/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
     'unicorn/prefer-node-protocol': 'error',
+    // An assertion may stand in a function that tests share, whose name begins with `expect`.
+    'vitest/expect-expect': ['error', { assertFunctionNames: ['expect*'] }],
     'vitest/no-focused-tests': 'error',
     'vitest/no-disabled-tests': 'error',
     // Ports are objects of closures: nothing loses its `this`.
@@ -103,8 +105,7 @@ export default defineConfig({
     'unicorn/no-unnecessary-await': 'off',
     // Control characters are what the patterns are there to refuse.
     'eslint/no-control-regex': 'off',
-    // An expectation may stand in a function that tests share, under a condition, and with a message.
-    'vitest/expect-expect': 'off',
+    // An expectation may stand under a condition, and with a message.
     'vitest/no-conditional-expect': 'off',
     'vitest/no-standalone-expect': 'off',
     'vitest/valid-expect': 'off',

@@ -65,5 +65,5 @@ it('wakes those who sleep on a test clock that runs when it is moved past their 
   const clock = TestClock.running();
   const sleeping = clock.sleep(60_000);
   clock.advance(60_000);
-  await sleeping;
+  await expect(sleeping).resolves.toBeUndefined();
 });

@@ -111,7 +111,7 @@ describe('login', () => {
     client.signIn('git', newKey());
     await client.next('USERAUTH_FAILURE');
     client.protocol.session(0, 2 ** 21, 2 ** 15);
-    await client.next('CHANNEL_OPEN_FAILURE');
+    await expect(client.next('CHANNEL_OPEN_FAILURE')).resolves.toBeDefined();
     client.end();
   });
 
@@ -213,7 +213,7 @@ describe('session', () => {
       if (id === 0) first = channel;
     }
     client.protocol.session(10, 2 ** 21, 2 ** 15);
-    await client.next('CHANNEL_OPEN_FAILURE');
+    await expect(client.next('CHANNEL_OPEN_FAILURE')).resolves.toBeDefined();
     client.protocol.shell(first, true);
     await client.ending();
     (client.protocol as unknown as { channelClose(id: number): void }).channelClose(first);
@@ -225,7 +225,7 @@ describe('session', () => {
     const client = await RawSshClient.logIn(door.port, adasKey);
     const channel = await client.openSession(0, 2 ** 21, packetSize);
     client.protocol.shell(channel, true);
-    await client.closed;
+    await expect(client.closed).resolves.toBeUndefined();
     await pushAsAda('after');
   });
 
@@ -365,7 +365,7 @@ describe('flow', () => {
     const client = await RawSshClient.logIn(door.port, adasKey);
     client.beginKeyExchangeOnly();
     client.protocol.ping();
-    await client.closed;
+    await expect(client.closed).resolves.toBeUndefined();
   });
 
   test('much data before a login is cut off', async () => {

@@ -150,7 +150,7 @@ describe('an idle client', () => {
   test('that logged in and asks for nothing is let go', async () => {
     await openDoor({ limits: { idleSeconds: 0.3 } });
     const client = await RawSshClient.logIn(door.port, adasKey);
-    await client.closed;
+    await expect(client.closed).resolves.toBeUndefined();
   });
 
   test('that does not send what the command waits for is let go, and the command learns it', async () => {
@@ -186,7 +186,7 @@ describe('an idle client', () => {
     await openDoor({ limits: { keepaliveSeconds: 0.1, keepaliveMisses: 2 }, git: wait });
     const client = await logInAndRun('git-upload-pack');
     client.socket.pause();
-    await gone.promise;
+    await expect(gone.promise).resolves.toBeUndefined();
     client.end();
   });
 });
@@ -274,8 +274,8 @@ describe('close', () => {
     await openDoor({ git: stuck });
     const client = await logInAndRun('git-upload-pack');
     await door.server.close(100);
-    await gone.promise;
-    await client.closed;
+    await expect(gone.promise).resolves.toBeUndefined();
+    await expect(client.closed).resolves.toBeUndefined();
   });
 });
 

@@ -30,7 +30,7 @@ export function describeWakeups(name: string, open: () => Promise<WakeupsFixture
       for (let round = 0; round < 3; round++) {
         const waits = [one, one, other, other].map((wakeups) => wakeups.wait('a', forEver, over.signal));
         one.wake('a');
-        await Promise.all(waits);
+        await expect(Promise.all(waits)).resolves.toHaveLength(4);
       }
     });
 
@@ -56,12 +56,12 @@ export function describeWakeups(name: string, open: () => Promise<WakeupsFixture
 
     it('end after their time and when the signal aborts', async () => {
       const { one } = fixture;
-      await one.wait('nothing', 1);
+      await expect(one.wait('nothing', 1)).resolves.toBeUndefined();
       const gone = new AbortController();
       const wait = one.wait('nothing', forEver, gone.signal);
       gone.abort();
-      await wait;
-      await one.wait('nothing', forEver, gone.signal);
+      await expect(wait).resolves.toBeUndefined();
+      await expect(one.wait('nothing', forEver, gone.signal)).resolves.toBeUndefined();
     });
 
     it('accept any key', async () => {
@@ -69,7 +69,7 @@ export function describeWakeups(name: string, open: () => Promise<WakeupsFixture
       for (const key of ['build:1 2', "quote'; drop table apps", 'ключ', '']) {
         const wait = other.wait(key, forEver, over.signal);
         one.wake(key);
-        await wait;
+        await expect(wait).resolves.toBeUndefined();
       }
     });
   });
