@@ -82,7 +82,12 @@ export function createApi(options: ApiOptions): Api {
   const api: Api = new OpenAPIHono<ApiEnv>({ getPath: dropApiPrefix, defaultHook: refuseInvalid });
 
   api.use(measure(options.metrics), requestId(options), securityHeaders(), limitBody(limits.http.bodyBytes));
-  api.use(guard({ ...options, ...services }), requireBody(), entityTag(), idempotency(options.idempotencyKeys));
+  api.use(
+    guard({ ...options, ...services }),
+    requireBody(),
+    entityTag(),
+    idempotency(options.idempotencyKeys, services.accounts),
+  );
   api.onError((error, c) => respond(c, error));
   api.notFound((c) => answerUnrouted(api, c));
 

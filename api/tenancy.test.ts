@@ -1,6 +1,6 @@
 /** Route by caller by child id, made from the OpenAPI document: a route that is added is held to it without being named. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Role } from '#shared/database/schema.ts';
+import type { Role } from '#shared/core/accounts/principals.ts';
 import { call, essence, guardedOperations, type Operation, operations, pathParameters } from '#test/support/api/operations.ts';
 import { type PathValues, seedWorld } from '#test/support/api/seed-world.ts';
 import { joinTenant } from '#test/support/api/seeds.ts';

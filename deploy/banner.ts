@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { createAddresses } from '#shared/core/apps/addresses.ts';
+import { createAddresses } from '#shared/core/addresses.ts';
 import type { Settings } from '#shared/settings.ts';
 
 export interface StartFacts {

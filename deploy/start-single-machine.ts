@@ -17,7 +17,7 @@ import { findPortOwner } from '#deploy/port-owner.ts';
 import { StartError } from '#deploy/start-error.ts';
 import { gatewayFiles } from '#gateway/gateway-options.ts';
 import { systemClock } from '#shared/clock.ts';
-import { createAddresses } from '#shared/core/apps/addresses.ts';
+import { createAddresses } from '#shared/core/addresses.ts';
 import { countBuildStarts, foldBuildStarts } from '#shared/core/builds/build-starts-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { keepSampling, sweepSamples } from '#shared/core/telemetry/app-sampling.ts';

@@ -1,7 +1,7 @@
 import { type GitAddress, parseGitAddress, protocolOf, readToken } from '#api/git/git-address.ts';
 import { outgoingBody, readRequestBody } from '#api/git/git-body.ts';
 import { toAppError, toRefusal } from '#api/http/refusal.ts';
-import { type BearerOptions, resolveBearer } from '#api/middleware/guard.ts';
+import { type BearerOptions, verifyBearer } from '#api/middleware/guard.ts';
 import { requestIdOf } from '#api/middleware/request-id.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
@@ -47,10 +47,10 @@ async function serve(
 ): Promise<Response> {
   const token = readToken(request.headers.get('authorization'));
   if (token === undefined) throw new AppError('unauthorized', 'Log in with an access token or an API token as the password.');
-  const bearer = await resolveBearer(token, undefined, options);
+  const caller = await verifyBearer(token, undefined, options);
   const [verdict, principal] = await Promise.all([
-    options.rateLimits.take(rateLimitPolicies.authenticated, bearer.person.userId),
-    bearer.principal(),
+    options.rateLimits.take(rateLimitPolicies.authenticated, caller.userId),
+    options.accounts.resolvePrincipal(caller),
   ]);
   if (!verdict.granted) {
     const retryAfterSeconds = Math.max(1, Math.ceil(verdict.resetMilliseconds / 1000));

@@ -1,17 +1,15 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { Refusal } from '#api/http/refusal.ts';
-import type { Person, Principal } from '#shared/core/accounts/principals.ts';
+import type { Caller } from '#shared/core/accounts/principals.ts';
 
 /** What the middleware leaves for the handlers. */
 export interface ApiEnv {
   Variables: {
     /** `req_…`, unique to this request. */
     requestId: string;
-    /** Whose token it is. Set on every route that is not public. */
-    person: Person;
-    /** Who calls, in the tenant they act for. Set with `person`, but where one need not belong to any. */
-    principal: Principal;
+    /** Whose token it is. Set on every route that needs a token. */
+    caller: Caller;
     /** What to answer for something thrown; logs what is our fault. */
     refuse: (error: unknown) => Refusal;
     /** Of what a request with an Idempotency-Key makes: the same each time it is sent. */

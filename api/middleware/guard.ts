@@ -2,9 +2,9 @@ import type { MiddlewareHandler } from 'hono';
 import type { ApiContext, ApiEnv } from '#api/http/api-env.ts';
 import { accessOf } from '#api/http/public-routes.ts';
 import type { Accounts, ApiTokens } from '#shared/core/accounts/accounts.ts';
-import { notAMember } from '#shared/core/accounts/accounts-service.ts';
 import { apiTokenPrefix } from '#shared/core/accounts/api-tokens-service.ts';
-import type { Person, Principal } from '#shared/core/accounts/principals.ts';
+import { notAMember } from '#shared/core/accounts/callers.ts';
+import type { Caller } from '#shared/core/accounts/principals.ts';
 import { AppError } from '#shared/errors.ts';
 import type { Identity } from '#shared/identity/identity.ts';
 import {
@@ -30,7 +30,7 @@ export interface GuardOptions extends BearerOptions {
 
 /** Decides who enters and how often: before any handler, for every route. */
 export function guard(options: GuardOptions): MiddlewareHandler<ApiEnv> {
-  const { rateLimits, clientAddress } = options;
+  const { accounts, rateLimits, clientAddress } = options;
   return async function guardRoute(c, next) {
     const access = accessOf(c);
     if (access === 'noRoute' || access === 'unlimited' || access === 'signed') return next();
@@ -40,19 +40,16 @@ export function guard(options: GuardOptions): MiddlewareHandler<ApiEnv> {
     if (access === 'perAddress') {
       verdict = await rateLimits.take(policy, sourceKey(clientAddress(c.req.raw)));
     } else {
-      const bearer = await resolveBearer(readBearer(c), c.req.header('x-paas-tenant'), options);
-      // Counting the subject counts each of its tokens too: no token can have more hits than its subject, and the
-      // limits are the same number. Both calls go to the database at once.
-      const mayBelongNowhere = access === 'person' && c.req.header('x-paas-tenant') === undefined;
-      const [taken, principal] = await Promise.all([
-        rateLimits.take(policy, bearer.person.userId),
-        mayBelongNowhere ? undefined : bearer.principal(appToRead(c)),
-      ]);
-      verdict = taken;
-      c.set('person', bearer.person);
-      if (principal !== undefined) c.set('principal', principal);
+      const caller = await verifyBearer(readBearer(c), c.req.header('x-paas-tenant'), options);
+      // Counting the user counts each of their tokens too: no token can have more hits than its user, and the limits are
+      // the same number.
+      verdict = await rateLimits.take(policy, caller.userId);
+      c.set('caller', caller);
     }
     if (!verdict.granted) tellLimit(c, policy, verdict);
+    // Every other operation resolves its caller itself.
+    if (access === 'person' && c.req.header('x-paas-tenant') !== undefined)
+      c.set('caller', await accounts.resolvePrincipal(c.get('caller')));
     await next();
     const { headers } = c.res;
     for (const [name, value] of limitHeaders(policy, verdict)) headers.set(name, value);
@@ -71,33 +68,24 @@ function readBearer(c: ApiContext): string {
 }
 
 /**
- * The app that the path names, when nothing but reading is asked for: then membership and app can be read at once, since
- * no body is waited for in between.
+ * Who calls, by an access token or an API token.
+ * @param requestedTenant the tenant that the caller asks to act for; undefined when they leave it open
+ * @throws AppError `unauthorized` for a token that is not valid, `forbidden` for an API token of another tenant
  */
-function appToRead(c: ApiContext): string | undefined {
-  if (c.req.method !== 'GET' && c.req.method !== 'HEAD') return undefined;
-  return /^\/v1\/apps\/([A-Za-z0-9-]{1,64})(?:\/|$)/.exec(c.req.path)?.[1];
-}
-
-/**
- * Whose token it is, and a way to learn in which tenant and role they act. `principal` may read an app along, see
- * `Accounts.resolvePrincipal`. @param tenant the one asked for by header
- */
-export async function resolveBearer(
+export async function verifyBearer(
   token: string,
-  tenant: string | undefined,
-  { identity, accounts, apiTokens }: BearerOptions,
-): Promise<{ person: Person; principal(app?: string): Promise<Principal> }> {
+  requestedTenant: string | undefined,
+  { identity, apiTokens }: Pick<BearerOptions, 'identity' | 'apiTokens'>,
+): Promise<Caller> {
   if (!token.startsWith(apiTokenPrefix)) {
-    const subject = await identity.verifyAccessToken(token);
-    const person = { userId: subject.id, email: subject.email };
-    return { person, principal: (app) => accounts.resolvePrincipal(subject, tenant, app) };
+    const { id, email } = await identity.verifyAccessToken(token);
+    return { userId: id, email, requestedTenantId: requestedTenant };
   }
   const principal = await apiTokens.resolveToken(token);
   if (principal === undefined)
     throw new AppError('unauthorized', 'The API token is not valid: it has expired, or was revoked. Make a new one.');
-  if (tenant !== undefined && tenant !== principal.tenantId) throw notAMember();
-  return { person: principal, principal: async () => principal };
+  if (requestedTenant !== undefined && requestedTenant !== principal.tenantId) throw notAMember();
+  return principal;
 }
 
 function tellLimit(c: ApiContext, policy: RateLimitPolicy, verdict: RateLimitVerdict): never {

@@ -1,6 +1,9 @@
 import type { MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import type { ApiContext, ApiEnv } from '#api/http/api-env.ts';
+import { accessOf } from '#api/http/public-routes.ts';
+import type { Accounts } from '#shared/core/accounts/accounts.ts';
+import { isPrincipal } from '#shared/core/accounts/callers.ts';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { AppError } from '#shared/errors.ts';
 import type { IdempotencyKeys } from '#shared/idempotency/idempotency.ts';
@@ -12,19 +15,21 @@ const keyPattern = /^[\x21-\x7e]{1,255}$/;
  * another request is a conflict. Refusals are not kept, so that the mended request can use the key. What is made gets an id
  * that belongs to the key: where the answer was lost with a process, the request finds what it made before.
  */
-export function idempotency(keys: IdempotencyKeys): MiddlewareHandler<ApiEnv> {
+export function idempotency(keys: IdempotencyKeys, accounts: Pick<Accounts, 'resolvePrincipal'>): MiddlewareHandler<ApiEnv> {
   return async function answerOnce(c, next) {
     const key = c.req.header('idempotency-key');
     if (key === undefined || c.req.method !== 'POST') return next();
-    // Public routes have nobody to keep an answer for.
-    const principal = c.get('principal') as ApiEnv['Variables']['principal'] | undefined;
-    if (principal === undefined || showsSecret(c)) return next();
+    // Public routes have nobody to keep an answer for, and nobody is resolved who may belong to no tenant yet.
+    const caller = c.get('caller') as ApiEnv['Variables']['caller'] | undefined;
+    if (caller === undefined || showsSecret(c) || (accessOf(c) === 'person' && !isPrincipal(caller))) return next();
     if (!keyPattern.test(key)) {
       throw new AppError('validation_failed', 'The Idempotency-Key must be 1 to 255 visible ASCII characters.', {
         details: [{ path: 'idempotency-key', message: 'must be 1 to 255 visible ASCII characters' }],
       });
     }
 
+    const principal = await accounts.resolvePrincipal(caller);
+    c.set('caller', principal);
     const request = { subject: subjectOf(principal), key, requestHash: await hashRequest(c) };
     const claim = await keys.claim(request);
     if (claim.state === 'mismatch')

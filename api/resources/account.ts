@@ -1,7 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { uuid } from '#api/openapi/schemas.ts';
-import type { Principal, Tenant } from '#shared/core/accounts/principals.ts';
-import type { Role } from '#shared/database/schema.ts';
+import type { Principal, Role, Tenant } from '#shared/core/accounts/principals.ts';
 import type { TokenSet } from '#shared/identity/identity.ts';
 
 const TenantSchema = z.object({ id: z.string().openapi({ example: 'k3v9x2ab' }), name: z.string() }).openapi('Tenant');

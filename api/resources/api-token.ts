@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { timestamp, uuid } from '#api/openapi/schemas.ts';
 import type { ApiToken } from '#shared/core/accounts/accounts.ts';
-import type { TokenScope } from '#shared/database/schema.ts';
+import type { TokenScope } from '#shared/core/accounts/principals.ts';
 
 export const scopeSchema = z.enum(['read', 'deploy', 'full'] satisfies readonly TokenScope[]).openapi({
   description:

@@ -82,7 +82,7 @@ const readUser = createRoute({
 
 export function addAccountRoutes(
   api: Api,
-  accounts: Pick<Accounts, 'signUp' | 'readTenant'>,
+  accounts: Pick<Accounts, 'signUp' | 'readSelf'>,
   identity: Pick<Identity, 'logIn' | 'refresh' | 'revoke'>,
   clientAddress: (request: Request) => string,
 ): void {
@@ -118,7 +118,7 @@ export function addAccountRoutes(
   });
 
   api.openapi(readUser, async (c) => {
-    const principal = c.get('principal');
-    return c.json({ data: presentUser(principal, await accounts.readTenant(principal)) }, 200);
+    const { principal, tenant } = await accounts.readSelf(c.get('caller'));
+    return c.json({ data: presentUser(principal, tenant) }, 200);
   });
 }

@@ -121,34 +121,34 @@ const deleteAddon = createRoute({
 
 export function addAddonRoutes(api: Api, addons: AppAddons): void {
   api.openapi(listAddons, async (c) => {
-    const found = await addons.listAddons(c.get('principal'), c.req.valid('param').id);
+    const found = await addons.listAddons(c.get('caller'), c.req.valid('param').id);
     return c.json({ data: found.map(presentAddon), next_cursor: null }, 200);
   });
 
   api.openapi(createAddon, async (c) => {
-    const { addon, created } = await addons.createAddon(c.get('principal'), c.req.valid('param').id, c.req.valid('json'));
+    const { addon, created } = await addons.createAddon(c.get('caller'), c.req.valid('param').id, c.req.valid('json'));
     return c.json({ data: presentAddon(addon) }, created ? 201 : 200);
   });
 
   api.openapi(createDatabase, async (c) => {
     const { app_id, plan: wanted } = c.req.valid('json');
-    const { addon, created } = await addons.createAddon(c.get('principal'), app_id, { type: 'database', plan: wanted });
+    const { addon, created } = await addons.createAddon(c.get('caller'), app_id, { type: 'database', plan: wanted });
     return c.json({ data: presentAddon(addon) }, created ? 201 : 200);
   });
 
   api.openapi(readCredentials, async (c) => {
     const { id, addon_type: type } = c.req.valid('param');
-    const { uri, host, port, password } = await addons.readCredentials(c.get('principal'), id, type);
+    const { uri, host, port, password } = await addons.readCredentials(c.get('caller'), id, type);
     return c.json({ data: { uri, host, port, password } }, 200, unkept);
   });
 
   api.openapi(rotateAddon, async (c) => {
     const { id, addon_type: type } = c.req.valid('param');
-    return c.json({ data: presentAddon(await addons.rotatePassword(c.get('principal'), id, type)) }, 202);
+    return c.json({ data: presentAddon(await addons.rotatePassword(c.get('caller'), id, type)) }, 202);
   });
 
   api.openapi(deleteAddon, async (c) => {
     const { id, addon_type: type } = c.req.valid('param');
-    return c.json({ data: presentAddon(await addons.deleteAddon(c.get('principal'), id, type)) }, 200);
+    return c.json({ data: presentAddon(await addons.deleteAddon(c.get('caller'), id, type)) }, 200);
   });
 }

@@ -122,7 +122,7 @@ const setGitSource = createRoute({
 export function addAppRoutes(api: Api, apps: Apps): void {
   api.openapi(createApp, async (c) => {
     const { name, git_url, branch: deployed } = c.req.valid('json');
-    const app = await apps.createApp(c.get('principal'), {
+    const app = await apps.createApp(c.get('caller'), {
       ...idToMake<AppId>(c),
       ...(name === undefined ? {} : { name }),
       ...(git_url === undefined ? {} : { gitUrl: git_url }),
@@ -133,25 +133,25 @@ export function addAppRoutes(api: Api, apps: Apps): void {
 
   api.openapi(listApps, async (c) => {
     const query = c.req.valid('query');
-    const page = await apps.listApps(c.get('principal'), { ...toPageQuery(query), deleted: query.deleted === 'true' });
+    const page = await apps.listApps(c.get('caller'), { ...toPageQuery(query), deleted: query.deleted === 'true' });
     return c.json(presentPage(page, presentApp), 200);
   });
 
   api.openapi(readApp, async (c) => {
-    return c.json({ data: presentApp(await apps.readApp(c.get('principal'), c.req.valid('param').id)) }, 200);
+    return c.json({ data: presentApp(await apps.readApp(c.get('caller'), c.req.valid('param').id)) }, 200);
   });
 
   api.openapi(deleteApp, async (c) => {
-    return c.json({ data: presentApp(await apps.deleteApp(c.get('principal'), c.req.valid('param').id)) }, 200);
+    return c.json({ data: presentApp(await apps.deleteApp(c.get('caller'), c.req.valid('param').id)) }, 200);
   });
 
   api.openapi(restoreApp, async (c) => {
-    return c.json({ data: presentApp(await apps.restoreApp(c.get('principal'), c.req.valid('param').id)) }, 200);
+    return c.json({ data: presentApp(await apps.restoreApp(c.get('caller'), c.req.valid('param').id)) }, 200);
   });
 
   api.openapi(setGitSource, async (c) => {
     const { url, branch: deployed } = c.req.valid('json');
     const source = { url, ...(deployed === undefined ? {} : { branch: deployed }) };
-    return c.json({ data: presentApp(await apps.setGitSource(c.get('principal'), c.req.valid('param').id, source)) }, 200);
+    return c.json({ data: presentApp(await apps.setGitSource(c.get('caller'), c.req.valid('param').id, source)) }, 200);
   });
 }

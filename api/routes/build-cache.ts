@@ -31,12 +31,12 @@ const flushCache = createRoute({
 
 export function addBuildCacheRoutes(api: Api, buildCache: BuildCacheService): void {
   api.openapi(readCache, async (c) => {
-    const { appId, pvcName, namespace } = await buildCache.readCache(c.get('principal'), c.req.valid('param').id);
+    const { appId, pvcName, namespace } = await buildCache.readCache(c.get('caller'), c.req.valid('param').id);
     return c.json({ data: { app_id: appId, pvc_name: pvcName, namespace } }, 200);
   });
 
   api.openapi(flushCache, async (c) => {
-    const { appId, flushed, message } = await buildCache.flushCache(c.get('principal'), c.req.valid('param').id);
+    const { appId, flushed, message } = await buildCache.flushCache(c.get('caller'), c.req.valid('param').id);
     return c.json({ data: { app_id: appId, flushed, message } }, 200);
   });
 }

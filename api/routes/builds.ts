@@ -137,33 +137,33 @@ export function addBuildRoutes(api: Api, builds: Builds): void {
       ...(source_url === undefined ? {} : { sourceUrl: source_url }),
       ...(source_sha256 === undefined ? {} : { sourceSha256: source_sha256 }),
     };
-    return c.json({ data: presentBuild(await builds.startBuild(c.get('principal'), c.req.valid('param').id, request)) }, 201);
+    return c.json({ data: presentBuild(await builds.startBuild(c.get('caller'), c.req.valid('param').id, request)) }, 201);
   });
 
   api.openapi(listBuilds, async (c) => {
-    const page = await builds.listBuilds(c.get('principal'), c.req.valid('param').id, toPageQuery(c.req.valid('query')));
+    const page = await builds.listBuilds(c.get('caller'), c.req.valid('param').id, toPageQuery(c.req.valid('query')));
     return c.json(presentPage(page, presentBuild), 200);
   });
 
   api.openapi(readBuild, async (c) => {
     const { id, bid } = c.req.valid('param');
-    return c.json({ data: presentBuild(await builds.readBuild(c.get('principal'), id, bid)) }, 200);
+    return c.json({ data: presentBuild(await builds.readBuild(c.get('caller'), id, bid)) }, 200);
   });
 
   api.openapi(readBuildLog, async (c) => {
     const { id, bid } = c.req.valid('param');
     const { limit, cursor } = c.req.valid('query');
-    const principal = c.get('principal');
+    const caller = c.get('caller');
     if (wantsEvents(c)) {
       const afterSeq = Number(lastSeq(c.req.header('last-event-id')) ?? cursor ?? 0);
       // The stream is of one build, also when 'latest' becomes another one meanwhile.
-      const build = await builds.readBuild(principal, id, bid);
+      const build = await builds.readBuild(caller, id, bid);
       return streamEvents(c, async (signal) => {
-        const lines = await builds.followBuildLog(principal, id, build.id, { afterSeq }, signal);
-        return toEvents(lines, async () => presentBuild(await builds.readBuild(principal, id, build.id)));
+        const lines = await builds.followBuildLog(caller, id, build.id, { afterSeq }, signal);
+        return toEvents(lines, async () => presentBuild(await builds.readBuild(caller, id, build.id)));
       });
     }
-    const lines = await builds.readBuildLog(principal, id, bid, { afterSeq: Number(cursor ?? 0), limit });
+    const lines = await builds.readBuildLog(caller, id, bid, { afterSeq: Number(cursor ?? 0), limit });
     const last = lines.at(-1);
     const next = lines.length === limit && last !== undefined ? String(last.seq) : null;
     return c.json({ data: lines.map(presentBuildLogLine), next_cursor: next }, 200);
@@ -171,7 +171,7 @@ export function addBuildRoutes(api: Api, builds: Builds): void {
 
   api.openapi(cancelBuild, async (c) => {
     const { id, bid } = c.req.valid('param');
-    return c.json({ data: presentBuild(await builds.cancelBuild(c.get('principal'), id, bid)) }, 200);
+    return c.json({ data: presentBuild(await builds.cancelBuild(c.get('caller'), id, bid)) }, 200);
   });
 }
 

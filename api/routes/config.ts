@@ -50,12 +50,12 @@ const changeConfig = createRoute({
 
 export function addConfigRoutes(api: Api, config: Config): void {
   api.openapi(readConfig, async (c) => {
-    return c.json({ data: await config.readConfig(c.get('principal'), c.req.valid('param').id) }, 200, unkept);
+    return c.json({ data: await config.readConfig(c.get('caller'), c.req.valid('param').id) }, 200, unkept);
   });
 
   api.openapi(changeConfig, async (c) => {
     return c.json(
-      { data: await config.changeConfig(c.get('principal'), c.req.valid('param').id, c.req.valid('json')) },
+      { data: await config.changeConfig(c.get('caller'), c.req.valid('param').id, c.req.valid('json')) },
       200,
       unkept,
     );

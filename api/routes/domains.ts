@@ -68,18 +68,18 @@ const removeDomain = createRoute({
 
 export function addDomainRoutes(api: Api, domains: Domains): void {
   api.openapi(listDomains, async (c) => {
-    const listed = await domains.listDomains(c.get('principal'), c.req.valid('param').id);
+    const listed = await domains.listDomains(c.get('caller'), c.req.valid('param').id);
     return c.json({ data: listed.map(presentDomain) }, 200);
   });
 
   api.openapi(addDomain, async (c) => {
-    const { domain, added } = await domains.addDomain(c.get('principal'), c.req.valid('param').id, c.req.valid('json').host);
+    const { domain, added } = await domains.addDomain(c.get('caller'), c.req.valid('param').id, c.req.valid('json').host);
     return c.json({ data: presentDomain(domain) }, added ? 201 : 200);
   });
 
   api.openapi(removeDomain, async (c) => {
     const { id, host } = c.req.valid('param');
-    await domains.removeDomain(c.get('principal'), id, host);
+    await domains.removeDomain(c.get('caller'), id, host);
     return c.body(null, 204);
   });
 }

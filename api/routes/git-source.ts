@@ -17,7 +17,7 @@ const readGitSource = createRoute({
 
 export function addGitSourceRoutes(api: Api, sources: GitSources): void {
   api.openapi(readGitSource, async (c) => {
-    const source = await sources.readGitSource(c.get('principal'), c.req.valid('param').id);
+    const source = await sources.readGitSource(c.get('caller'), c.req.valid('param').id);
     return c.json({ data: presentGitSource(source) }, 200, { 'cache-control': 'no-store' });
   });
 }

@@ -58,13 +58,13 @@ export function addLogRoutes(api: Api, logs: Logs): void {
       ...(process === undefined ? {} : { process }),
       ...(release === undefined ? {} : { releaseVersion: Number(release.replace('v', '')) }),
     };
-    const principal = c.get('principal');
+    const caller = c.get('caller');
     if (!wantsEvents(c)) {
-      const entries = await logs.readLogs(principal, id, query);
+      const entries = await logs.readLogs(caller, id, query);
       return c.json({ data: entries.map(presentLogEntry) }, 200);
     }
     const after = c.req.header('last-event-id');
-    return streamEvents(c, async (signal) => toEvents(await logs.followLogs(principal, id, query, signal, after)));
+    return streamEvents(c, async (signal) => toEvents(await logs.followLogs(caller, id, query, signal, after)));
   });
 }
 

@@ -42,7 +42,7 @@ export function addMetricRoutes(api: Api, metrics: AppMetrics): void {
   api.openapi(readMetrics, async (c) => {
     const { range, kind } = c.req.valid('query');
     const query = { rangeSeconds: parseRange(range) ?? 3600, ...(kind === undefined ? {} : { kind }) };
-    const series = await metrics.readMetrics(c.get('principal'), c.req.valid('param').id, query);
+    const series = await metrics.readMetrics(c.get('caller'), c.req.valid('param').id, query);
     return c.json({ data: series.map(presentMetricSeries) }, 200);
   });
 }

@@ -59,18 +59,18 @@ const restart = createRoute({
 
 export function addProcessRoutes(api: Api, processes: Processes): void {
   api.openapi(listProcesses, async (c) => {
-    const types = await processes.listProcesses(c.get('principal'), c.req.valid('param').id);
+    const types = await processes.listProcesses(c.get('caller'), c.req.valid('param').id);
     return c.json({ data: types.map(presentProcess) }, 200);
   });
 
   api.openapi(scaleProcess, async (c) => {
     const { id, type } = c.req.valid('param');
-    const scaled = await processes.scaleProcess(c.get('principal'), id, type, c.req.valid('json').quantity);
+    const scaled = await processes.scaleProcess(c.get('caller'), id, type, c.req.valid('json').quantity);
     return c.json({ data: presentProcess(scaled) }, 200);
   });
 
   api.openapi(restart, async (c) => {
-    const { restartedAt, processes: types } = await processes.restart(c.get('principal'), c.req.valid('param').id);
+    const { restartedAt, processes: types } = await processes.restart(c.get('caller'), c.req.valid('param').id);
     return c.json({ data: { restarted_at: restartedAt.toISOString(), processes: [...types] } }, 202);
   });
 }

@@ -56,18 +56,18 @@ const rollBack = createRoute({
 
 export function addReleaseRoutes(api: Api, releases: Releases): void {
   api.openapi(listReleases, async (c) => {
-    const page = await releases.listReleases(c.get('principal'), c.req.valid('param').id, toPageQuery(c.req.valid('query')));
+    const page = await releases.listReleases(c.get('caller'), c.req.valid('param').id, toPageQuery(c.req.valid('query')));
     return c.json(presentPage(page, presentRelease), 200);
   });
 
   api.openapi(listDeploys, async (c) => {
-    const page = await releases.listDeploys(c.get('principal'), c.req.valid('param').id, toPageQuery(c.req.valid('query')));
+    const page = await releases.listDeploys(c.get('caller'), c.req.valid('param').id, toPageQuery(c.req.valid('query')));
     return c.json(presentPage(page, presentDeploy), 200);
   });
 
   api.openapi(rollBack, async (c) => {
     const { id, rid } = c.req.valid('param');
-    const { deploy } = await releases.rollBack(c.get('principal'), id, rid, idToMake<ReleaseId>(c).id);
+    const { deploy } = await releases.rollBack(c.get('caller'), id, rid, idToMake<ReleaseId>(c).id);
     return c.json({ data: presentDeploy(deploy) }, 201);
   });
 }

@@ -67,17 +67,17 @@ const deleteKey = createRoute({
 export function addSshKeyRoutes(api: Api, sshKeys: Pick<SshKeys, 'addKey' | 'listKeys' | 'deleteKey'>): void {
   api.openapi(addKey, async (c) => {
     const { name, public_key } = c.req.valid('json');
-    const key = await sshKeys.addKey(c.get('principal'), { ...idToMake<SshKeyId>(c), name, publicKey: public_key });
+    const key = await sshKeys.addKey(c.get('caller'), { ...idToMake<SshKeyId>(c), name, publicKey: public_key });
     return c.json({ data: presentSshKey(key) }, 201);
   });
 
   api.openapi(listKeys, async (c) => {
-    const page = await sshKeys.listKeys(c.get('principal'), toPageQuery(c.req.valid('query')));
+    const page = await sshKeys.listKeys(c.get('caller'), toPageQuery(c.req.valid('query')));
     return c.json(presentPage(page, presentSshKey), 200);
   });
 
   api.openapi(deleteKey, async (c) => {
-    await sshKeys.deleteKey(c.get('principal'), c.req.valid('param').key);
+    await sshKeys.deleteKey(c.get('caller'), c.req.valid('param').key);
     return c.body(null, 204);
   });
 }

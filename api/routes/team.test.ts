@@ -165,7 +165,7 @@ describe('who is removed', () => {
     const headers = inTenantOf(ada);
     const made = await test.ask('POST', '/v1/auth/tokens', { as: bob, headers, json: { name: 'ci', scope: 'full' } });
     const ci = { ...bob, token: made.body.data.token };
-    const principal = await test.services.accounts.resolvePrincipal({ id: bob.id as never, email: bob.email });
+    const principal = await test.services.accounts.resolvePrincipal({ userId: bob.id as never, email: bob.email });
     const open = () => test.services.pushes.openRepository(principal, app.name, 'write');
     expect(codeOf(await test.ask('GET', `/v1/apps/${app.id}`, { as: ci }))).toBe('ok');
     await expect(open()).resolves.toMatchObject({ appId: app.id });

@@ -125,7 +125,7 @@ const accept = createRoute({
 
 export function addTeamRoutes(api: Api, team: Team): void {
   api.openapi(listTenants, async (c) => {
-    const page = await team.listTenants(c.get('principal'), toPageQuery(c.req.valid('query')));
+    const page = await team.listTenants(c.get('caller'), toPageQuery(c.req.valid('query')));
     return c.json(
       presentPage(page, ({ id, name, role }) => ({ id, name, role })),
       200,
@@ -133,37 +133,37 @@ export function addTeamRoutes(api: Api, team: Team): void {
   });
 
   api.openapi(listMembers, async (c) => {
-    const page = await team.listMembers(c.get('principal'), toPageQuery(c.req.valid('query')));
+    const page = await team.listMembers(c.get('caller'), toPageQuery(c.req.valid('query')));
     return c.json(presentPage(page, presentMember), 200);
   });
 
   api.openapi(changeRole, async (c) => {
-    const member = await team.changeRole(c.get('principal'), c.req.valid('param').member, c.req.valid('json').role);
+    const member = await team.changeRole(c.get('caller'), c.req.valid('param').member, c.req.valid('json').role);
     return c.json({ data: presentMember(member) }, 200);
   });
 
   api.openapi(removeMember, async (c) => {
-    await team.removeMember(c.get('principal'), c.req.valid('param').member);
+    await team.removeMember(c.get('caller'), c.req.valid('param').member);
     return c.body(null, 204);
   });
 
   api.openapi(invite, async (c) => {
-    const made = await team.invite(c.get('principal'), c.req.valid('json'));
+    const made = await team.invite(c.get('caller'), c.req.valid('json'));
     return c.json({ data: { ...presentInvitation(made), token: made.token } }, 201);
   });
 
   api.openapi(listInvitations, async (c) => {
-    const page = await team.listInvitations(c.get('principal'), toPageQuery(c.req.valid('query')));
+    const page = await team.listInvitations(c.get('caller'), toPageQuery(c.req.valid('query')));
     return c.json(presentPage(page, presentInvitation), 200);
   });
 
   api.openapi(withdraw, async (c) => {
-    await team.withdrawInvitation(c.get('principal'), c.req.valid('param').invitation);
+    await team.withdrawInvitation(c.get('caller'), c.req.valid('param').invitation);
     return c.body(null, 204);
   });
 
   api.openapi(accept, async (c) => {
-    const { id, name, role } = await team.acceptInvitation(c.get('person'), c.req.valid('json').token);
+    const { id, name, role } = await team.acceptInvitation(c.get('caller'), c.req.valid('json').token);
     return c.json({ data: { id, name, role } }, 200);
   });
 }

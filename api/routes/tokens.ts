@@ -77,17 +77,17 @@ export function addTokenRoutes(api: Api, tokens: Pick<ApiTokens, 'createToken' |
   api.openapi(createToken, async (c) => {
     const { name, scope, expires_in_days } = c.req.valid('json');
     const request = { name, scope, ...(expires_in_days === undefined ? {} : { expiresInDays: expires_in_days }) };
-    const made = await tokens.createToken(c.get('principal'), request);
+    const made = await tokens.createToken(c.get('caller'), request);
     return c.json({ data: { ...presentApiToken(made), token: made.token } }, 201);
   });
 
   api.openapi(listTokens, async (c) => {
-    const page = await tokens.listTokens(c.get('principal'), toPageQuery(c.req.valid('query')));
+    const page = await tokens.listTokens(c.get('caller'), toPageQuery(c.req.valid('query')));
     return c.json(presentPage(page, presentApiToken), 200);
   });
 
   api.openapi(revokeToken, async (c) => {
-    await tokens.revokeToken(c.get('principal'), c.req.valid('param').token_id);
+    await tokens.revokeToken(c.get('caller'), c.req.valid('param').token_id);
     return c.body(null, 204);
   });
 }

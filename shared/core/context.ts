@@ -1,5 +1,5 @@
 import type { Clock } from '#shared/clock.ts';
-import type { Addresses } from '#shared/core/apps/addresses.ts';
+import type { Addresses } from '#shared/core/addresses.ts';
 import type { Db } from '#shared/database/schema.ts';
 import type { Resolver } from '#shared/dns/resolver.ts';
 import type { GitStorage } from '#shared/git/git-storage.ts';

@@ -1,18 +1,6 @@
 import type { ColumnType, Generated, JSONColumnType } from 'kysely';
 import type { CreatedAt } from '#shared/database/db.ts';
-import type {
-  ApiTokenId,
-  AppId,
-  BuildId,
-  DeployId,
-  InvitationId,
-  MembershipId,
-  ObjectId,
-  ReleaseId,
-  RepositoryId,
-  TenantId,
-  UserId,
-} from '#shared/ids.ts';
+import type { AppId, BuildId, DeployId, ObjectId, ReleaseId, RepositoryId, UserId } from '#shared/ids.ts';
 import type { AddonType } from '#shared/platform/addons.ts';
 
 export type { Db, Tables as Database } from '#shared/database/db.ts';
@@ -20,40 +8,6 @@ export type { Db, Tables as Database } from '#shared/database/db.ts';
 /** Tables that no store has claimed yet: they move to the stores one by one, and this file goes. */
 declare module '#shared/database/db.ts' {
   interface Tables {
-    tenants: { id: TenantId; name: string; created_at: CreatedAt };
-    /** `email` is as the identity provider last told it: shown to others of the tenant. */
-    memberships: {
-      id: Generated<MembershipId>;
-      tenant_id: TenantId;
-      user_id: UserId;
-      email: string;
-      role: Role;
-      created_at: CreatedAt;
-    };
-    /** Ends with its member. Only the SHA-256 of a token is kept. */
-    api_tokens: {
-      id: ApiTokenId;
-      tenant_id: TenantId;
-      user_id: UserId;
-      name: string;
-      scope: TokenScope;
-      token_hash: string;
-      created_at: CreatedAt;
-      expires_at: Date | null;
-      last_used_at: Date | null;
-    };
-    /** Open ones: accepting one removes it, and so does the end of who invited. `email_key` is the lower-cased address. */
-    invitations: {
-      id: InvitationId;
-      tenant_id: TenantId;
-      email: string;
-      email_key: string;
-      role: Role;
-      token_hash: string;
-      invited_by: UserId;
-      created_at: CreatedAt;
-      expires_at: Date;
-    };
     /** Embedded identity. `email_key` is the lower-cased address and unique. */
     users: { id: UserId; email: string; email_key: string; password_hash: string; created_at: CreatedAt };
     /** Embedded identity. `private_key` is sealed. Retired keys verify until `retired_at` + the longest token life. */
@@ -80,24 +34,6 @@ declare module '#shared/database/db.ts' {
       revoked_at: Date | null;
     };
 
-    apps: {
-      id: AppId;
-      tenant_id: TenantId;
-      name: string;
-      git_url: string | null;
-      branch: string;
-      /** Own id, or the parent's for a preview. */
-      repository_id: RepositoryId;
-      parent_app_id: AppId | null;
-      preview_branch: string | null;
-      current_release_id: ReleaseId | null;
-      /** A build was started on the cache since it was last flushed, or ever. */
-      cache_begun: Generated<boolean>;
-      created_by: UserId;
-      created_at: CreatedAt;
-      updated_at: ColumnType<Date, Date | undefined, Date>;
-      deleted_at: Date | null;
-    };
     /** `value` is sealed. */
     config_vars: { app_id: AppId; name: string; value: string };
     /** Wanted instances of a process type; a type without a row gets 1 for web and 0 for the others. */
@@ -252,9 +188,6 @@ declare module '#shared/database/db.ts' {
   }
 }
 
-/** What an API token lets do of what its user may: look; look and deploy; all but giving access to others. */
-export type TokenScope = 'read' | 'deploy' | 'full';
-export type Role = 'owner' | 'admin' | 'developer' | 'viewer';
 export type AddonPlan = 'free' | 'standard' | 'pro';
 export type AddonStatus = 'creating' | 'Ready' | 'Creating' | 'Failed';
 export type BuildStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'canceled';

@@ -51,7 +51,7 @@ describe.each(['a directory', 'an object store'])('two daemons that serve one re
     const context = await createCoreContext({ db: database.db, log, clock: systemClock, platform, git: storage });
     const services = createServices(context);
     const { user, tenant } = await services.accounts.signUp({ email: 'ada@example.com', password: 'correct horse' });
-    const owner = await services.accounts.resolvePrincipal(user, tenant.id);
+    const owner = await services.accounts.resolvePrincipal({ userId: user.id, email: user.email, requestedTenantId: tenant.id });
     key = await makeKey(directory, 'key', 'ed25519');
     await services.sshKeys.addKey(owner, { name: 'laptop', publicKey: key.publicKey });
     appName = (await services.apps.createApp(owner, {})).name;

@@ -1,6 +1,6 @@
 import type { SshKey, SshKeys } from '#shared/core/accounts/accounts.ts';
 import { requireLogin } from '#shared/core/accounts/authorization.ts';
-import { readMembership } from '#shared/core/accounts/memberships.ts';
+import { readPrincipal, resolveCaller } from '#shared/core/accounts/callers.ts';
 import { parsePublicKey } from '#shared/core/accounts/public-key.ts';
 import {
   deleteSshKey,
@@ -17,9 +17,11 @@ import { AppError, notFound } from '#shared/errors.ts';
 import { isUuid, newUuid, type SshKeyId } from '#shared/ids.ts';
 import { sshFingerprint, sshKeyHash } from '#shared/ssh-public-key.ts';
 
-export function createSshKeys({ db, clock }: Context): SshKeys {
+export function createSshKeys(context: Context): SshKeys {
+  const { db, clock } = context;
   return {
-    async addKey(principal, { id = newUuid(), name, publicKey }) {
+    async addKey(caller, { id = newUuid(), name, publicKey }) {
+      const principal = await resolveCaller(context, caller);
       requireLogin(principal);
       const before = await readSshKey(db, id);
       if (before?.user_id === principal.userId) return toSshKey(before);
@@ -43,12 +45,14 @@ export function createSshKeys({ db, clock }: Context): SshKeys {
       return toSshKey(row);
     },
 
-    async listKeys({ userId }, page) {
+    async listKeys(caller, page) {
+      const { userId } = await resolveCaller(context, caller);
       const rows = await listSshKeys(db, { userId, ...toKeysetPage(page) });
       return toPage(rows, page.limit, toSshKey);
     },
 
-    async deleteKey(principal, key) {
+    async deleteKey(caller, key) {
+      const principal = await resolveCaller(context, caller);
       requireLogin(principal);
       const deleted = await deleteSshKey(db, principal.userId, isUuid(key) ? { id: key as SshKeyId } : { fingerprint: key });
       if (!deleted) throw notFound('SSH key');
@@ -57,7 +61,7 @@ export function createSshKeys({ db, clock }: Context): SshKeys {
     async resolveKey(blob) {
       const row = await useSshKey(db, await sshKeyHash(blob), clock.now());
       if (row === undefined) return undefined;
-      const principal = await readMembership(db, row.user_id);
+      const principal = await readPrincipal(db, row.user_id);
       return principal && { ...principal, keyId: row.id, fingerprint: row.fingerprint };
     },
   };

@@ -1,55 +1,54 @@
-import type { Selectable } from 'kysely';
 import type { Invitation, Member, Team } from '#shared/core/accounts/accounts.ts';
 import { outranks, requireLogin, requireRole } from '#shared/core/accounts/authorization.ts';
-import type { Person, Principal } from '#shared/core/accounts/principals.ts';
+import { resolveCaller } from '#shared/core/accounts/callers.ts';
+import { acceptInvitation } from '#shared/core/accounts/invitations.ts';
+import {
+  deleteInvitation,
+  deleteInvitationOf,
+  deleteInvitationsBy,
+  type InvitationRow,
+  insertInvitation,
+  listInvitations,
+} from '#shared/core/accounts/invitations-store.ts';
+import {
+  deleteMembership,
+  findMembership,
+  hasOtherOwner,
+  listMembers,
+  listTenantsOf,
+  type MembershipRow,
+  readMembershipById,
+  setRole,
+} from '#shared/core/accounts/memberships-store.ts';
+import type { Principal, Role } from '#shared/core/accounts/principals.ts';
+import { lockTenant } from '#shared/core/accounts/tenants-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { toKeysetPage, toPage } from '#shared/core/page.ts';
-import { keysetBefore } from '#shared/database/keyset.ts';
-import type { Database, Db, Role } from '#shared/database/schema.ts';
-import { isUniqueViolation } from '#shared/database/violations.ts';
+import type { Db } from '#shared/database/db.ts';
+import { addSeconds, secondsPerDay } from '#shared/durations.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import { checkEmail, emailKey } from '#shared/identity/credentials.ts';
 import { type InvitationId, isUuid, type MembershipId, newUuid, type TenantId } from '#shared/ids.ts';
 import { hashSecretToken, newSecretToken } from '#shared/secret-token.ts';
 
-const invitationMilliseconds = 7 * 86_400_000;
-
-type MemberRow = Selectable<Database['memberships']>;
-type InvitationRow = Selectable<Database['invitations']>;
+const invitationSeconds = 7 * secondsPerDay;
 
 export function createTeam(context: Context): Team {
   const { db, clock } = context;
   return {
-    async listTenants({ userId }, page) {
-      const { before, limit } = toKeysetPage(page);
-      const rows = await db
-        .selectFrom('memberships')
-        .innerJoin('tenants', 'tenants.id', 'memberships.tenant_id')
-        .select(['memberships.id', 'memberships.role', 'memberships.created_at', 'tenants.id as tenant_id', 'tenants.name'])
-        .where('memberships.user_id', '=', userId)
-        .where(keysetBefore(before, 'memberships'))
-        .orderBy('memberships.created_at', 'desc')
-        .orderBy('memberships.id', 'desc')
-        .limit(limit)
-        .execute();
+    async listTenants(caller, page) {
+      const { userId } = await resolveCaller(context, caller);
+      const rows = await listTenantsOf(db, { userId, ...toKeysetPage(page) });
       return toPage(rows, page.limit, (row) => ({ id: row.tenant_id, name: row.name, role: row.role }));
     },
 
-    async listMembers({ tenantId }, page) {
-      const { before, limit } = toKeysetPage(page);
-      const rows = await db
-        .selectFrom('memberships')
-        .selectAll()
-        .where('tenant_id', '=', tenantId)
-        .where(keysetBefore(before))
-        .orderBy('created_at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(limit)
-        .execute();
-      return toPage(rows, page.limit, toMember);
+    async listMembers(caller, page) {
+      const { tenantId } = await resolveCaller(context, caller);
+      return toPage(await listMembers(db, { tenantId, ...toKeysetPage(page) }), page.limit, toMember);
     },
 
-    async changeRole(principal, id, role) {
+    async changeRole(caller, id, role) {
+      const principal = await resolveCaller(context, caller);
       requireLogin(principal);
       return changeTeam(db, principal.tenantId, async (trx) => {
         const actor = await requireMember(trx, principal);
@@ -58,21 +57,15 @@ export function createTeam(context: Context): Team {
         checkReach(actor, member.role);
         checkReach(actor, role);
         if (member.role === 'owner' && role !== 'owner') await checkOtherOwner(trx, member);
-        const changed = { ...member, role };
-        await trx.updateTable('memberships').set({ role }).where('id', '=', member.id).execute();
-        // What they invited to, they may not be able to give any more.
-        if (outranks(member.role, role)) {
-          await trx
-            .deleteFrom('invitations')
-            .where('tenant_id', '=', member.tenant_id)
-            .where('invited_by', '=', member.user_id)
-            .execute();
-        }
-        return toMember(changed);
+        await setRole(trx, member.id, role);
+        // They may no longer be allowed to give the roles of their open invitations.
+        if (outranks(member.role, role)) await deleteInvitationsBy(trx, member.tenant_id, member.user_id);
+        return toMember({ ...member, role });
       });
     },
 
-    async removeMember(principal, id) {
+    async removeMember(caller, id) {
+      const principal = await resolveCaller(context, caller);
       requireLogin(principal);
       await changeTeam(db, principal.tenantId, async (trx) => {
         const actor = await requireMember(trx, principal);
@@ -82,11 +75,12 @@ export function createTeam(context: Context): Team {
           checkReach(actor, member.role);
         }
         if (member.role === 'owner') await checkOtherOwner(trx, member);
-        await trx.deleteFrom('memberships').where('id', '=', member.id).execute();
+        await deleteMembership(trx, member.id);
       });
     },
 
-    async invite(principal, { email: typed, role }) {
+    async invite(caller, { email: typed, role }) {
+      const principal = await resolveCaller(context, caller);
       requireLogin(principal);
       requireRole(principal, 'admin');
       checkReach(principal, role);
@@ -102,48 +96,29 @@ export function createTeam(context: Context): Team {
         token_hash: await hashSecretToken(token),
         invited_by: principal.userId,
         created_at: now,
-        expires_at: new Date(now.getTime() + invitationMilliseconds),
+        expires_at: addSeconds(now, invitationSeconds),
       };
       await changeTeam(db, principal.tenantId, async (trx) => {
-        const { tenant_id, email_key } = row;
-        const earlier = await trx
-          .deleteFrom('invitations')
-          .where('tenant_id', '=', tenant_id)
-          .where('email_key', '=', email_key)
-          .returning('role')
-          .executeTakeFirst();
-        if (earlier !== undefined) checkReach(principal, earlier.role);
-        await trx.insertInto('invitations').values(row).execute();
+        const earlierRole = await deleteInvitationOf(trx, row.tenant_id, row.email_key);
+        if (earlierRole !== undefined) checkReach(principal, earlierRole);
+        await insertInvitation(trx, row);
       });
       return { ...toInvitation(row), token };
     },
 
-    async listInvitations(principal, page) {
-      const { before, limit } = toKeysetPage(page);
+    async listInvitations(caller, page) {
+      const principal = await resolveCaller(context, caller);
       requireRole(principal, 'admin');
-      const rows = await db
-        .selectFrom('invitations')
-        .selectAll()
-        .where('tenant_id', '=', principal.tenantId)
-        .where('expires_at', '>', clock.now())
-        .where(keysetBefore(before))
-        .orderBy('created_at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(limit)
-        .execute();
-      return toPage(rows, page.limit, toInvitation);
+      const query = { tenantId: principal.tenantId, now: clock.now(), ...toKeysetPage(page) };
+      return toPage(await listInvitations(db, query), page.limit, toInvitation);
     },
 
-    async withdrawInvitation(principal, id) {
+    async withdrawInvitation(caller, id) {
+      const principal = await resolveCaller(context, caller);
       requireLogin(principal);
       requireRole(principal, 'admin');
-      if (!isUuid(id)) throw notFound('invitation');
-      const result = await db
-        .deleteFrom('invitations')
-        .where('tenant_id', '=', principal.tenantId)
-        .where('id', '=', id as InvitationId)
-        .executeTakeFirst();
-      if (result.numDeletedRows === 0n) throw notFound('invitation');
+      const deleted = isUuid(id) && (await deleteInvitation(db, principal.tenantId, id as InvitationId));
+      if (!deleted) throw notFound('invitation');
     },
 
     async acceptInvitation(person, token) {
@@ -153,102 +128,38 @@ export function createTeam(context: Context): Team {
   };
 }
 
-type InvitationGround = Pick<Context, 'db' | 'clock'>;
-
-/** Before there is a user to accept it. @throws AppError as `acceptInvitation` */
-export async function checkInvitation({ db, clock }: InvitationGround, email: string, token: string): Promise<void> {
-  const row = await db
-    .selectFrom('invitations')
-    .select('email_key')
-    .where('token_hash', '=', await hashSecretToken(token))
-    .where('expires_at', '>', clock.now())
-    .executeTakeFirst();
-  if (row === undefined) throw notFound('invitation');
-  checkInvited(row, email);
-}
-
-function checkInvited({ email_key }: Pick<InvitationRow, 'email_key'>, email: string): void {
-  if (email_key === emailKey(email)) return;
-  throw new AppError('forbidden', 'This invitation is for another email address. Log in as the one it was made for.');
-}
-
-/** By the one it was made for, once. What fails leaves it open. */
-export async function acceptInvitation({ db, clock }: InvitationGround, { userId, email }: Person, token: string) {
-  const now = clock.now();
-  const tokenHash = await hashSecretToken(token);
-  try {
-    return await db.transaction().execute(async (trx) => {
-      const row = await trx
-        .deleteFrom('invitations')
-        .where('token_hash', '=', tokenHash)
-        .where('expires_at', '>', now)
-        .returningAll()
-        .executeTakeFirst();
-      if (row === undefined) throw notFound('invitation');
-      checkInvited(row, email);
-      await trx
-        .insertInto('memberships')
-        .values({ tenant_id: row.tenant_id, user_id: userId, email, role: row.role, created_at: now })
-        .execute();
-      const tenant = await trx.selectFrom('tenants').select('name').where('id', '=', row.tenant_id).executeTakeFirstOrThrow();
-      return { id: row.tenant_id, name: tenant.name, role: row.role };
-    });
-  } catch (error) {
-    if (!isUniqueViolation(error)) throw error;
-    throw new AppError('conflict', 'You are a member of this team already.', { cause: error });
-  }
-}
-
-/** One change of a team at a time: two owners who leave at once must not both find the other still there. */
+/** Changes of one team run one after the other: of two owners who leave at the same time, the second finds no other owner. */
 function changeTeam<Result>(db: Db, tenantId: TenantId, change: (trx: Db) => Promise<Result>): Promise<Result> {
   return db.transaction().execute(async (trx) => {
-    await trx.selectFrom('tenants').select('id').where('id', '=', tenantId).forNoKeyUpdate().execute();
+    await lockTenant(trx, tenantId);
     return change(trx);
   });
 }
 
-/** The principal as they are under the lock: a change that came first may have taken their role. */
+/** The principal with the role they have under the lock: an earlier change may have lowered it. */
 async function requireMember(trx: Db, principal: Principal): Promise<Principal> {
-  const row = await trx
-    .selectFrom('memberships')
-    .select('role')
-    .where('tenant_id', '=', principal.tenantId)
-    .where('user_id', '=', principal.userId)
-    .executeTakeFirst();
-  if (row === undefined) throw notFound('member');
-  return { ...principal, role: row.role };
+  const found = await findMembership(trx, principal);
+  if (found === undefined) throw notFound('member');
+  return { ...principal, role: found.role };
 }
 
-async function findMember(trx: Db, tenantId: TenantId, id: string): Promise<MemberRow> {
-  if (!isUuid(id)) throw notFound('member');
-  const row = await trx
-    .selectFrom('memberships')
-    .selectAll()
-    .where('tenant_id', '=', tenantId)
-    .where('id', '=', id as MembershipId)
-    .executeTakeFirst();
+async function findMember(trx: Db, tenantId: TenantId, id: string): Promise<MembershipRow> {
+  const row = isUuid(id) ? await readMembershipById(trx, tenantId, id as MembershipId) : undefined;
   if (row === undefined) throw notFound('member');
   return row;
 }
 
-/** Nobody gives, changes or takes a role above their own. */
+/** Nobody gives, changes or removes a role above their own. */
 function checkReach(actor: Principal, role: Role): void {
   if (outranks(role, actor.role)) requireRole(actor, role);
 }
 
-async function checkOtherOwner(trx: Db, { tenant_id, id }: MemberRow): Promise<void> {
-  const other = await trx
-    .selectFrom('memberships')
-    .select('id')
-    .where('tenant_id', '=', tenant_id)
-    .where('role', '=', 'owner')
-    .where('id', '!=', id)
-    .limit(1)
-    .executeTakeFirst();
-  if (other === undefined) throw new AppError('conflict', 'A team needs an owner: make another member owner first.');
+async function checkOtherOwner(trx: Db, member: MembershipRow): Promise<void> {
+  if (await hasOtherOwner(trx, member)) return;
+  throw new AppError('conflict', 'A team needs an owner. Make another member an owner first.');
 }
 
-function toMember(row: MemberRow): Member {
+function toMember(row: MembershipRow): Member {
   return { id: row.id, userId: row.user_id, email: row.email, role: row.role, createdAt: row.created_at };
 }
 

@@ -1,10 +1,11 @@
-import { requireApp, requireAppToChange, requireRole } from '#shared/core/accounts/authorization.ts';
+import { requireRole } from '#shared/core/accounts/authorization.ts';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { enqueueAddonJob } from '#shared/core/addons/addon-job.ts';
 import { addonStatus, addonVariable, toPlan } from '#shared/core/addons/addon-plans.ts';
 import { newAddonPassword, openAddonCredentials, sealAddonSecret } from '#shared/core/addons/addon-secrets.ts';
 import type { Addon, AppAddons } from '#shared/core/addons/addons.ts';
 import { type AddonRow, listAddonRows, readAddonRow } from '#shared/core/addons/addons-store.ts';
+import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { type AppRow, lockApp } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
@@ -56,13 +57,13 @@ export function createAddons(context: Context): AppAddons {
   }
 
   return {
-    async listAddons(principal, app) {
-      const row = await requireApp(db, principal, app);
+    async listAddons(caller, app) {
+      const { row } = await requireApp(context, caller, app);
       return Promise.all((await listAddonRows(db, row.id)).map(present));
     },
 
-    async createAddon(principal, app, { type, plan: planName = 'free' }) {
-      const row = await requireAppToChange(db, principal, app);
+    async createAddon(caller, app, { type, plan: planName = 'free' }) {
+      const { principal, row } = await requireAppToChange(context, caller, app);
       const plan = toPlan(planName);
       const problem = await platform.addons.findProblem(type);
       if (problem !== undefined) throw new AppError('conflict', problem);
@@ -105,8 +106,8 @@ export function createAddons(context: Context): AppAddons {
       return { addon: toAddon(made, 'creating'), created };
     },
 
-    async rotatePassword(principal, app, type) {
-      const row = await requireAppToChange(db, principal, app);
+    async rotatePassword(caller, app, type) {
+      const { principal, row } = await requireAppToChange(context, caller, app);
       return changeAddon(principal, row, type, async (trx, locked, addon) => {
         const password = newAddonPassword();
         const sealed = await sealAddonSecret(context, locked.tenant_id, locked.id, addon.addon_type, 'password', password);
@@ -119,8 +120,8 @@ export function createAddons(context: Context): AppAddons {
       });
     },
 
-    async readCredentials(principal, app, type) {
-      const row = await requireAppToChange(db, principal, app);
+    async readCredentials(caller, app, type) {
+      const { row } = await requireAppToChange(context, caller, app);
       const addon = await readAddonRow(db, row.id, requireType(type));
       if (addon === undefined || addon.removed_at !== null) throw notFound('add-on');
       const credentials = await openAddonCredentials(context, row.tenant_id, addon);
@@ -129,8 +130,8 @@ export function createAddons(context: Context): AppAddons {
       return credentials;
     },
 
-    async deleteAddon(principal, app, type) {
-      const row = await requireApp(db, principal, app);
+    async deleteAddon(caller, app, type) {
+      const { principal, row } = await requireApp(context, caller, app);
       requireRole(principal, 'admin');
       return changeAddon(principal, row, type, async (trx, locked, addon) => {
         await trx

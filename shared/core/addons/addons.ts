@@ -1,4 +1,4 @@
-import type { Principal } from '#shared/core/accounts/principals.ts';
+import type { Caller } from '#shared/core/accounts/principals.ts';
 import type { AddonPlan, AddonStatus } from '#shared/database/schema.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { AddonCredentials, AddonType } from '#shared/platform/addons.ts';
@@ -15,20 +15,20 @@ export interface Addon {
 }
 
 export interface AppAddons {
-  listAddons(principal: Principal, app: string): Promise<readonly Addon[]>;
+  listAddons(caller: Caller, app: string): Promise<readonly Addon[]>;
   /**
    * Adds one, or brings the one there is to this plan; an unknown plan counts as `free`. Again converges what has
    * strayed. `conflict` when the app has set the variable by hand, the add-on is being removed, or the machine has no such server.
    */
   createAddon(
-    principal: Principal,
+    caller: Caller,
     app: string,
     request: { type: AddonType; plan?: string },
   ): Promise<{ addon: Addon; created: boolean }>;
   /** A new password, and a release that brings it to the app. */
-  rotatePassword(principal: Principal, app: string, type: string): Promise<Addon>;
+  rotatePassword(caller: Caller, app: string, type: string): Promise<Addon>;
   /** `conflict` until its servers were told. */
-  readCredentials(principal: Principal, app: string, type: string): Promise<AddonCredentials>;
+  readCredentials(caller: Caller, app: string, type: string): Promise<AddonCredentials>;
   /** Takes the variable from the app by a release; after that the servers and their data go. */
-  deleteAddon(principal: Principal, app: string, type: string): Promise<Addon>;
+  deleteAddon(caller: Caller, app: string, type: string): Promise<Addon>;
 }

@@ -1,6 +1,8 @@
-import { findNamedApp, requireApp, requireAppToChange, requireRole } from '#shared/core/accounts/authorization.ts';
-import type { Principal } from '#shared/core/accounts/principals.ts';
+import { requireRole } from '#shared/core/accounts/authorization.ts';
+import { resolveCaller } from '#shared/core/accounts/callers.ts';
+import type { Caller } from '#shared/core/accounts/principals.ts';
 import { enqueueAddonJobs } from '#shared/core/addons/addon-job.ts';
+import { type AppAccess, requireApp, requireAppToChange, resolveCallerAndApp } from '#shared/core/apps/app-access.ts';
 import type { App, Apps } from '#shared/core/apps/apps.ts';
 import { type AppRow, listApps, readAppById } from '#shared/core/apps/apps-store.ts';
 import { checkBranchName } from '#shared/core/apps/branch-name.ts';
@@ -30,7 +32,8 @@ export function createApps(context: Context, generateName: () => string = genera
   };
 
   return {
-    async createApp(principal, { id = newUuid(), name: wanted, gitUrl, branch = 'main' }) {
+    async createApp(caller, { id = newUuid(), name: wanted, gitUrl, branch = 'main' }) {
+      const principal = await resolveCaller(context, caller);
       requireRole(principal, 'developer');
       const before = await readAppById(db, id);
       if (before?.tenant_id === principal.tenantId) return present(before);
@@ -66,7 +69,8 @@ export function createApps(context: Context, generateName: () => string = genera
       });
     },
 
-    async listApps(principal, page) {
+    async listApps(caller, page) {
+      const principal = await resolveCaller(context, caller);
       const rows = await listApps(db, {
         tenantId: principal.tenantId,
         deletedSince: page.deleted === true ? restorableSince(clock.now()) : undefined,
@@ -75,12 +79,12 @@ export function createApps(context: Context, generateName: () => string = genera
       return toPage(rows, page.limit, present);
     },
 
-    async readApp(principal, app) {
-      return present(await requireAppEvenDeleted(context, principal, app));
+    async readApp(caller, app) {
+      return present((await requireAppEvenDeleted(context, caller, app)).row);
     },
 
-    async deleteApp(principal, app) {
-      const row = await requireApp(db, principal, app);
+    async deleteApp(caller, app) {
+      const { principal, row } = await requireApp(context, caller, app);
       requireRole(principal, 'admin');
       await db.transaction().execute(async (trx) => {
         const now = clock.now();
@@ -102,8 +106,8 @@ export function createApps(context: Context, generateName: () => string = genera
       return reread(row.id);
     },
 
-    async restoreApp(principal, app) {
-      const row = await requireAppEvenDeleted(context, principal, app);
+    async restoreApp(caller, app) {
+      const { principal, row } = await requireAppEvenDeleted(context, caller, app);
       requireRole(principal, 'admin');
       if (row.deleted_at === null) throw new AppError('conflict', `${row.name} is not deleted.`);
       const deletedAt = row.deleted_at;
@@ -128,8 +132,8 @@ export function createApps(context: Context, generateName: () => string = genera
       return reread(row.id);
     },
 
-    async setGitSource(principal, app, { url, branch }) {
-      const row = await requireAppToChange(db, principal, app);
+    async setGitSource(caller, app, { url, branch }) {
+      const { row } = await requireAppToChange(context, caller, app);
       if (branch !== undefined) checkBranchName(branch);
       if (url !== null) checkGitUrl(url, 'url');
       await db
@@ -143,11 +147,12 @@ export function createApps(context: Context, generateName: () => string = genera
   };
 }
 
-async function requireAppEvenDeleted({ db, clock }: Context, principal: Principal, app: string): Promise<AppRow> {
-  const row = await findNamedApp(db, principal, app);
-  const purged = row?.deleted_at !== null && row?.deleted_at !== undefined && row.deleted_at <= restorableSince(clock.now());
-  if (row === undefined || row.tenant_id !== principal.tenantId || purged) throw notFound('app');
-  return row;
+/** An app of the caller's tenant, also a deleted one that can be restored. */
+async function requireAppEvenDeleted(context: Context, caller: Caller, app: string): Promise<AppAccess> {
+  const { principal, row } = await resolveCallerAndApp(context, caller, app);
+  const isPurged = row !== undefined && row.deleted_at !== null && row.deleted_at <= restorableSince(context.clock.now());
+  if (row === undefined || row.tenant_id !== principal.tenantId || isPurged) throw notFound('app');
+  return { principal, row };
 }
 
 export function restorableUntil(deletedAt: Date): Date {

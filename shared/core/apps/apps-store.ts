@@ -1,15 +1,38 @@
-import type { Selectable } from 'kysely';
+import type { Generated, Selectable } from 'kysely';
+import { type FoundMembership, type MembershipQuery, selectMembership } from '#shared/core/accounts/memberships-store.ts';
+import type { CreatedAt, Db, Tables, UpdatedAt } from '#shared/database/db.ts';
 import { type KeysetPage, keysetBefore } from '#shared/database/keyset.ts';
 import { prepare } from '#shared/database/prepared.ts';
-import type { Database, Db } from '#shared/database/schema.ts';
-import type { AppId, ReleaseId, TenantId } from '#shared/ids.ts';
-import { isUuid } from '#shared/ids.ts';
+import { type AppId, isUuid, type ReleaseId, type RepositoryId, type TenantId, type UserId } from '#shared/ids.ts';
 
-/** An app with the version of the release that is current; `cache_begun` is for who starts a build alone. */
-export type AppRow = Omit<Selectable<Database['apps']>, 'cache_begun'> & { current_version: number | null };
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    apps: {
+      id: AppId;
+      tenant_id: TenantId;
+      name: string;
+      git_url: string | null;
+      branch: string;
+      /** Its own id, or the parent's for a preview. */
+      repository_id: RepositoryId;
+      parent_app_id: AppId | null;
+      preview_branch: string | null;
+      current_release_id: ReleaseId | null;
+      /** Whether a build has started on the cache since it was last flushed. */
+      cache_begun: Generated<boolean>;
+      created_by: UserId;
+      created_at: CreatedAt;
+      updated_at: UpdatedAt;
+      deleted_at: Date | null;
+    };
+  }
+}
 
-/** All of these, by name: see `prepare`. */
-export const appColumns = [
+/** An app with the version of its current release. `cache_begun` is left out: only starting a build needs it. */
+export type AppRow = Omit<Selectable<Tables['apps']>, 'cache_begun'> & { current_version: number | null };
+
+/** By name, not `*`: see `prepare`. */
+const appColumns = [
   'apps.id',
   'apps.tenant_id',
   'apps.name',
@@ -23,7 +46,7 @@ export const appColumns = [
   'apps.created_at',
   'apps.updated_at',
   'apps.deleted_at',
-] as const satisfies readonly `apps.${keyof Database['apps']}`[];
+] as const satisfies readonly `apps.${keyof Tables['apps']}`[];
 
 function selectApps(db: Db) {
   return db
@@ -39,7 +62,7 @@ const findByName = prepare<{ app: string }, AppRow>('find-app-by-name', (db, val
   selectApps(db).where('apps.name', '=', value('app')).compile(),
 );
 
-/** By id, else by name; deleted ones too. */
+/** By id, else by name; deleted ones and other tenants' too. */
 export async function findApp(db: Db, idOrName: string): Promise<AppRow | undefined> {
   if (isUuid(idOrName)) return readAppById(db, idOrName as AppId);
   const [row] = await findByName.execute(db, { app: idOrName });
@@ -49,6 +72,35 @@ export async function findApp(db: Db, idOrName: string): Promise<AppRow | undefi
 export async function readAppById(db: Db, appId: AppId): Promise<AppRow | undefined> {
   const [row] = await findById.execute(db, { app: appId });
   return row;
+}
+
+/** Without an app all of its columns are null. */
+type MembershipAndApp = FoundMembership & (AppRow | { [Column in keyof AppRow]: null });
+
+const findMembershipAndAppById = prepareMembershipAndApp('find-member-and-app-by-id', 'apps.id');
+const findMembershipAndAppByName = prepareMembershipAndApp('find-member-and-app-by-name', 'apps.name');
+
+function prepareMembershipAndApp(name: string, key: 'apps.id' | 'apps.name') {
+  return prepare<MembershipQuery & { app: string }, MembershipAndApp>(name, (db, value) =>
+    selectMembership(db, value('userId'), value('tenantId'))
+      .leftJoin('apps', (join) => join.on(key, '=', value('app')))
+      .leftJoin('releases as current', 'current.id', 'apps.current_release_id')
+      .select([...appColumns, 'current.version as current_version'])
+      .$castTo<MembershipAndApp>()
+      .compile(),
+  );
+}
+
+/** `findMembership` and `findApp` in one statement; undefined when the user is no member. */
+export async function findMembershipAndApp(
+  db: Db,
+  query: MembershipQuery & { app: string },
+): Promise<{ membership: FoundMembership; app: AppRow | undefined } | undefined> {
+  const statement = isUuid(query.app) ? findMembershipAndAppById : findMembershipAndAppByName;
+  const [found] = await statement.execute(db, query);
+  if (found === undefined) return undefined;
+  const { email, member_of, role, ...app } = found;
+  return { membership: { email, member_of, role }, app: app.id === null ? undefined : app };
 }
 
 export interface AppListQuery extends KeysetPage {
@@ -77,7 +129,7 @@ export async function listApps(db: Db, query: AppListQuery): Promise<AppRow[]> {
   return select.orderBy('apps.created_at', 'desc').orderBy('apps.id', 'desc').limit(query.limit).execute();
 }
 
-/** Serialises whatever must not happen twice at once to one app, to the end of the transaction. */
+/** Until the transaction ends, no other transaction gets this lock. Undefined when there is no such app. */
 export async function lockApp(trx: Db, appId: AppId): Promise<AppRow | undefined> {
   await trx.selectFrom('apps').select('id').where('id', '=', appId).forUpdate().execute();
   return readAppById(trx, appId);

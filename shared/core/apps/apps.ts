@@ -1,9 +1,9 @@
 /**
  * Apps and their domains: the nouns, and what entry points may ask of them.
- * A method that takes a principal throws `not_found` for what the principal's tenant does not own and `forbidden` for what
- * the role does not allow. `app` is an id or a name; ids take precedence.
+ * A method that takes a caller throws `not_found` for what the caller's tenant does not own and `forbidden` for what the role
+ * does not allow. `app` is an id or a name; ids take precedence.
  */
-import type { Principal } from '#shared/core/accounts/principals.ts';
+import type { Caller } from '#shared/core/accounts/principals.ts';
 import type { Page, PageQuery } from '#shared/core/page.ts';
 import type { AppId, ReleaseId, TenantId } from '#shared/ids.ts';
 
@@ -32,16 +32,16 @@ export interface App {
 
 export interface Apps {
   /** A generated name when none is given. `conflict` when the name is taken. */
-  createApp(principal: Principal, request: { id?: AppId; name?: string; gitUrl?: string | null; branch?: string }): Promise<App>;
+  createApp(caller: Caller, request: { id?: AppId; name?: string; gitUrl?: string | null; branch?: string }): Promise<App>;
   /** Active ones, newest first; with `deleted` the restorable ones instead. */
-  listApps(principal: Principal, page: PageQuery & { deleted?: boolean }): Promise<Page<App>>;
+  listApps(caller: Caller, page: PageQuery & { deleted?: boolean }): Promise<Page<App>>;
   /** Deleted ones too, until they are purged. */
-  readApp(principal: Principal, app: string): Promise<App>;
+  readApp(caller: Caller, app: string): Promise<App>;
   /** Stops it now, keeps everything else for 30 days. Deleting a deleted app is `not_found`. */
-  deleteApp(principal: Principal, app: string): Promise<App>;
+  deleteApp(caller: Caller, app: string): Promise<App>;
   /** `conflict` when it is not deleted. */
-  restoreApp(principal: Principal, app: string): Promise<App>;
-  setGitSource(principal: Principal, app: string, source: { url: string | null; branch?: string }): Promise<App>;
+  restoreApp(caller: Caller, app: string): Promise<App>;
+  setGitSource(caller: Caller, app: string, source: { url: string | null; branch?: string }): Promise<App>;
 }
 
 export interface Domain {
@@ -57,11 +57,11 @@ export interface Domain {
 
 export interface Domains {
   /** In the order in which they were added. */
-  listDomains(principal: Principal, app: string): Promise<readonly Domain[]>;
+  listDomains(caller: Caller, app: string): Promise<readonly Domain[]>;
   /**
    * Looks for the proof at once; again for a host that is there already (`added` is false). `conflict` when the host is
    * on another app of the tenant, or on anybody's where no proof is asked for.
    */
-  addDomain(principal: Principal, app: string, host: string): Promise<{ domain: Domain; added: boolean }>;
-  removeDomain(principal: Principal, app: string, host: string): Promise<void>;
+  addDomain(caller: Caller, app: string, host: string): Promise<{ domain: Domain; added: boolean }>;
+  removeDomain(caller: Caller, app: string, host: string): Promise<void>;
 }

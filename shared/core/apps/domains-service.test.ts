@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createJobHandlers } from '#deploy/control-plane.ts';
 import type { Principal } from '#shared/core/accounts/principals.ts';
-import { createAddresses } from '#shared/core/apps/addresses.ts';
+import { createAddresses } from '#shared/core/addresses.ts';
 import type { Domain } from '#shared/core/apps/apps.ts';
 import { runSettleDomainJob } from '#shared/core/apps/domain-settlement.ts';
 import type { AppId, UserId } from '#shared/ids.ts';
@@ -39,7 +39,7 @@ describe('domains on a public platform', () => {
     const app = await test.createApp(user);
     await seedRelease(test, user, app.id);
     await runJobs(app.id);
-    const principal = await test.services.accounts.resolvePrincipal({ id: user.id as UserId, email: user.email });
+    const principal = await test.services.accounts.resolvePrincipal({ userId: user.id as UserId, email: user.email });
     return { user, principal, app };
   }
   const add = async ({ principal, app }: Owner): Promise<Domain> =>

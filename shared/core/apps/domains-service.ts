@@ -1,4 +1,4 @@
-import { requireApp, requireAppToChange } from '#shared/core/accounts/authorization.ts';
+import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import type { Domain, Domains } from '#shared/core/apps/apps.ts';
 import { type AppRow, lockApp } from '#shared/core/apps/apps-store.ts';
 import { lookLater, needsNoProof, proofOf, settleDomain, takeAway } from '#shared/core/apps/domain-settlement.ts';
@@ -11,8 +11,8 @@ import { limits } from '#shared/limits.ts';
 export function createDomains(context: Context): Domains {
   const { db, clock } = context;
   return {
-    async listDomains(principal, app) {
-      const { id } = await requireApp(db, principal, app);
+    async listDomains(caller, app) {
+      const { id } = (await requireApp(context, caller, app)).row;
       const rows = await db
         .selectFrom('domains')
         .selectAll()
@@ -24,8 +24,8 @@ export function createDomains(context: Context): Domains {
       return Promise.all(rows.map((row) => present(context, row)));
     },
 
-    async addDomain(principal, app, text) {
-      const row = await requireAppToChange(db, principal, app);
+    async addDomain(caller, app, text) {
+      const { row } = await requireAppToChange(context, caller, app);
       const host = parseHost(text, context.addresses);
       const added = await db.transaction().execute(async (trx) => {
         const locked = await lockApp(trx, row.id);
@@ -59,8 +59,8 @@ export function createDomains(context: Context): Domains {
       return { domain: await present(context, domain), added };
     },
 
-    async removeDomain(principal, app, text) {
-      const row = await requireAppToChange(db, principal, app);
+    async removeDomain(caller, app, text) {
+      const { row } = await requireAppToChange(context, caller, app);
       const host = normalizeHost(text) ?? '';
       await db.transaction().execute(async (trx) => {
         const domain = await readDomain(trx, row.id, host);

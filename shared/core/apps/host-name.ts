@@ -1,4 +1,4 @@
-import type { Addresses } from '#shared/core/apps/addresses.ts';
+import type { Addresses } from '#shared/core/addresses.ts';
 import { AppError } from '#shared/errors.ts';
 
 const labelPattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;

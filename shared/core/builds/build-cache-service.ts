@@ -1,18 +1,19 @@
-import { requireApp, requireAppToChange } from '#shared/core/accounts/authorization.ts';
+import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import type { BuildCacheService } from '#shared/core/builds/builds.ts';
 import type { Context } from '#shared/core/context.ts';
 import { AppError } from '#shared/errors.ts';
 import { buildCacheName, buildNamespace } from '#shared/names.ts';
 
-export function createBuildCache({ db, platform }: Context): BuildCacheService {
+export function createBuildCache(context: Context): BuildCacheService {
+  const { db, platform } = context;
   return {
-    async readCache(principal, app) {
-      const { id } = await requireApp(db, principal, app);
+    async readCache(caller, app) {
+      const { id } = (await requireApp(context, caller, app)).row;
       return { appId: id, pvcName: buildCacheName(id), namespace: buildNamespace };
     },
 
-    async flushCache(principal, app) {
-      const { id } = await requireAppToChange(db, principal, app);
+    async flushCache(caller, app) {
+      const { id } = (await requireAppToChange(context, caller, app)).row;
       const running = await db
         .selectFrom('builds')
         .select('id')

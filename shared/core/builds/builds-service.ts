@@ -1,5 +1,5 @@
-import { requireApp, requireAppToChange } from '#shared/core/accounts/authorization.ts';
 import type { Principal } from '#shared/core/accounts/principals.ts';
+import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { type AppRow, lockApp } from '#shared/core/apps/apps-store.ts';
 import { checkBranchName } from '#shared/core/apps/branch-name.ts';
 import { isArchive, toArchiveSource } from '#shared/core/builds/archive-source.ts';
@@ -21,8 +21,8 @@ const commitPattern = /^[0-9a-f]{40}$/;
 export function createBuilds(context: Context): Builds {
   const { db, git } = context;
   return {
-    async startBuild(principal, app, { id = newUuid(), branch, commit, sourceUrl, sourceSha256 }) {
-      const row = await requireAppToChange(db, principal, app);
+    async startBuild(caller, app, { id = newUuid(), branch, commit, sourceUrl, sourceSha256 }) {
+      const { principal, row } = await requireAppToChange(context, caller, app);
       const before = await readBuildById(db, id);
       if (before?.app_id === row.id) return toBuild(before);
       if (sourceUrl !== undefined) {
@@ -72,29 +72,29 @@ export function createBuilds(context: Context): Builds {
       return toBuild(build);
     },
 
-    async listBuilds(principal, app, page) {
-      const row = await requireApp(db, principal, app);
+    async listBuilds(caller, app, page) {
+      const { row } = await requireApp(context, caller, app);
       const rows = await listBuilds(db, { appId: row.id, ...toKeysetPage(page) });
       return toPage(rows, page.limit, toBuild);
     },
 
-    async readBuild(principal, app, build) {
-      const row = await requireApp(db, principal, app);
+    async readBuild(caller, app, build) {
+      const { row } = await requireApp(context, caller, app);
       return toBuild(await requireBuild(db, row.id, build));
     },
 
-    async readBuildLog(principal, app, build, { afterSeq = 0, limit = logPageLines }) {
-      const row = await requireApp(db, principal, app);
+    async readBuildLog(caller, app, build, { afterSeq = 0, limit = logPageLines }) {
+      const { row } = await requireApp(context, caller, app);
       return readBuildLog(context, (await requireBuild(db, row.id, build)).id, afterSeq, limit);
     },
 
-    async followBuildLog(principal, app, build, { afterSeq = 0 }, signal) {
-      const row = await requireApp(db, principal, app);
+    async followBuildLog(caller, app, build, { afterSeq = 0 }, signal) {
+      const { row } = await requireApp(context, caller, app);
       return followBuildLog(context, (await requireBuild(db, row.id, build)).id, afterSeq, signal);
     },
 
-    async cancelBuild(principal, app, build) {
-      const row = await requireAppToChange(db, principal, app);
+    async cancelBuild(caller, app, build) {
+      const { row } = await requireAppToChange(context, caller, app);
       const found = await requireBuild(db, row.id, build);
       if (isBuildOver(found)) throw new AppError('conflict', `The build is over already: it ${found.status}.`);
       await db

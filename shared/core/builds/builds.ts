@@ -1,9 +1,9 @@
 /**
  * Builds, their logs and their cache: the nouns, and what entry points may ask of them.
- * A method that takes a principal throws `not_found` for what the principal's tenant does not own and `forbidden` for what
- * the role does not allow. `app` is an id or a name; ids take precedence.
+ * A method that takes a caller throws `not_found` for what the caller's tenant does not own and `forbidden` for what the role
+ * does not allow. `app` is an id or a name; ids take precedence.
  */
-import type { Principal } from '#shared/core/accounts/principals.ts';
+import type { Caller } from '#shared/core/accounts/principals.ts';
 import type { Page, PageQuery } from '#shared/core/page.ts';
 import type { BuildStatus } from '#shared/database/schema.ts';
 import type { AppId, BuildId, ReleaseId } from '#shared/ids.ts';
@@ -41,33 +41,33 @@ export interface Builds {
    * `sourceUrl`, fetched when it runs.
    */
   startBuild(
-    principal: Principal,
+    caller: Caller,
     app: string,
     request: { id?: BuildId; branch?: string; commit?: string; sourceUrl?: string; sourceSha256?: string },
   ): Promise<Build>;
-  listBuilds(principal: Principal, app: string, page: PageQuery): Promise<Page<Build>>;
+  listBuilds(caller: Caller, app: string, page: PageQuery): Promise<Page<Build>>;
   /** `build` is an id, or 'latest'. */
-  readBuild(principal: Principal, app: string, build: string): Promise<Build>;
+  readBuild(caller: Caller, app: string, build: string): Promise<Build>;
   readBuildLog(
-    principal: Principal,
+    caller: Caller,
     app: string,
     build: string,
     query: { afterSeq?: number; limit?: number },
   ): Promise<readonly BuildLogLine[]>;
   /** All lines from `afterSeq` on, until the build and the deploy it leads to are over, or the signal aborts. */
   followBuildLog(
-    principal: Principal,
+    caller: Caller,
     app: string,
     build: string,
     query: { afterSeq?: number },
     signal: AbortSignal,
   ): Promise<AsyncIterable<BuildLogLine>>;
   /** `conflict` when it is over. A queued one ends at once, a running one within seconds. */
-  cancelBuild(principal: Principal, app: string, build: string): Promise<Build>;
+  cancelBuild(caller: Caller, app: string, build: string): Promise<Build>;
 }
 
 export interface BuildCacheService {
   /** A pointer; it does not say whether the volume exists. */
-  readCache(principal: Principal, app: string): Promise<{ appId: AppId; pvcName: string; namespace: string }>;
-  flushCache(principal: Principal, app: string): Promise<{ appId: AppId; flushed: boolean; message: string }>;
+  readCache(caller: Caller, app: string): Promise<{ appId: AppId; pvcName: string; namespace: string }>;
+  flushCache(caller: Caller, app: string): Promise<{ appId: AppId; flushed: boolean; message: string }>;
 }

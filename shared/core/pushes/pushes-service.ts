@@ -1,5 +1,5 @@
 import { narrowRole, requireRole } from '#shared/core/accounts/authorization.ts';
-import { readMembership } from '#shared/core/accounts/memberships.ts';
+import { readPrincipal } from '#shared/core/accounts/callers.ts';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { type AppRow, findApp, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import { ensurePreview, removePreviews } from '#shared/core/apps/previews.ts';
@@ -24,7 +24,7 @@ export function createPushes(context: Context): Pushes {
       const app = parentId === null ? named : await readAppById(context.db, parentId);
       if (app === undefined || app.deleted_at !== null) throw notFound('app');
       // A key speaks for its owner in each of their teams: the app says in which.
-      const found = await readMembership(context.db, principal.userId, app.tenant_id);
+      const found = await readPrincipal(context.db, principal.userId, app.tenant_id);
       if (found === undefined) throw notFound('app');
       const member = narrowToToken(found, principal);
       if (access === 'write') requireRole(member, 'developer');

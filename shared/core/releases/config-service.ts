@@ -1,6 +1,7 @@
-import { requireApp, requireAppToChange, requireRole } from '#shared/core/accounts/authorization.ts';
+import { requireRole } from '#shared/core/accounts/authorization.ts';
 import { addonVariable } from '#shared/core/addons/addon-plans.ts';
 import { listAddonRows } from '#shared/core/addons/addons-store.ts';
+import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { lockApp } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
@@ -19,14 +20,14 @@ const reservedNames = new Set(['PORT']);
 export function createConfig(context: Context): Config {
   const { db } = context;
   return {
-    async readConfig(principal, app) {
-      const row = await requireApp(db, principal, app);
+    async readConfig(caller, app) {
+      const { principal, row } = await requireApp(context, caller, app);
       requireRole(principal, 'developer');
       return readVariables(context, db, row.id);
     },
 
-    async changeConfig(principal, app, changes) {
-      const row = await requireAppToChange(db, principal, app);
+    async changeConfig(caller, app, changes) {
+      const { principal, row } = await requireAppToChange(context, caller, app);
       checkChanges(changes);
       return db.transaction().execute(async (trx) => {
         const locked = await lockApp(trx, row.id);

@@ -1,4 +1,4 @@
-import { requireApp, requireAppToChange } from '#shared/core/accounts/authorization.ts';
+import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
 import { forgetTakenHosts, readTakenHosts } from '#shared/core/apps/domain-settlement.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -12,12 +12,12 @@ import { limits } from '#shared/limits.ts';
 export function createProcesses(context: Context): Processes {
   const { db, jobs, clock } = context;
   return {
-    async listProcesses(principal, app) {
-      return describeProcesses(context, await requireApp(db, principal, app));
+    async listProcesses(caller, app) {
+      return describeProcesses(context, (await requireApp(context, caller, app)).row);
     },
 
-    async scaleProcess(principal, app, type, quantity) {
-      const row = await requireAppToChange(db, principal, app);
+    async scaleProcess(caller, app, type, quantity) {
+      const { row } = await requireAppToChange(context, caller, app);
       const release = await currentRelease(context, row);
       if (release === undefined) throw nothingReleased(row);
       if (!Object.hasOwn(release.processes, type)) {
@@ -46,8 +46,8 @@ export function createProcesses(context: Context): Processes {
       return after ?? { type, command: release.processes[type] ?? '', quantity, instances: [] };
     },
 
-    async restart(principal, app) {
-      const row = await requireAppToChange(db, principal, app);
+    async restart(caller, app) {
+      const { row } = await requireAppToChange(context, caller, app);
       const release = await currentRelease(context, row);
       if (release === undefined) throw nothingReleased(row);
       await jobs.enqueue(db, 'restart', { appId: row.id }, { queue: `deploy:${row.id}`, key: `restart:${row.id}` });

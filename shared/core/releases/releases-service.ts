@@ -1,4 +1,4 @@
-import { requireApp, requireAppToChange } from '#shared/core/accounts/authorization.ts';
+import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { lockApp } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { toKeysetPage, toPage } from '#shared/core/page.ts';
@@ -13,20 +13,20 @@ import { type AppId, newUuid, type ReleaseId } from '#shared/ids.ts';
 export function createReleases(context: Context): Releases {
   const { db } = context;
   return {
-    async listReleases(principal, app, page) {
-      const row = await requireApp(db, principal, app);
+    async listReleases(caller, app, page) {
+      const { row } = await requireApp(context, caller, app);
       const rows = await listReleases(db, { appId: row.id, ...toKeysetPage(page) });
       return toPage(rows, page.limit, toRelease);
     },
 
-    async listDeploys(principal, app, page) {
-      const row = await requireApp(db, principal, app);
+    async listDeploys(caller, app, page) {
+      const { row } = await requireApp(context, caller, app);
       const rows = await listDeploys(db, { appId: row.id, ...toKeysetPage(page) });
       return toPage(rows, page.limit, toDeploy);
     },
 
-    async rollBack(principal, app, release, id = newUuid()) {
-      const row = await requireAppToChange(db, principal, app);
+    async rollBack(caller, app, release, id = newUuid()) {
+      const { principal, row } = await requireAppToChange(context, caller, app);
       const before = await findRollback(db, row.id, id);
       if (before !== undefined) return before;
       const target = await findRelease(db, row.id, release);

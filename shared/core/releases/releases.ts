@@ -1,9 +1,9 @@
 /**
  * Releases, deploys, config and processes: the nouns, and what entry points may ask of them.
- * A method that takes a principal throws `not_found` for what the principal's tenant does not own and `forbidden` for what
- * the role does not allow. `app` is an id or a name; ids take precedence.
+ * A method that takes a caller throws `not_found` for what the caller's tenant does not own and `forbidden` for what the role
+ * does not allow. `app` is an id or a name; ids take precedence.
  */
-import type { Principal } from '#shared/core/accounts/principals.ts';
+import type { Caller } from '#shared/core/accounts/principals.ts';
 import type { Page, PageQuery } from '#shared/core/page.ts';
 import type { DeployStatus, DeployStep, ReleaseKind, ReleaseStatus } from '#shared/database/schema.ts';
 import type { DeployId, ReleaseId } from '#shared/ids.ts';
@@ -36,16 +36,16 @@ export interface Deploy {
 }
 
 export interface Releases {
-  listReleases(principal: Principal, app: string, page: PageQuery): Promise<Page<Release>>;
-  listDeploys(principal: Principal, app: string, page: PageQuery): Promise<Page<Deploy>>;
+  listReleases(caller: Caller, app: string, page: PageQuery): Promise<Page<Release>>;
+  listDeploys(caller: Caller, app: string, page: PageQuery): Promise<Page<Deploy>>;
   /** `release` is an id, `7` or `v7`. Makes a new release of that one's image, processes and variables, and deploys it. */
-  rollBack(principal: Principal, app: string, release: string, id?: ReleaseId): Promise<{ release: Release; deploy: Deploy }>;
+  rollBack(caller: Caller, app: string, release: string, id?: ReleaseId): Promise<{ release: Release; deploy: Deploy }>;
 }
 
 export interface Config {
-  readConfig(principal: Principal, app: string): Promise<Record<string, string>>;
+  readConfig(caller: Caller, app: string): Promise<Record<string, string>>;
   /** Null unsets. A change makes a release of the running image, and deploys it. Answers all variables after it. */
-  changeConfig(principal: Principal, app: string, changes: Record<string, string | null>): Promise<Record<string, string>>;
+  changeConfig(caller: Caller, app: string, changes: Record<string, string | null>): Promise<Record<string, string>>;
 }
 
 export interface ProcessType {
@@ -57,9 +57,9 @@ export interface ProcessType {
 
 export interface Processes {
   /** Of the current release; empty before the first. */
-  listProcesses(principal: Principal, app: string): Promise<readonly ProcessType[]>;
+  listProcesses(caller: Caller, app: string): Promise<readonly ProcessType[]>;
   /** `validation_failed` for a type the release does not have or a quantity past the limit. */
-  scaleProcess(principal: Principal, app: string, type: string, quantity: number): Promise<ProcessType>;
+  scaleProcess(caller: Caller, app: string, type: string, quantity: number): Promise<ProcessType>;
   /** Accepted, not finished: instances are replaced one by one. `conflict` when nothing was released yet. */
-  restart(principal: Principal, app: string): Promise<{ restartedAt: Date; processes: readonly string[] }>;
+  restart(caller: Caller, app: string): Promise<{ restartedAt: Date; processes: readonly string[] }>;
 }

@@ -1,4 +1,4 @@
-import { requireAppToChange } from '#shared/core/accounts/authorization.ts';
+import { requireAppToChange } from '#shared/core/apps/app-access.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { GitSources } from '#shared/core/repositories/git-sources.ts';
 import { ensureSourceKey } from '#shared/core/repositories/source-keys.ts';
@@ -6,10 +6,10 @@ import { appWebhookSecret } from '#shared/core/webhooks/webhook-secret.ts';
 import { isOwnRepository, parseGitUrl } from '#shared/sources/git-url.ts';
 
 export function createGitSources(context: Context): GitSources {
-  const { db, addresses, settings } = context;
+  const { addresses, settings } = context;
   return {
-    async readGitSource(principal, app) {
-      const row = await requireAppToChange(db, principal, app);
+    async readGitSource(caller, app) {
+      const { row } = await requireAppToChange(context, caller, app);
       const bySsh =
         row.git_url !== null &&
         parseGitUrl(row.git_url)?.scheme === 'ssh' &&

@@ -1,5 +1,5 @@
 /** The git source of an app: the noun, and what entry points may ask of it. */
-import type { Principal } from '#shared/core/accounts/principals.ts';
+import type { Caller } from '#shared/core/accounts/principals.ts';
 
 export interface GitSource {
   url: string | null;
@@ -12,5 +12,5 @@ export interface GitSource {
 
 export interface GitSources {
   /** For developers and above: it holds a secret. */
-  readGitSource(principal: Principal, app: string): Promise<GitSource>;
+  readGitSource(caller: Caller, app: string): Promise<GitSource>;
 }

@@ -1,4 +1,5 @@
-import { requireApp } from '#shared/core/accounts/authorization.ts';
+import type { CallerContext } from '#shared/core/accounts/principals.ts';
+import { requireApp } from '#shared/core/apps/app-access.ts';
 import type { Context } from '#shared/core/context.ts';
 import { resolutionOf } from '#shared/core/telemetry/metric-range.ts';
 import { readSamples } from '#shared/core/telemetry/samples-store.ts';
@@ -55,10 +56,11 @@ const presentations: Record<MetricKind, Presentation> = {
   },
 };
 
-export function createAppMetrics({ db, clock }: Pick<Context, 'db' | 'clock'>): AppMetrics {
+export function createAppMetrics(context: CallerContext & Pick<Context, 'clock'>): AppMetrics {
+  const { db, clock } = context;
   return {
-    async readMetrics(principal, app, { kind, rangeSeconds }) {
-      const { id } = await requireApp(db, principal, app);
+    async readMetrics(caller, app, { kind, rangeSeconds }) {
+      const { id } = (await requireApp(context, caller, app)).row;
       const { stepSeconds, sampleSeconds } = resolutionOf(rangeSeconds);
       const step = stepSeconds * 1000;
       const from = new Date(Math.ceil((clock.now().getTime() - rangeSeconds * 1000) / step) * step);

@@ -83,7 +83,9 @@ describe('sampling of apps', () => {
   }
   async function read(kind: MetricKind, rangeSeconds: number, type = 'web', statistic?: string) {
     const principal = { tenantId, userId: 'ada' as UserId, role: 'viewer' } as Principal;
-    const series = await createAppMetrics(ground).readMetrics(principal, appId, { kind, rangeSeconds });
+    const platform = { capabilities: { sandbox: true, pipeline: 'fake' } };
+    const metrics = createAppMetrics({ db: database.db, clock, settings: { signup: 'open' }, platform });
+    const series = await metrics.readMetrics(principal, appId, { kind, rangeSeconds });
     const found = series.find(({ labels }) => labels['process'] === type && labels['statistic'] === statistic);
     return { ...found, values: (found?.points ?? []).map(([, value]) => value) };
   }

@@ -1,15 +1,15 @@
 /**
  * Logs and metrics of apps: the nouns, and what entry points may ask of them.
- * A method that takes a principal throws `not_found` for what the principal's tenant does not own and `forbidden` for what
- * the role does not allow. `app` is an id or a name; ids take precedence.
+ * A method that takes a caller throws `not_found` for what the caller's tenant does not own and `forbidden` for what the role
+ * does not allow. `app` is an id or a name; ids take precedence.
  */
-import type { Principal } from '#shared/core/accounts/principals.ts';
+import type { Caller } from '#shared/core/accounts/principals.ts';
 import type { AppLogEntry, AppLogQuery } from '#shared/platform/app-logs.ts';
 
 export interface Logs {
-  readLogs(principal: Principal, app: string, query: AppLogQuery): Promise<readonly AppLogEntry[]>;
+  readLogs(caller: Caller, app: string, query: AppLogQuery): Promise<readonly AppLogEntry[]>;
   followLogs(
-    principal: Principal,
+    caller: Caller,
     app: string,
     query: AppLogQuery,
     signal: AbortSignal,
@@ -34,9 +34,5 @@ export interface MetricSeries {
 
 export interface AppMetrics {
   /** One series a process type, of one kind or of all; `rangeSeconds` up to now, a minute to 30 days. */
-  readMetrics(
-    principal: Principal,
-    app: string,
-    query: { kind?: MetricKind; rangeSeconds: number },
-  ): Promise<readonly MetricSeries[]>;
+  readMetrics(caller: Caller, app: string, query: { kind?: MetricKind; rangeSeconds: number }): Promise<readonly MetricSeries[]>;
 }

@@ -105,7 +105,7 @@ async function createApps(db: Db, directory: string, count: number): Promise<rea
     const context = await createCoreContext({ db, log, clock: systemClock, platform, git });
     const services = createServices(context);
     const { user, tenant } = await services.accounts.signUp({ email: 'ada@example.com', password: 'correct horse' });
-    const owner = await services.accounts.resolvePrincipal(user, tenant.id);
+    const owner = await services.accounts.resolvePrincipal({ userId: user.id, email: user.email, requestedTenantId: tenant.id });
     const urls = Array.from({ length: count }, () => `https://git.example.com/${crypto.randomUUID()}`);
     for (const gitUrl of urls) await services.apps.createApp(owner, { gitUrl });
     return urls;

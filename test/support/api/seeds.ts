@@ -1,9 +1,9 @@
+import type { Role } from '#shared/core/accounts/principals.ts';
 import { readAppById, setCurrentRelease } from '#shared/core/apps/apps-store.ts';
 import { createBuild } from '#shared/core/builds/build-creation.ts';
 import type { BuildRow } from '#shared/core/builds/builds-store.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
 import { createBuildLogWriter } from '#shared/core/telemetry/build-log.ts';
-import type { Role } from '#shared/database/schema.ts';
 import type { AppId, ObjectId, ReleaseId, TenantId, UserId } from '#shared/ids.ts';
 import type { TestApi, TestUser } from '#test/support/api/test-api.ts';
 

@@ -6,7 +6,7 @@ import type { Api } from '#api/http/api-env.ts';
 import type { Services } from '#deploy/control-plane.ts';
 import { createServices } from '#deploy/control-plane.ts';
 import type { components } from '#shared/api-client/openapi-types.ts';
-import { createAddresses } from '#shared/core/apps/addresses.ts';
+import { createAddresses } from '#shared/core/addresses.ts';
 import { countBuildStarts } from '#shared/core/builds/build-starts-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createFakeResolver, type FakeResolver } from '#shared/dns/fake-resolver.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '#shared/clock.ts';
-import { createAddresses } from '#shared/core/apps/addresses.ts';
+import { createAddresses } from '#shared/core/addresses.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { createFakeResolver } from '#shared/dns/fake-resolver.ts';

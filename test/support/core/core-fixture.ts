@@ -96,7 +96,7 @@ export async function createCoreFixture(): Promise<CoreFixture> {
         email: `${crypto.randomUUID()}@example.com`,
         password: 'correct horse',
       });
-      return services.accounts.resolvePrincipal(user, tenant.id);
+      return services.accounts.resolvePrincipal({ userId: user.id, email: user.email, requestedTenantId: tenant.id });
     },
     async createApp(owner) {
       const { id, name } = await services.apps.createApp(owner, {});

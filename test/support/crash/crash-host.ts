@@ -61,7 +61,11 @@ async function start({ databaseUrl, directory, secretKey, owner }: HostStart): P
   return async (call) => {
     if (call.kind === 'sign up') {
       const { user, tenant } = await services.accounts.signUp({ email: 'ada@example.com', password: 'correct horse' });
-      return services.accounts.resolvePrincipal(user, tenant.id) satisfies Promise<Principal>;
+      return services.accounts.resolvePrincipal({
+        userId: user.id,
+        email: user.email,
+        requestedTenantId: tenant.id,
+      }) satisfies Promise<Principal>;
     }
     if (call.kind === 'facts') return readFacts();
     if (owner === undefined) throw new Error('Nobody has signed up.');
