@@ -170,6 +170,12 @@ describe('the published issuer', () => {
     expect(JSON.stringify(jwks)).not.toContain('"d"');
   });
 
+  it('advertises no OAuth endpoint and no grant, because the login is JSON', async () => {
+    const { body: facts } = await test.ask('GET', '/v1/auth/.well-known/openid-configuration');
+    expect(Object.keys(facts).filter((name) => name.endsWith('_endpoint'))).toEqual([]);
+    expect(facts).toMatchObject({ response_types_supported: [], grant_types_supported: [] });
+  });
+
   it('takes a new key without turning anybody out: both are published until tokens of the old one have ended', async () => {
     const { body: before } = await test.ask('GET', '/v1/auth/jwks.json');
     test.clock.advance(signingDays * 86_400 * 1000);

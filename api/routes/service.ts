@@ -98,11 +98,13 @@ export function addServiceRoutes(api: Api, identity: Pick<Identity, 'readKeys'>,
 
   api.openapi(discovery, (c) => {
     const { issuer } = facts;
+    // Enough to verify access tokens, and no more: login and refresh are JSON requests, not OAuth 2.0 (RFC 8414 §2). The lists
+    // that are required are empty. Verifiers take the algorithm of tokens from the last one, so it has a value.
     const document = {
       issuer,
       jwks_uri: `${issuer}/jwks.json`,
-      token_endpoint: `${issuer}/login`,
-      response_types_supported: ['token'],
+      response_types_supported: [],
+      grant_types_supported: [],
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['ES256'],
     };
