@@ -78,6 +78,8 @@ declare module '#shared/database/db.ts' {
       /** Fencing token: counted up by each attempt; writes of an older attempt match no row. */
       attempt: Generated<number>;
       cancel_requested: Generated<boolean>;
+      /** Number of the last line of the platform's that the log has; 0 before the first. */
+      platform_line: Generated<number>;
       created_by: UserId;
       created_at: CreatedAt;
       started_at: Date | null;

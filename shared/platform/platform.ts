@@ -7,7 +7,7 @@
 import type { Addons } from '#shared/platform/addons.ts';
 import type { AppLogs } from '#shared/platform/app-logs.ts';
 import type { BuildCaches } from '#shared/platform/build-caches.ts';
-import type { BuildRunner } from '#shared/platform/builds.ts';
+import type { Builds } from '#shared/platform/builds.ts';
 import type { Certificates } from '#shared/platform/certificates.ts';
 import type { Images } from '#shared/platform/images.ts';
 import type { Workloads } from '#shared/platform/workloads.ts';
@@ -15,7 +15,7 @@ import type { Workloads } from '#shared/platform/workloads.ts';
 export interface Platform {
   readonly capabilities: PlatformCapabilities;
   readonly caches: BuildCaches;
-  readonly builds: BuildRunner;
+  readonly builds: Builds;
   readonly images: Images;
   readonly workloads: Workloads;
   readonly logs: AppLogs;

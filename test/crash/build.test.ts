@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppId, type BuildId, newUuid } from '#shared/ids.ts';
-import { buildSpec, openFiles, unaborted } from '#shared/platform/contract/build-runner.ts';
+import { buildSpec, buildToEnd, sourceOf, watchToEnd } from '#shared/platform/testing/build-specs.ts';
 import { endlessApp, markerOf } from '#test/support/builds/endless-app.ts';
 import { openTestBuilds, type TestBuilds } from '#test/support/builds/test-builds.ts';
 
@@ -39,13 +39,10 @@ async function startHost(appId: AppId, buildId: BuildId): Promise<ChildProcess> 
 describe('a build', () => {
   it('that is cancelled leaves no process, not even one in a session of its own, and no directory', async () => {
     const spec = endlessApp();
-    const cancel = new AbortController();
-    const reason = new Error('cancelled');
-    const running = ground.builds.runBuild(spec, () => undefined, cancel.signal);
-    const ended = expect(running).rejects.toBe(reason);
+    await ground.builds.startBuild(spec);
     await until(async () => (await findProcesses(spec.buildId)).length === 2);
-    cancel.abort(reason);
-    await ended;
+    await ground.builds.cancelBuild(spec.buildId);
+    expect((await watchToEnd(ground.builds, spec.buildId)).outcome).toEqual({ status: 'canceled' });
     expect(await findProcesses(spec.buildId)).toEqual([]);
     expect(await readdir(`${ground.dataDir}/builds`)).toEqual([]);
   });
@@ -57,8 +54,8 @@ describe('a build', () => {
     await until(async () => (await findProcesses(buildId)).length === 0);
     expect(await readdir(`${ground.dataDir}/builds`)).toEqual([buildId]);
 
-    const again = buildSpec(openFiles({ Procfile: 'web: ./run' }), { appId, buildId, cacheState: 'Warm' });
-    expect(await ground.builds.runBuild(again, () => undefined, unaborted)).toMatchObject({ status: 'succeeded' });
+    const again = buildSpec(sourceOf({ Procfile: 'web: ./run' }), { appId, buildId, cacheState: 'Warm' });
+    expect((await buildToEnd(ground.builds, again)).outcome).toMatchObject({ status: 'succeeded' });
     expect(await readdir(`${ground.dataDir}/builds`)).toEqual([]);
   });
 
@@ -67,8 +64,8 @@ describe('a build', () => {
     const host = await startHost(appId, buildId);
     // A platform that hangs cannot end its builds; its successor does.
     host.kill('SIGSTOP');
-    const again = buildSpec(openFiles({ Procfile: 'web: ./run' }), { appId, buildId, cacheState: 'Warm' });
-    expect(await ground.builds.runBuild(again, () => undefined, unaborted)).toMatchObject({ status: 'succeeded' });
+    const again = buildSpec(sourceOf({ Procfile: 'web: ./run' }), { appId, buildId, cacheState: 'Warm' });
+    expect((await buildToEnd(ground.builds, again)).outcome).toMatchObject({ status: 'succeeded' });
     expect(await findProcesses(buildId)).toEqual([]);
     host.kill('SIGKILL');
   });

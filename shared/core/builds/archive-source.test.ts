@@ -103,6 +103,7 @@ describe('a build of an archive', () => {
     const stopping = new AbortController();
     core.buildStep = async () => stopping.abort(new Error('stopping'));
     await expect(runBuildJob(core.context, id as BuildId, stopping.signal)).rejects.toThrow('stopping');
+    await core.platform.builds.loseBuild(id as BuildId);
     const another = gzipSync(tarOf({ path: 'Procfile', content: 'web: other\n' }));
     server.files.set('/hello-1.2.tar.gz', another);
     core.buildStep = async () => undefined;

@@ -2,7 +2,7 @@ import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import { addBuildStart } from '#shared/core/builds/build-starts-store.ts';
 import type { BuildRow } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
-import { buildLogKey } from '#shared/core/telemetry/build-log.ts';
+import { buildLogKey } from '#shared/core/telemetry/build-log-writer.ts';
 import type { BuildSource, Db, RefMove } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import { type BuildId, newUuid, type ObjectId, type UserId } from '#shared/ids.ts';

@@ -3,6 +3,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { runBuildJob } from '#shared/core/builds/build-job.ts';
 import type { BuildRow } from '#shared/core/builds/builds-store.ts';
+import type { Builds } from '#shared/platform/builds.ts';
+import type { FakeBuildStep } from '#shared/platform/fake/builds.ts';
+import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
+import { watchToEnd } from '#shared/platform/testing/build-specs.ts';
 import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
 
 const never = new AbortController().signal;
@@ -32,21 +36,123 @@ describe('a build job', () => {
   const readLog = async () =>
     (await core.services.builds.readBuildLog(owner, app.id, build.id, {})).map(({ line }) => line).join('\n');
 
-  it('of an older attempt can neither finish the build nor release it', async () => {
+  /** What a step prints is held back until `letGo`; then it goes on. */
+  const holdBuild = () => {
     const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    core.buildStep = async () => {
+    const step: FakeBuildStep = async (_spec, _files, line) => {
+      line('before');
       begun.resolve();
       await held.promise;
-      return undefined;
+      line('after');
     };
-    const older = run();
-    await begun.promise;
+    return { step, begun: begun.promise, letGo: held.resolve };
+  };
+  const details = async () => (await readLog()).split('\n').filter((line) => /^ {7}(before|after)$/.test(line));
+  const isKnown = async (): Promise<boolean> => {
+    const { outcome } = await watchToEnd(core.platform.builds, build.id);
+    return outcome.status !== 'lost';
+  };
+
+  it('of an older attempt can neither finish the build nor release it, nor write its log', async () => {
+    const { step, begun, letGo } = holdBuild();
+    // On a machine that hangs: the platform of the newer attempt knows nothing of it.
+    const older = runBuildJob(
+      { ...core.context, platform: createFakePlatform({ clock: core.context.clock, buildStep: step }) },
+      build.id,
+      never,
+    );
+    await begun;
     core.buildStep = async () => 'The newer attempt says no.';
     await run();
-    held.resolve();
+    letGo();
     await older;
     expect(await read()).toMatchObject({ status: 'failed', error: 'The newer attempt says no.', releaseId: null });
     expect(await releases()).toEqual([]);
+    expect(await details()).not.toContain('       after');
+  });
+
+  it('leaves the build on the platform when the worker stops; the next worker watches it from there to its end', async () => {
+    const { step, begun, letGo } = holdBuild();
+    let builds = 0;
+    core.buildStep = async (...args) => {
+      builds += 1;
+      return step(...args);
+    };
+    const stopping = new AbortController();
+    const stopped = expect(run(stopping.signal)).rejects.toThrow('stopping');
+    await begun;
+    await expect.poll(details).toEqual(['       before']);
+    stopping.abort(new Error('stopping'));
+    await stopped;
+    expect((await read()).status).toBe('running');
+    const next = run();
+    letGo();
+    await next;
+    expect((await read()).status).toBe('succeeded');
+    expect(await releases()).toHaveLength(1);
+    expect(await details()).toEqual(['       before', '       after']);
+    expect(await readLog()).not.toContain('Starting over');
+    expect(builds).toBe(1);
+  });
+
+  it('records a build that has ended while nobody watched, with all of its lines', async () => {
+    const { step, begun, letGo } = holdBuild();
+    core.buildStep = step;
+    const stopping = new AbortController();
+    const stopped = expect(run(stopping.signal)).rejects.toThrow('stopping');
+    await begun;
+    stopping.abort(new Error('stopping'));
+    await stopped;
+    letGo();
+    await watchToEnd(core.platform.builds, build.id);
+    await run();
+    expect((await read()).status).toBe('succeeded');
+    expect(await details()).toEqual(['       before', '       after']);
+  });
+
+  it.each(['between two attempts', 'while it is watched'])('starts a build over that the platform has lost %s', async (when) => {
+    const first = holdBuild();
+    core.buildStep = first.step;
+    const stopping = new AbortController();
+    const running = run(stopping.signal);
+    await first.begun;
+    await expect.poll(details).toEqual(['       before']);
+    core.buildStep = async (_spec, _files, line) => line('after');
+    if (when === 'while it is watched') {
+      await core.platform.builds.loseBuild(build.id);
+      await running;
+    } else {
+      const stopped = expect(running).rejects.toThrow('stopping');
+      stopping.abort(new Error('stopping'));
+      await stopped;
+      await core.platform.builds.loseBuild(build.id);
+      await run();
+    }
+    expect((await read()).status).toBe('succeeded');
+    expect(await readLog()).toMatch(/before\n-----> Starting over: .*\n.*detected.*\n {7}after\n/);
+    expect(await releases()).toHaveLength(1);
+  });
+
+  it('of a platform that loses the build each time fails it', async () => {
+    core.buildStep = async () => {
+      void core.platform.builds.loseBuild(build.id);
+      return new Promise(() => undefined);
+    };
+    await run();
+    expect(await read()).toMatchObject({ status: 'failed', error: expect.stringContaining('The platform failed') });
+  });
+
+  it('leaves nothing of the build on the platform once it is recorded, also when that fails at first', async () => {
+    const broken = {
+      ...core.context.platform,
+      builds: { ...core.context.platform.builds, deleteBuild: () => Promise.reject(new Error('no answer')) },
+    };
+    await expect(runBuildJob({ ...core.context, platform: broken }, build.id, never)).rejects.toThrow('no answer');
+    expect(await read()).toMatchObject({ status: 'succeeded' });
+    expect(await isKnown()).toBe(true);
+    await run();
+    expect(await isKnown()).toBe(false);
+    expect(await releases()).toHaveLength(1);
   });
 
   it('makes one release, however often it is run', async () => {
@@ -97,6 +203,42 @@ describe('a build job', () => {
     expect(await releases()).toEqual([]);
   });
 
+  it('cancels a build that another worker has started, and one whose platform does not answer at first', async () => {
+    const { step, begun } = holdBuild();
+    core.buildStep = step;
+    const stopping = new AbortController();
+    const stopped = expect(run(stopping.signal)).rejects.toThrow('stopping');
+    await begun;
+    stopping.abort(new Error('stopping'));
+    await stopped;
+    let asked = 0;
+    const { builds } = core.context.platform;
+    const slow: Builds = {
+      ...builds,
+      cancelBuild: async (buildId) => {
+        asked += 1;
+        if (asked === 1) throw new Error('no answer');
+        return builds.cancelBuild(buildId);
+      },
+    };
+    const running = runBuildJob({ ...core.context, platform: { ...core.context.platform, builds: slow } }, build.id, never);
+    await core.services.builds.cancelBuild(owner, app.id, build.id);
+    await running;
+    expect(asked).toBe(2);
+    expect(await read()).toMatchObject({ status: 'canceled', error: 'Canceled.' });
+    expect(await readLog()).toContain(' !     Canceled.');
+  });
+
+  it('ends a build whose app is purged', async () => {
+    const { step, begun } = holdBuild();
+    core.buildStep = step;
+    const running = run();
+    await begun;
+    await core.context.db.deleteFrom('apps').where('id', '=', app.id).execute();
+    await running;
+    expect(await isKnown()).toBe(false);
+  });
+
   it('releases nothing of a build that was canceled at its last moment', async () => {
     core.buildStep = async () => {
       await core.context.db.updateTable('builds').set({ cancel_requested: true }).where('id', '=', build.id).execute();
@@ -138,17 +280,6 @@ describe('a build job', () => {
     await run();
     expect((await read()).status).toBe('failed');
     expect(await readLog()).toContain('The platform failed, not your app.');
-  });
-
-  it('throws when the worker stops, and starts over with the next one', async () => {
-    const stopping = new AbortController();
-    core.buildStep = async () => stopping.abort(new Error('stopping'));
-    await expect(run(stopping.signal)).rejects.toThrow('stopping');
-    expect((await read()).status).toBe('running');
-    core.buildStep = async () => undefined;
-    await run();
-    expect((await read()).status).toBe('succeeded');
-    expect(await readLog()).toContain('Starting over');
   });
 
   it('stores every line once, in order, though the database takes none for a while', async () => {

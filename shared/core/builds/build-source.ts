@@ -8,97 +8,86 @@ import type { ArchiveSource } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import type { GitReader } from '#shared/git/git-storage.ts';
 import type { ObjectId } from '#shared/ids.ts';
-import type { LineSink, OpenSource, SourceEntry } from '#shared/platform/builds.ts';
+import type { LineSink, SourceAccess, SourceEntry } from '#shared/platform/builds.ts';
 import { isOwnRepository } from '#shared/sources/git-url.ts';
 
-/** What a build is made of, here by now. */
-export interface TakenSource {
+/** What a build is made of, fetched. */
+export interface FetchedSource extends SourceAccess {
   /** Null for an archive. */
   commit: ObjectId | null;
-  open: OpenSource;
-  /** Forgets what is here for this build only. */
-  discard(): Promise<void>;
 }
 
-/** Answers why it cannot be had where whoever started the build can mend that. */
-export async function takeSource(
-  context: Context,
-  app: AppRow,
-  build: BuildRow,
-  tell: LineSink,
-  signal: AbortSignal,
-): Promise<TakenSource | { fault: string }> {
+/** Whose source is to be fetched, and who hears of it. */
+export interface SourceRequest {
+  context: Context;
+  app: AppRow;
+  build: BuildRow;
+  /** Takes lines for the build's log. */
+  line: LineSink;
+  signal: AbortSignal;
+}
+
+/**
+ * Fetches what a build is made of, where it is not here yet. Answers `fault`, for the user, when it cannot be had and
+ * whoever started the build can fix that.
+ */
+export async function takeSource(request: SourceRequest): Promise<FetchedSource | { fault: string }> {
+  const { build, signal } = request;
   try {
-    if (isArchive(build.source)) return await takeArchive(context, build, build.source, tell, signal);
-    const commit = await takeCommit(context, app, build, tell, signal);
-    return await takeTree(context, app, build, commit, tell, signal);
+    if (isArchive(build.source)) return await takeArchive(request, build.source);
+    return await takeTree(request, await takeCommit(request));
   } catch (error) {
     if (signal.aborted || !(error instanceof AppError) || error.code === 'internal') throw error;
     return { fault: error.message };
   }
 }
 
-/** How a release is described that is made of it. */
+/** How a release that is made of it is described: the archive's name, or the commit in 8 digits. */
 export function describeSource({ commit, source }: Pick<BuildRow, 'commit' | 'source'>): string {
   return isArchive(source) ? archiveName(source) : (commit?.slice(0, 8) ?? '');
 }
 
-async function takeArchive(
-  context: Context,
-  build: BuildRow,
-  source: ArchiveSource,
-  tell: LineSink,
-  signal: AbortSignal,
-): Promise<TakenSource> {
-  tell(`-----> Fetching ${source.archiveUrl}`);
+async function takeArchive({ context, build, line, signal }: SourceRequest, source: ArchiveSource): Promise<FetchedSource> {
+  line(`-----> Fetching ${source.archiveUrl}`);
   const archive = await fetchArchive(context, build.app_id, source, signal);
   const { bytes, files, sha256 } = archive;
-  tell(`       ${(bytes / 1024 / 1024).toFixed(1)} MiB, ${files} files, sha256:${sha256.slice(0, 12)}`);
+  line(`       ${(bytes / 1024 / 1024).toFixed(1)} MiB, ${files} files, sha256:${sha256.slice(0, 12)}`);
   await context.db
     .updateTable('builds')
     .set({ source: JSON.stringify({ ...source, fetchedSha256: sha256 }) })
     .where('id', '=', build.id)
     .where('attempt', '=', build.attempt)
     .execute();
-  return { commit: null, open: () => tellPointers(archive.read(), tell), discard: () => archive.discard() };
+  return { commit: null, open: () => warnOfPointers(archive.read(), line), close: () => archive.discard() };
 }
 
 /** The commit to build, in the app's repository by now. */
-async function takeCommit(
-  context: Context,
-  app: AppRow,
-  build: BuildRow,
-  tell: LineSink,
-  signal: AbortSignal,
-): Promise<ObjectId> {
+async function takeCommit({ context, app, build, line, signal }: SourceRequest): Promise<ObjectId> {
   if (isArchive(build.source) || build.source === null) {
     if (build.commit === null) throw new AppError('validation_failed', 'There is nothing to build.');
     return build.commit as ObjectId;
   }
-  tell(`-----> Fetching ${build.source.ref.replace('refs/heads/', '')} from ${build.source.url}`);
+  line(`-----> Fetching ${build.source.ref.replace('refs/heads/', '')} from ${build.source.url}`);
   const { commit } = await fetchSource(context, app.repository_id, build.source, signal);
   await context.db.updateTable('builds').set({ commit }).where('id', '=', build.id).execute();
   return commit;
 }
 
 /** The tree of a commit as a build takes it, with those of its submodules. */
-async function takeTree(
-  context: Context,
-  app: AppRow,
-  build: BuildRow,
-  commit: ObjectId,
-  tell: LineSink,
-  signal: AbortSignal,
-): Promise<TakenSource> {
+async function takeTree({ context, app, build, line, signal }: SourceRequest, commit: ObjectId): Promise<FetchedSource> {
   const { reader } = context.git;
   const repositoryId = app.repository_id;
   const submodules = await reader.listSubmodules(repositoryId, commit);
   const { fetched, discard } = await fetchSubmodules(context, submodules, outsideUrl(context, app, build), {
     repositoryId,
-    tell,
+    tell: line,
     signal,
   });
-  return { commit, open: () => tellPointers(readFiles(reader.readTree(repositoryId, commit), fetched, ''), tell), discard };
+  return {
+    commit,
+    open: () => warnOfPointers(readFiles(reader.readTree(repositoryId, commit), fetched, ''), line),
+    close: discard,
+  };
 }
 
 /** Of the repository elsewhere that the app's is a copy of. */
@@ -124,11 +113,11 @@ async function* readFiles(
 
 const lfsPointer = new TextEncoder().encode('version https://git-lfs.github.com/spec/v1');
 
-async function* tellPointers(source: AsyncIterable<SourceEntry>, tell: LineSink): AsyncGenerator<SourceEntry> {
+async function* warnOfPointers(source: AsyncIterable<SourceEntry>, line: LineSink): AsyncGenerator<SourceEntry> {
   for await (const entry of source) {
     const { path, content } = entry;
     if (content instanceof Uint8Array && lfsPointer.every((byte, index) => content[index] === byte))
-      tell(` !     ${path} is a git-lfs pointer, not the file. Run \`git lfs migrate export --include="${path}"\`.`);
+      line(` !     ${path} is a git-lfs pointer, not the file. Run \`git lfs migrate export --include="${path}"\`.`);
     yield entry;
   }
 }

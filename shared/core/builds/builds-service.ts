@@ -5,11 +5,13 @@ import { checkBranchName } from '#shared/core/apps/branch-name.ts';
 import { isArchive, toArchiveSource } from '#shared/core/builds/archive-source.ts';
 import { createBuild, type NewBuild } from '#shared/core/builds/build-creation.ts';
 import { cancelKey } from '#shared/core/builds/build-job.ts';
+import { followBuildLog } from '#shared/core/builds/build-log.ts';
 import type { Build, Builds } from '#shared/core/builds/builds.ts';
-import { type BuildRow, listBuilds, readBuildById } from '#shared/core/builds/builds-store.ts';
+import { type BuildRow, isBuildOver, listBuilds, readBuildById } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { toKeysetPage, toPage } from '#shared/core/page.ts';
-import { buildLogKey, followBuildLog, isBuildOver, readBuildLog } from '#shared/core/telemetry/build-log.ts';
+import { buildLogKey } from '#shared/core/telemetry/build-log-writer.ts';
+import { readBuildLog } from '#shared/core/telemetry/build-logs-store.ts';
 import type { Db } from '#shared/database/schema.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import { type AppId, type BuildId, isUuid, newUuid, type ObjectId } from '#shared/ids.ts';
@@ -85,7 +87,7 @@ export function createBuilds(context: Context): Builds {
 
     async readBuildLog(caller, app, build, { afterSeq = 0, limit = logPageLines }) {
       const { row } = await requireApp(context, caller, app);
-      return readBuildLog(context, (await requireBuild(db, row.id, build)).id, afterSeq, limit);
+      return readBuildLog(db, (await requireBuild(db, row.id, build)).id, { afterSeq, limit });
     },
 
     async followBuildLog(caller, app, build, { afterSeq = 0 }, signal) {

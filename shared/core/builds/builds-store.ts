@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { type KeysetPage, keysetBefore } from '#shared/database/keyset.ts';
 import type { Database, Db } from '#shared/database/schema.ts';
 import type { AppId, BuildId } from '#shared/ids.ts';
@@ -58,6 +58,31 @@ export async function endBuild(db: Db, build: BuildRow, end: BuildEnd, now: Date
     .where('id', '=', build.id)
     .where('attempt', '=', build.attempt)
     .where('status', 'in', ['queued', 'running'])
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
+
+export function isBuildOver({ status }: Pick<BuildRow, 'status'>): boolean {
+  return status !== 'queued' && status !== 'running';
+}
+
+/**
+ * A statement that matches as long as no later attempt has begun, and records how far the log has come.
+ * @param line number on the platform; undefined: the log has come no further
+ */
+export function fenceBuildLog({ id, attempt }: Pick<BuildRow, 'id' | 'attempt'>, line: number | undefined): RawBuilder<unknown> {
+  return sql`update builds set platform_line = coalesce(${line ?? null}::int, platform_line)
+    where id = ${id} and attempt = ${attempt} returning id`;
+}
+
+/** Before a build is started, also again: its lines are numbered from 1. False when a later attempt has begun or it is over. */
+export async function restartBuildLog(db: Db, { id, attempt }: Pick<BuildRow, 'id' | 'attempt'>): Promise<boolean> {
+  const result = await db
+    .updateTable('builds')
+    .set({ platform_line: 0 })
+    .where('id', '=', id)
+    .where('attempt', '=', attempt)
+    .where('status', '=', 'running')
     .executeTakeFirst();
   return result.numUpdatedRows > 0n;
 }

@@ -5,6 +5,7 @@
  */
 import type { Caller } from '#shared/core/accounts/principals.ts';
 import type { Page, PageQuery } from '#shared/core/page.ts';
+import type { BuildLogLine } from '#shared/core/telemetry/build-logs-store.ts';
 import type { BuildStatus } from '#shared/database/schema.ts';
 import type { AppId, BuildId, ReleaseId } from '#shared/ids.ts';
 import type { CacheState } from '#shared/platform/builds.ts';
@@ -29,11 +30,7 @@ export interface Build {
   finishedAt: Date | null;
 }
 
-export interface BuildLogLine {
-  seq: number;
-  ts: Date;
-  line: string;
-}
+export type { BuildLogLine } from '#shared/core/telemetry/build-logs-store.ts';
 
 export interface Builds {
   /**

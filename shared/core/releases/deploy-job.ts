@@ -2,7 +2,7 @@ import { type AppRow, readAppById, setCurrentRelease } from '#shared/core/apps/a
 import type { Context } from '#shared/core/context.ts';
 import { claimDeploy, type DeployRow, type ReleaseRow, readReleaseById } from '#shared/core/releases/releases-store.ts';
 import { workloadSpec } from '#shared/core/releases/workload-spec.ts';
-import { type BuildLogWriter, buildLogKey, createBuildLogWriter } from '#shared/core/telemetry/build-log.ts';
+import { type BuildLogWriter, buildLogKey, createBuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
 import { createRedactor } from '#shared/core/telemetry/redaction.ts';
 import { watchForEnd } from '#shared/core/watch.ts';
 import { isDatabaseOutage } from '#shared/database/outages.ts';
@@ -257,7 +257,8 @@ async function recordVerdict(
 
 /** A build's release speaks in the build's log, where somebody may be waiting; others speak in the app's own. */
 function createSay(context: Context, release: ReleaseRow, redact: (text: string) => string): BuildLogWriter {
-  if (release.build_id !== null && release.kind === 'build') return createBuildLogWriter(context, release.build_id, redact);
+  if (release.build_id !== null && release.kind === 'build')
+    return createBuildLogWriter(context, { buildId: release.build_id, redact });
   let last: Promise<void> = Promise.resolve();
   return {
     line(text) {

@@ -12,6 +12,7 @@ import * as once from '#shared/database/migrations/0010-once.ts';
 import * as appIndexes from '#shared/database/migrations/0011-app-indexes.ts';
 import * as packReplacement from '#shared/database/migrations/0012-pack-replacement.ts';
 import * as cachesBegun from '#shared/database/migrations/0013-caches-begun.ts';
+import * as buildLines from '#shared/database/migrations/0014-build-lines.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -28,4 +29,5 @@ export const migrations: Record<string, Migration> = {
   '0011-app-indexes': appIndexes,
   '0012-pack-replacement': packReplacement,
   '0013-caches-begun': cachesBegun,
+  '0014-build-lines': buildLines,
 };

@@ -31,7 +31,7 @@ const clientHas = 2;
 const passedBy = 3;
 
 /** A filter, as what is asked of each object. Depths count from 0, the root of a commit. */
-interface FilterRules {
+interface Sieve {
   belowDepth: number;
   belowBytes: number;
   commits: boolean;
@@ -39,7 +39,7 @@ interface FilterRules {
   blobs: boolean;
 }
 
-function rulesOf(filter: ObjectFilter): FilterRules {
+function sieveOf(filter: ObjectFilter): Sieve {
   const parts = filter.kind === 'all-of' ? filter.filters : [filter];
   const has = (type: ObjectType): boolean => parts.every((part) => part.kind !== 'type' || part.type === type);
   return {
@@ -67,12 +67,12 @@ class ObjectSelection {
   readonly send: number[] = [];
   flags = new Uint8Array(4096);
   readonly #database: ObjectDatabase;
-  readonly #sieve: FilterRules;
+  readonly #sieve: Sieve;
   readonly #yieldToEventLoop: YieldToEventLoop;
 
   constructor(database: ObjectDatabase, filter: ObjectFilter, yieldToEventLoop: YieldToEventLoop) {
     this.#database = database;
-    this.#sieve = rulesOf(filter);
+    this.#sieve = sieveOf(filter);
     this.#yieldToEventLoop = yieldToEventLoop;
   }
 

@@ -9,9 +9,9 @@ import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack
 import type { PackFiles } from '#shared/git/packs/files/pack-files.ts';
 import {
   createFakeGitStorage,
-  createGitStorageFrom,
-  createPostgresGitDrivers,
-  type GitDrivers,
+  createGitStorageOf,
+  type GitStorageParts,
+  postgresParts,
 } from '#shared/git/storage/create-git-storage.ts';
 import { git } from '#shared/git/testing/git-client.ts';
 import { type GitTestServer, serveGit } from '#shared/git/testing/git-server.ts';
@@ -21,7 +21,7 @@ import { createLog, type Log } from '#shared/log.ts';
 import { createTestDatabase } from '#test/support/database/test-database.ts';
 
 /** A storage with a server in front of it, and a directory for clients. */
-export interface GitFixture {
+export interface GitGround {
   directory: string;
   storage: GitStorage;
   server: GitTestServer;
@@ -44,54 +44,51 @@ export interface GitFixture {
   close(): Promise<void>;
 }
 
-export const storageKinds = ['postgres', 'object store', 'memory'] as const;
+export const groundKinds = ['postgres', 'object store', 'memory'] as const;
 
-/** Where a fixture keeps its packs, and how that ends. */
-interface FixtureFiles {
+/** Where a ground keeps its packs, and how that ends. */
+interface GroundFiles {
   files: PackFiles;
   close(): Promise<void>;
 }
 
-async function openFixtureFiles(kind: (typeof storageKinds)[number], directory: string, log: Log): Promise<FixtureFiles> {
+async function openGroundFiles(kind: (typeof groundKinds)[number], directory: string, log: Log): Promise<GroundFiles> {
   if (kind !== 'object store') return { files: createDirectoryPackFiles(join(directory, 'data')), close: async () => undefined };
   const { files, close } = await openObjectStorePackFiles(join(directory, 'cache'), log);
   return { files, close };
 }
 
-export interface GitFixtureOptions {
+export interface GitGroundOptions {
   clock?: Clock;
   /** Stands between the storage and what it keeps things in, to look on or to interfere. */
-  wrap?: (parts: GitDrivers) => GitDrivers;
+  wrap?: (parts: GitStorageParts) => GitStorageParts;
   /** Faults of objects that are let through. */
   tolerated?: readonly TolerableFault[];
 }
 
-export async function createGitFixture(
-  kind: (typeof storageKinds)[number] = 'postgres',
-  { clock = systemClock, wrap = (parts) => parts, tolerated = [] }: GitFixtureOptions = {},
-): Promise<GitFixture> {
+export async function createGitGround(
+  kind: (typeof groundKinds)[number] = 'postgres',
+  { clock = systemClock, wrap = (parts) => parts, tolerated = [] }: GitGroundOptions = {},
+): Promise<GitGround> {
   const directory = await mkdtemp(join(tmpdir(), 'paas-git-'));
   const logged: string[] = [];
   const log = createLog('warn', (line) => logged.push(line));
   const data = join(directory, 'data');
   const database = await createTestDatabase();
-  const { files, close: closeFiles } = await openFixtureFiles(kind, directory, log);
+  const { files, close: closeFiles } = await openGroundFiles(kind, directory, log);
   const storage =
     kind === 'memory'
       ? createFakeGitStorage({ directory: data, log, clock, tolerated })
-      : createGitStorageFrom(
-          { directory: data, log, clock, tolerated },
-          wrap({ ...createPostgresGitDrivers(database.db), files }),
-        );
+      : createGitStorageOf({ directory: data, log, clock, tolerated }, wrap({ ...postgresParts(database.db), files }));
   let clients = 0;
-  const fixture: GitFixture = {
+  const ground: GitGround = {
     directory,
     storage,
     db: database.db,
     url: database.url,
     logged,
-    server: await serveGit(storage, (repositoryId) => fixture.applyPush(repositoryId), directory),
-    applyPush: (repositoryId) => (request) => fixture.moveRefs(repositoryId, request),
+    server: await serveGit(storage, (repositoryId) => ground.applyPush(repositoryId), directory),
+    applyPush: (repositoryId) => (request) => ground.moveRefs(repositoryId, request),
     newRepository: () => newUuid<RepositoryId>(),
     async moveRefs(repositoryId, { commands, atomic, pack }) {
       return await database.db.transaction().execute(async (transaction) => {
@@ -108,7 +105,7 @@ export async function createGitFixture(
     async workingCopy(repositoryId) {
       const path = join(directory, `client-${++clients}`);
       await git(directory, 'init', '-q', path);
-      await git(path, 'remote', 'add', 'origin', fixture.server.url(repositoryId));
+      await git(path, 'remote', 'add', 'origin', ground.server.url(repositoryId));
       return path;
     },
     async layOut(repositoryId) {
@@ -128,12 +125,12 @@ export async function createGitFixture(
     },
     quarantined: (repositoryId) => readdir(join(data, repositoryId, 'quarantine')).catch(() => []),
     async close() {
-      await fixture.server.close();
+      await ground.server.close();
       await storage.close();
       await closeFiles();
       await database.close();
       await rm(directory, { recursive: true, force: true });
     },
   };
-  return fixture;
+  return ground;
 }

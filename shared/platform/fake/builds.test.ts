@@ -1,35 +1,44 @@
 import { newUuid } from '#shared/ids.ts';
 import { describeBuildCaches } from '#shared/platform/contract/build-caches.ts';
-import { buildSpec, describeBuildRunner, openFiles, unaborted } from '#shared/platform/contract/build-runner.ts';
+import { describeBuilds } from '#shared/platform/contract/builds.ts';
 import { describeImages } from '#shared/platform/contract/images.ts';
+import { buildSpec, buildToEnd, sourceOf } from '#shared/platform/testing/build-specs.ts';
+import { createFakeBuildCaches } from './build-caches.ts';
 import { createFakeBuilds } from './builds.ts';
+import { createFakeImages } from './images.ts';
 
-describeBuildCaches('memory', async () => createFakeBuilds().caches);
+describeBuildCaches('fake', async () => createFakeBuildCaches());
 
-describeBuildRunner('memory', async () => ({
-  ...createFakeBuilds(async (_spec, files, line) => {
-    if (files.has('failing')) return '`npm run build` exited with code 1.';
-    if (!files.has('endless')) return undefined;
-    line('started');
-    return new Promise(() => undefined);
-  }),
-  sources: { failing: openFiles({ Procfile: 'web: a', failing: '' }), endless: openFiles({ Procfile: 'web: a', endless: '' }) },
-  stop: async () => undefined,
-}));
+describeBuilds('fake', async () => {
+  const images = createFakeImages();
+  const builds = createFakeBuilds({
+    images,
+    step: async (_spec, files, line) => {
+      if (files.has('failing')) return '`npm run build` exited with code 1.';
+      if (!files.has('endless')) return undefined;
+      line('started');
+      return new Promise(() => undefined);
+    },
+  });
+  return {
+    builds,
+    images,
+    caches: createFakeBuildCaches(),
+    sources: { failing: sourceOf({ Procfile: 'web: a', failing: '' }), endless: sourceOf({ Procfile: 'web: a', endless: '' }) },
+    stop: () => builds.stop(),
+  };
+});
 
-describeImages('memory', async () => {
-  const { builds, images } = createFakeBuilds();
+describeImages('fake', async () => {
+  const images = createFakeImages();
+  const builds = createFakeBuilds({ images });
   return {
     images,
     async makeImage(appId) {
-      const outcome = await builds.runBuild(
-        buildSpec(openFiles({ Procfile: `web: ${newUuid()}` }), { appId }),
-        () => undefined,
-        unaborted,
-      );
-      if (outcome.status === 'failed') throw new Error(outcome.cause);
+      const { outcome } = await buildToEnd(builds, buildSpec(sourceOf({ Procfile: `web: ${newUuid()}` }), { appId }));
+      if (outcome.status !== 'succeeded') throw new Error(JSON.stringify(outcome));
       return outcome.imageUrl;
     },
-    stop: async () => undefined,
+    stop: () => builds.stop(),
   };
 });

@@ -1,19 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { AppId } from '#shared/ids.ts';
-import type { BuildCaches } from '#shared/platform/build-caches.ts';
-import type { BuildOutcome, BuildRunner, BuildSpec } from '#shared/platform/builds.ts';
-import type { Images } from '#shared/platform/images.ts';
-import { ProcfileError, parseProcfile } from '#shared/platform/local/builds/procfile.ts';
-
-export interface FakeBuilds {
-  readonly caches: BuildCaches;
-  readonly builds: BuildRunner;
-  readonly images: Images;
-}
+import { BuildFailure } from '#shared/platform/build-failure.ts';
+import type { BuildSpec } from '#shared/platform/builds.ts';
+import { createInProcessBuilds, type InProcessBuilds, type RunBuild } from '#shared/platform/in-process-builds.ts';
+import { parseProcfile } from '#shared/platform/procfile.ts';
+import type { FakeImages } from './images.ts';
 
 /**
  * What happens between reading the source and storing the image: nothing by default. A string is the cause of a failed
- * build. It is over when the signal aborts.
+ * build. When the signal aborts the build is over, whatever the step does.
  */
 export type FakeBuildStep = (
   spec: BuildSpec,
@@ -22,76 +16,49 @@ export type FakeBuildStep = (
   signal: AbortSignal,
 ) => Promise<string | void>;
 
-/** Builds that take what a Procfile says and keep nothing but digests. */
-export function createFakeBuilds(step: FakeBuildStep = async () => undefined): FakeBuilds {
-  const caches = new Set<AppId>();
-  const images = new Map<AppId, Set<string>>();
-  return {
-    caches: {
-      async ensureCache(appId) {
-        const existed = caches.has(appId);
-        caches.add(appId);
-        return { existed };
-      },
-      deleteCache: async (appId) => caches.delete(appId),
-      readCache: async (appId) => (caches.has(appId) ? { usedBytes: 0 } : undefined),
-    },
-    builds: {
-      async runBuild(spec, line, signal) {
-        signal.throwIfAborted();
-        const files = await readFiles(spec);
-        const deadline = AbortSignal.timeout(spec.timeoutSeconds * 1000);
-        const outcome = await Promise.race([
-          attempt(spec, files, step, line, AbortSignal.any([signal, deadline])),
-          aborted(signal),
-          aborted(deadline),
-        ]).catch((error: unknown): BuildOutcome => {
-          signal.throwIfAborted();
-          if (!deadline.aborted) throw error;
-          return { status: 'failed', cause: `The build took longer than ${spec.timeoutSeconds} seconds and was stopped.` };
-        });
-        if (outcome.status === 'succeeded') images.set(spec.appId, (images.get(spec.appId) ?? new Set()).add(outcome.imageUrl));
-        return outcome;
-      },
-    },
-    images: {
-      imageExists: async (imageUrl) => [...images.values()].some((urls) => urls.has(imageUrl)),
-      deleteImage: async (imageUrl) => [...images.values()].some((urls) => urls.delete(imageUrl)),
-      deleteImages: async (appId) => images.delete(appId),
-    },
-  };
+export interface FakeBuildsOptions {
+  images: FakeImages;
+  step?: FakeBuildStep;
 }
 
-async function attempt(
+/**
+ * Builds that take what a Procfile says and store nothing but digests. They belong to this object, not to whoever starts
+ * them: several control planes may share it, and the end of one of them ends no build.
+ */
+export function createFakeBuilds({ images, step = async () => undefined }: FakeBuildsOptions): InProcessBuilds {
+  const runBuild: RunBuild = async (spec, line, signal) => {
+    const outcome = await Promise.race([build(spec, step, line, signal), rejectOnAbort(signal)]);
+    images.addImage(spec.appId, outcome.imageUrl);
+    return outcome;
+  };
+  return createInProcessBuilds({ runBuild, atOnce: 100 });
+}
+
+async function build(
   spec: BuildSpec,
-  files: ReadonlyMap<string, string>,
   step: FakeBuildStep,
   line: (text: string) => void,
   signal: AbortSignal,
-): Promise<BuildOutcome> {
+): ReturnType<RunBuild> {
+  const files = await readFiles(spec);
   const text = files.get('Procfile');
   if (text === undefined)
-    return { status: 'failed', cause: 'No language detected at the top of the source. Looked for: Procfile. Add one of them.' };
+    throw new BuildFailure('No language detected at the top of the source. Looked for: Procfile. Add one of them.');
   line('-----> Plain app detected (Procfile)');
-  try {
-    const procfile = parseProcfile(text);
-    const cause = await step(spec, files, (detail) => line(`       ${detail}`), signal);
-    if (cause !== undefined) return { status: 'failed', cause };
-    line('-----> Discovering process types');
-    line(`       Procfile declares types -> ${Object.keys(procfile.processes).join(', ')}`);
-    const digest = createHash('sha256')
-      .update(JSON.stringify([...files]))
-      .digest('hex');
-    return { status: 'succeeded', imageUrl: `slug://${spec.appId}@sha256:${digest}`, digest, builder: 'procfile', ...procfile };
-  } catch (error) {
-    if (error instanceof ProcfileError) return { status: 'failed', cause: error.message };
-    throw error;
-  }
+  const procfile = parseProcfile(text);
+  const cause = await step(spec, files, (detail) => line(`       ${detail}`), signal);
+  if (cause !== undefined) throw new BuildFailure(cause);
+  line('-----> Discovering process types');
+  line(`       Procfile declares types -> ${Object.keys(procfile.processes).join(', ')}`);
+  const digest = createHash('sha256')
+    .update(JSON.stringify([...files]))
+    .digest('hex');
+  return { status: 'succeeded', imageUrl: `fake://${spec.appId}@sha256:${digest}`, digest, builder: 'procfile', ...procfile };
 }
 
 async function readFiles(spec: BuildSpec): Promise<ReadonlyMap<string, string>> {
   const files = new Map<string, string>();
-  for await (const { path, content } of spec.openSource()) {
+  for await (const { path, content } of spec.source.open()) {
     const decoder = new TextDecoder();
     let text = '';
     for await (const chunk of content instanceof Uint8Array ? [content] : content)
@@ -101,9 +68,9 @@ async function readFiles(spec: BuildSpec): Promise<ReadonlyMap<string, string>> 
   return files;
 }
 
-function aborted(signal: AbortSignal): Promise<never> {
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    if (signal.aborted) reject(signal.reason as Error);
   });
 }

@@ -4,7 +4,7 @@ import type { Platform } from '#shared/platform/platform.ts';
 import type { Router } from '#shared/routing/routing.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 import { createLocalAddons } from './addons/local-addons.ts';
-import { createLocalBuilds } from './builds/local-builds.ts';
+import { createBuildDrivers } from './builds/build-drivers.ts';
 import { openSandbox } from './sandbox/open-sandbox.ts';
 import { createSandboxedPrograms } from './workloads/sandboxed-programs.ts';
 import { createLocalWorkloads } from './workloads/workloads.ts';
@@ -22,9 +22,9 @@ export interface LocalPlatformOptions {
 }
 
 export interface LocalPlatform extends Platform {
-  /** Ends every app process, then the servers they use. */
+  /** Ends every build and every app process, then the servers they use. */
   stop(): Promise<void>;
-  /** Leaves all of it running for the next control plane. */
+  /** Ends the builds, which die with this process anyway, and leaves the rest running for the next control plane. */
   detach(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export async function createLocalPlatform({
   hostEnv,
 }: LocalPlatformOptions): Promise<LocalPlatform> {
   const sandbox = await openSandbox({ dataDir, path: hostEnv['PATH'] ?? '' });
-  const { caches, builds, images, recover } = createLocalBuilds({ dataDir, log, sandbox, hostEnv });
+  const { caches, builds, images, recover } = createBuildDrivers({ dataDir, sandbox, hostEnv });
   const programs = createSandboxedPrograms({ sandbox, readImage: images.readImage });
   const local = await createLocalWorkloads({ dataDir, router, programs, secretBox, clock, log });
   const addons = createLocalAddons({ dataDir, sandbox, path: hostEnv['PATH'] ?? '', clock, log });
@@ -64,11 +64,12 @@ export async function createLocalPlatform({
     addons,
     certificates: { readCertificate: (host) => router.readCertificate(host) },
     async stop() {
+      await builds.stop();
       await local.stopAll();
       await addons.stopAll();
     },
     async detach() {
-      await Promise.all([local.detach(), addons.detach()]);
+      await Promise.all([builds.stop(), local.detach(), addons.detach()]);
     },
   };
 }

@@ -2,8 +2,6 @@
 export const knownFolderCycles: readonly (readonly string[])[] = [
   ['shared', 'shared/database', 'shared/git', 'shared/git/objects', 'shared/git/refs', 'shared/platform', 'shared/routing'],
   [
-    'shared/core',
-    'shared/core/accounts',
     'shared/core/addons',
     'shared/core/apps',
     'shared/core/builds',
@@ -12,11 +10,7 @@ export const knownFolderCycles: readonly (readonly string[])[] = [
     'shared/core/telemetry',
     'shared/core/webhooks',
   ],
-  ['shared/platform/local/builds', 'shared/platform/local/builds/builders', 'shared/platform/local/images'],
   ['shared/platform/local/logs', 'shared/platform/local/sandbox', 'shared/platform/local/workloads'],
 ];
 
-export const knownFileCycles: readonly (readonly string[])[] = [
-  ['shared/platform/local/builds/build-runner.ts', 'shared/platform/local/builds/build-steps.ts'],
-  ['shared/platform/local/builds/builders/builder.ts', 'shared/platform/local/builds/builders/toolchains.ts'],
-];
+export const knownFileCycles: readonly (readonly string[])[] = [];

@@ -1,11 +1,11 @@
+import { movedMessage } from '#shared/core/builds/build-attempt.ts';
 import { supersededMessage } from '#shared/core/builds/build-creation.ts';
-import { movedMessage } from '#shared/core/builds/build-job.ts';
 import { type PushReport, packCommit, pushPack, type RefUpdate } from '#test/support/crash/push-client.ts';
 import { buildsOf, type MakeAct, refsOf, type Scene } from './act.ts';
 
 export const main = 'refs/heads/main';
 /** What a push is told when the server does not know whether it has happened: to push again. */
-const unknownReason = /^internal server error; refs may have changed, push again/;
+const unknownReason = /^the server has failed on the way; push again/;
 /** Told before anything was done. */
 const undoneReason = 'unpacker error';
 const mostAttempts = 100;

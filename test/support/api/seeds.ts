@@ -3,7 +3,7 @@ import { readAppById, setCurrentRelease } from '#shared/core/apps/apps-store.ts'
 import { createBuild } from '#shared/core/builds/build-creation.ts';
 import type { BuildRow } from '#shared/core/builds/builds-store.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
-import { createBuildLogWriter } from '#shared/core/telemetry/build-log.ts';
+import { createBuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
 import type { AppId, ObjectId, ReleaseId, TenantId, UserId } from '#shared/ids.ts';
 import type { TestApi, TestUser } from '#test/support/api/test-api.ts';
 
@@ -18,7 +18,7 @@ export async function seedBuild({ context }: TestApi, user: TestUser, appId: str
 }
 
 export async function seedBuildLog({ context }: TestApi, build: BuildRow, lines: readonly string[]): Promise<void> {
-  const writer = createBuildLogWriter(context, build.id, (text) => text);
+  const writer = createBuildLogWriter(context, { buildId: build.id, redact: (text) => text });
   for (const line of lines) writer.line(line);
   await writer.flush();
 }

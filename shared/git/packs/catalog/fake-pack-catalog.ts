@@ -6,10 +6,10 @@ interface FakePack extends ListedPack {
   retiredAt: Date | undefined;
 }
 
-/** A catalog in memory, for tests. It takes no part in the caller's transaction, but its lock excludes other locks. */
+/** The twin for tests: no database, and so no part in anybody's transaction; whoever holds a repository holds it alone. */
 export function createFakePackCatalog(): PackCatalog {
   const repositories = new Map<RepositoryId, Map<string, FakePack>>();
-  const locks = new Map<RepositoryId, Promise<unknown>>();
+  const holders = new Map<RepositoryId, Promise<unknown>>();
   const packsOf = (repositoryId: RepositoryId): FakePack[] => [...(repositories.get(repositoryId)?.values() ?? [])];
   const listed = (repositoryId: RepositoryId): FakePack[] =>
     packsOf(repositoryId)
@@ -22,15 +22,15 @@ export function createFakePackCatalog(): PackCatalog {
     async countPacks(_db, repositoryId) {
       return listed(repositoryId).filter(({ unreachableSince }) => unreachableSince === undefined).length;
     },
-    async withLock(db, repositoryId, use) {
-      // The caller's transaction may hold the lock already, and this fake cannot know that.
+    async hold(db, repositoryId, use) {
+      // Within a caller's transaction it may be held already, and there is nothing here that could tell.
       if (db?.isTransaction === true) return await use(db);
-      const result = (locks.get(repositoryId) ?? Promise.resolve()).then(() => use(db as Db));
-      locks.set(
+      const turn = (holders.get(repositoryId) ?? Promise.resolve()).then(() => use(db as Db));
+      holders.set(
         repositoryId,
-        result.catch(() => undefined),
+        turn.catch(() => undefined),
       );
-      return await result;
+      return await turn;
     },
     async addPack(_db, repositoryId, pack, unreachableSince) {
       const packs = repositories.get(repositoryId) ?? new Map<string, FakePack>();

@@ -2,7 +2,6 @@ import type { Db } from '#shared/database/schema.ts';
 import type { PackCatalog } from '#shared/git/packs/catalog/pack-catalog.ts';
 import { lockRepository } from '#shared/git/refs/postgres-refs.ts';
 
-/** The catalog in the table `git_packs`. */
 export function createPostgresPackCatalog(db: Db): PackCatalog {
   return {
     async listPacks(repositoryId, within = db) {
@@ -27,7 +26,7 @@ export function createPostgresPackCatalog(db: Db): PackCatalog {
         .executeTakeFirstOrThrow();
       return Number(count);
     },
-    async withLock(within, repositoryId, use) {
+    async hold(within, repositoryId, use) {
       const run = async (transaction: Db) => {
         await lockRepository(transaction, repositoryId);
         return await use(transaction);

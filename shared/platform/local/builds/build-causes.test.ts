@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeTimeout, explainFailure, type StepFailure } from './build-causes.ts';
+import { explainFailure, type StepFailure } from './build-causes.ts';
 
 const failure: StepFailure = {
   argv: ['npm', 'ci'],
@@ -62,13 +62,5 @@ describe('the cause of a failed build', () => {
     ],
   ])('%s', (_, changes, cause) => {
     expect(explainFailure({ ...failure, ...changes })).toBe(cause);
-  });
-
-  it.each([
-    [900, 'The build took longer than 15 minutes and was stopped.'],
-    [60, 'The build took longer than 1 minute and was stopped.'],
-    [90, 'The build took longer than 90 seconds and was stopped.'],
-  ])('a timeout of %i seconds', (seconds, cause) => {
-    expect(describeTimeout(seconds)).toBe(cause);
   });
 });

@@ -73,11 +73,6 @@ export function explainFailure(failure: StepFailure): string {
   return `\`${describe(failure.argv)}\` exited with code ${failure.exitCode}.`;
 }
 
-export function describeTimeout(seconds: number): string {
-  const time = seconds % 60 === 0 ? `${seconds / 60} minutes` : `${seconds} seconds`;
-  return `The build took longer than ${time === '1 minutes' ? '1 minute' : time} and was stopped.`;
-}
-
 /** The command as a person would type it: programs without their paths, package managers without their wrapping. */
 function describe(argv: readonly string[]): string {
   const wrapped = argv.indexOf('--');

@@ -1,5 +1,6 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { ifMissing } from '#shared/files/if-missing.ts';
 import { removeTree } from '../images/trees.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
@@ -22,6 +23,12 @@ export async function endLeftBuild(base: string, sandbox: Sandbox): Promise<void
     if (record !== undefined) await sandbox.end(record);
   }
   await removeTree(base);
+}
+
+/** Ends what a crash left of builds, and removes their directories. To be called before any build. */
+export async function removeLeftBuilds(dataDir: string, sandbox: Sandbox): Promise<void> {
+  for (const name of await readdir(`${dataDir}/builds`).catch(ifMissing([])))
+    await endLeftBuild(`${dataDir}/builds/${name}`, sandbox);
 }
 
 /** Undefined for a file that was cut short: its sandbox died with the platform that wrote it. */

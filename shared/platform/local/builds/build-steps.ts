@@ -1,12 +1,13 @@
 import { statfs } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
+import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
 import { explainFailure } from './build-causes.ts';
 import { rememberSandbox } from './build-leftovers.ts';
 import type { BuildOutput } from './build-output.ts';
-import type { BuildDirectories, BuildLimits } from './build-runner.ts';
-import { BuildFailure, type BuildStep } from './builders/builder.ts';
+import type { BuildDirectories, BuildLimits } from './build-space.ts';
+import type { BuildStep } from './builders/builder.ts';
 
 export interface StepRunnerParts {
   readonly sandbox: Sandbox;

@@ -1,7 +1,7 @@
 import { lchown, open, symlink } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path/posix';
+import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { SourceEntry } from '#shared/platform/builds.ts';
-import { BuildFailure } from './builders/builder.ts';
 import { writeInThread } from './file-writer.ts';
 import type { FileBatch } from './write-files.ts';
 

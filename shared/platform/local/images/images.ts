@@ -6,8 +6,8 @@ import { AppError } from '#shared/errors.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { type AppId, isUuid } from '#shared/ids.ts';
 import type { Images } from '#shared/platform/images.ts';
-import { type PlatformPart, platformParts, resolveToolchain } from '../builds/builders/builder.ts';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
+import { type PlatformPart, platformParts, resolveToolchain } from '../toolchains/toolchain-mounts.ts';
 import type { SealAnswer, SealRequest } from './image-worker.ts';
 import { moveTree, removeTree, syncTree } from './trees.ts';
 

@@ -1,10 +1,10 @@
 /**
- * What a language needs to be built here: one file each in this directory, listed in builders.ts. A builder only reads
- * the source and says what is to be run; running it, in the sandbox and within limits, is build-runner.ts.
+ * What a language needs to be built here: one file for each in this directory, listed in builders.ts. A builder only reads
+ * the source and plans what is to be run; run-build.ts runs it, in the sandbox and within limits.
  */
-import type { SandboxLink, SandboxMount } from '../../sandbox/sandbox.ts';
-import type { SourceTree } from '../source-tree.ts';
-import type { Toolchains } from './toolchains.ts';
+import type { ToolchainMount } from '../../toolchains/toolchain-mounts.ts';
+import type { Toolchains } from '../../toolchains/toolchains.ts';
+import type { SourceTree } from './source-tree.ts';
 
 export interface Builder {
   /** Name in `BuildOutcome.builder`. */
@@ -68,37 +68,3 @@ export interface CachedTree {
   /** Everything its content follows from. */
   readonly key: string;
 }
-
-/** A part of the platform or of the host that is shown inside, named by what it is so that images survive its moving. */
-export type ToolchainMount =
-  | { readonly kind: 'host'; readonly path: string }
-  | { readonly kind: 'platform'; readonly name: PlatformPart };
-
-export const platformParts = ['node', 'npm', 'static-server'] as const;
-export type PlatformPart = (typeof platformParts)[number];
-
-/** Where the platform's own parts are seen inside. */
-export const partTargets: Readonly<Record<PlatformPart, string>> = {
-  node: '/opt/paas/node/bin/node',
-  npm: '/opt/paas/node/lib/node_modules/npm',
-  'static-server': '/opt/paas/static-server.ts',
-};
-
-/** Programs of the parts, where Node's own archive has them. */
-const partLinks: Partial<Record<PlatformPart, readonly SandboxLink[]>> = {
-  npm: ['npm', 'npx'].map((name) => ({ target: `/opt/paas/node/bin/${name}`, linkTo: `${partTargets.npm}/bin/${name}-cli.js` })),
-};
-
-export function resolveToolchain(
-  mounts: readonly ToolchainMount[],
-  parts: Readonly<Record<PlatformPart, string>>,
-): readonly SandboxMount[] {
-  return mounts.flatMap((mount) =>
-    mount.kind === 'host'
-      ? [{ source: mount.path, target: mount.path }]
-      : [{ source: parts[mount.name], target: partTargets[mount.name] }, ...(partLinks[mount.name] ?? [])],
-  );
-}
-
-/** Ends a build with a cause for the person who pushed: one line, what failed and what mends it. */
-export class BuildFailure extends Error {}

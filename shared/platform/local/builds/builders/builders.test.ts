@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type AppId, type BuildId, newUuid } from '#shared/ids.ts';
 import type { BuildOutcome } from '#shared/platform/builds.ts';
-import { buildSpec, openFiles, unaborted } from '#shared/platform/contract/build-runner.ts';
+import { buildSpec, buildToEnd, sourceOf } from '#shared/platform/testing/build-specs.ts';
 import { openTestBuilds, type TestBuilds } from '#test/support/builds/test-builds.ts';
 import { freePort } from '#test/support/servers/free-port.ts';
 
@@ -22,10 +22,9 @@ afterAll(() => ground.stop());
 type Files = Readonly<Record<string, string>>;
 
 async function build(appId: AppId, files: Files, env: Files = {}): Promise<{ outcome: BuildOutcome; log: string }> {
-  const lines: string[] = [];
   const { existed } = await ground.caches.ensureCache(appId);
-  const spec = buildSpec(openFiles(files), { appId, env, buildId: newUuid<BuildId>(), cacheState: existed ? 'Warm' : 'Cold' });
-  const outcome = await ground.builds.runBuild(spec, (line) => lines.push(line), unaborted);
+  const spec = buildSpec(sourceOf(files), { appId, env, buildId: newUuid<BuildId>(), cacheState: existed ? 'Warm' : 'Cold' });
+  const { outcome, lines } = await buildToEnd(ground.builds, spec);
   return { outcome, log: lines.join('\n') };
 }
 
@@ -35,7 +34,7 @@ async function succeed(
   env: Files = {},
 ): Promise<{ imageUrl: string; log: string; processes: Files }> {
   const { outcome, log } = await build(appId, files, env);
-  if (outcome.status === 'failed') throw new Error(`${outcome.cause}\n${log}`);
+  if (outcome.status !== 'succeeded') throw new Error(`${JSON.stringify(outcome)}\n${log}`);
   return { ...outcome, log };
 }
 
@@ -209,7 +208,7 @@ describe('a Node.js app', () => {
     const files = {
       'package.json': JSON.stringify({ scripts: { build: `node -e "const a=[]; for(;;) a.push(Buffer.alloc(1<<24, 1))"` } }),
     };
-    const outcome = await small.builds.runBuild(buildSpec(openFiles(files)), () => undefined, unaborted);
+    const { outcome } = await buildToEnd(small.builds, buildSpec(sourceOf(files)));
     expect(outcome).toMatchObject({ cause: expect.stringMatching(/^Out of memory: a build may use 300 MiB/) });
     await small.stop();
   });
@@ -219,7 +218,7 @@ describe('a Node.js app', () => {
     const files = {
       'package.json': JSON.stringify({ scripts: { build: 'head -c 2000000 /dev/zero > large', start: 'node .' } }),
     };
-    const outcome = await small.builds.runBuild(buildSpec(openFiles(files)), () => undefined, unaborted);
+    const { outcome } = await buildToEnd(small.builds, buildSpec(sourceOf(files)));
     expect(outcome).toMatchObject({ cause: expect.stringMatching(/^The built app is larger than 1\.0 MiB/) });
     await small.stop();
   });

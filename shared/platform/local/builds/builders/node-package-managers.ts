@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { SourceTree } from '../source-tree.ts';
 import type { BuildStep, CachedTree } from './builder.ts';
 import type { PackageJson } from './package-json.ts';
+import type { SourceTree } from './source-tree.ts';
 
 /** How a package manager brings node_modules about. */
 export interface NodeInstall {

@@ -1,7 +1,7 @@
-import type { SourceTree } from '../source-tree.ts';
 import type { Builder, BuildPlan } from './builder.ts';
 import { planNodeInstall } from './node-package-managers.ts';
 import { type PackageJson, parsePackageJson } from './package-json.ts';
+import type { SourceTree } from './source-tree.ts';
 
 export const nodeBuilder: Builder = {
   name: 'node',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BuildFailure } from './builder.ts';
+import { BuildFailure } from '#shared/platform/build-failure.ts';
 
 const strings = z.record(z.string(), z.string());
 

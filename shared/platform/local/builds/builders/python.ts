@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { SourceTree } from '../source-tree.ts';
 import type { Builder, BuildStep, CachedTree } from './builder.ts';
+import type { SourceTree } from './source-tree.ts';
 
 const environment = '/app/.venv';
 

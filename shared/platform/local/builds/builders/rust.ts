@@ -1,5 +1,5 @@
-import type { SourceTree } from '../source-tree.ts';
 import type { Builder } from './builder.ts';
+import type { SourceTree } from './source-tree.ts';
 
 export const rustBuilder: Builder = {
   name: 'rust',

@@ -1,4 +1,5 @@
-import { type Builder, partTargets } from './builder.ts';
+import { partTargets } from '../../toolchains/toolchain-mounts.ts';
+import type { Builder } from './builder.ts';
 
 export const staticBuilder: Builder = {
   name: 'static',

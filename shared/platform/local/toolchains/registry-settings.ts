@@ -3,7 +3,7 @@
  * Only settings known to be harmless: never a token, and no address that has credentials in it.
  */
 import { readFile, stat } from 'node:fs/promises';
-import type { SandboxMount } from '../../sandbox/sandbox.ts';
+import type { SandboxMount } from '../sandbox/sandbox.ts';
 
 export interface RegistrySettings {
   readonly env: Readonly<Record<string, string>>;

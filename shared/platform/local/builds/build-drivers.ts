@@ -3,20 +3,20 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
-import type { Log } from '#shared/log.ts';
-import type { BuildRunner } from '#shared/platform/builds.ts';
+import type { InProcessBuilds } from '#shared/platform/in-process-builds.ts';
 import { createLocalImages, type LocalImages, removeImageRubbish } from '../images/images.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
+import { readRegistrySettings } from '../toolchains/registry-settings.ts';
+import type { PlatformPart } from '../toolchains/toolchain-mounts.ts';
+import { openToolchains } from '../toolchains/toolchains.ts';
 import { createLocalBuildCaches, type LocalBuildCaches, removeCacheRubbish } from './build-caches.ts';
-import { type BuildLimits, createLocalBuildRunner, removeLeftBuilds } from './build-runner.ts';
-import type { PlatformPart } from './builders/builder.ts';
-import { readRegistrySettings } from './builders/registry-settings.ts';
-import { openToolchains } from './builders/toolchains.ts';
+import { removeLeftBuilds } from './build-leftovers.ts';
+import type { BuildLimits } from './build-space.ts';
+import { createLocalBuilds } from './builds.ts';
 
-export interface LocalBuildsOptions {
+export interface BuildDriversOptions {
   /** Absolute. */
   readonly dataDir: string;
-  readonly log: Log;
   readonly sandbox: Sandbox;
   /** The operator's environment: where the host's toolchains are (PATH) and how registries are reached. */
   readonly hostEnv: Readonly<Record<string, string | undefined>>;
@@ -24,15 +24,16 @@ export interface LocalBuildsOptions {
   readonly limits?: Partial<BuildLimits>;
 }
 
-export interface LocalBuilds {
+/** The drivers that work on one another's files: a build fills the cache and makes the image. */
+export interface BuildDrivers {
   readonly caches: LocalBuildCaches;
-  readonly builds: BuildRunner;
+  readonly builds: InProcessBuilds;
   readonly images: LocalImages;
   /** Ends and removes what a crash left. To be called once, before the first build. */
   recover(): Promise<void>;
 }
 
-export function createLocalBuilds({ dataDir, log, sandbox, hostEnv, limits: changed }: LocalBuildsOptions): LocalBuilds {
+export function createBuildDrivers({ dataDir, sandbox, hostEnv, limits: changed }: BuildDriversOptions): BuildDrivers {
   const root = process.getuid?.() === 0;
   const ensureOwner = async (appId: AppId) => (root ? sandbox.ensureUid(appId) : undefined);
   const parts = findPlatformParts();
@@ -41,9 +42,8 @@ export function createLocalBuilds({ dataDir, log, sandbox, hostEnv, limits: chan
   return {
     caches,
     images,
-    builds: createLocalBuildRunner({
+    builds: createLocalBuilds({
       dataDir,
-      log,
       sandbox,
       caches,
       images,

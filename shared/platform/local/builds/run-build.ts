@@ -1,76 +1,63 @@
-import { chown, mkdir, readdir, writeFile } from 'node:fs/promises';
-import { ifMissing } from '#shared/files/if-missing.ts';
-import { limits } from '#shared/limits.ts';
-import type { Log } from '#shared/log.ts';
-import type { BuildOutcome, BuildRunner, BuildSpec } from '#shared/platform/builds.ts';
+import { chown, writeFile } from 'node:fs/promises';
+import { BuildFailure } from '#shared/platform/build-failure.ts';
+import type { BuildSpec } from '#shared/platform/builds.ts';
+import type { RunBuild } from '#shared/platform/in-process-builds.ts';
+import { type Procfile, parseProcfile } from '#shared/platform/procfile.ts';
 import { type LocalImages, type StoredImage, systemPath } from '../images/images.ts';
 import { removeTree } from '../images/trees.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
+import type { RegistrySettings } from '../toolchains/registry-settings.ts';
+import { type PlatformPart, resolveToolchain } from '../toolchains/toolchain-mounts.ts';
+import type { Toolchains } from '../toolchains/toolchains.ts';
 import type { CacheVolume, LocalBuildCaches } from './build-caches.ts';
-import { describeTimeout } from './build-causes.ts';
 import { endLeftBuild } from './build-leftovers.ts';
 import { type BuildOutput, createBuildOutput } from './build-output.ts';
+import { type BuildDirectories, type BuildLimits, makeBuildDirectories } from './build-space.ts';
 import { createStepRunner } from './build-steps.ts';
-import {
-  type Builder,
-  BuildFailure,
-  type BuildPlan,
-  type Detection,
-  type PlatformPart,
-  resolveToolchain,
-} from './builders/builder.ts';
+import type { Builder, BuildPlan, Detection } from './builders/builder.ts';
 import { builders } from './builders/builders.ts';
-import type { RegistrySettings } from './builders/registry-settings.ts';
-import type { Toolchains } from './builders/toolchains.ts';
-import { type Procfile, ProcfileError, parseProcfile } from './procfile.ts';
-import { openSourceTree, type SourceTree } from './source-tree.ts';
+import { openSourceTree, type SourceTree } from './builders/source-tree.ts';
 import { writeSource } from './source-writing.ts';
 
-export interface BuildRunnerParts {
+export interface RunBuildParts {
+  /** Absolute. */
   readonly dataDir: string;
-  readonly log: Log;
   readonly sandbox: Sandbox;
   readonly caches: LocalBuildCaches;
   readonly images: LocalImages;
   readonly toolchains: Toolchains;
   readonly registries: () => Promise<RegistrySettings>;
+  /** Where the platform's own parts are on this machine. */
   readonly parts: Readonly<Record<PlatformPart, string>>;
+  /** Whether this process is root, and so gives a build's files to the app's user. */
   readonly root: boolean;
   readonly limits: BuildLimits;
 }
 
-export type BuildLimits = { readonly [Name in keyof typeof limits.build]: number };
+type Succeeded = Awaited<ReturnType<RunBuild>>;
 
-/** Directories of a build on the host, below `builds/<build_id>`. */
-export interface BuildDirectories {
-  readonly base: string;
-  readonly app: string;
-  readonly home: string;
-  readonly tmp: string;
+/** Builds in the sandbox on this machine. Ends first what is left of an earlier attempt at the same build. */
+export function createRunBuild(parts: RunBuildParts): RunBuild {
+  return async (spec, line, signal) => {
+    const output = createBuildOutput(line, parts.limits);
+    const base = `${parts.dataDir}/builds/${spec.buildId}`;
+    await endLeftBuild(base, parts.sandbox);
+    const volume = await parts.caches.openVolume(spec.appId);
+    try {
+      return await build(parts, spec, { base, output, volume, signal });
+    } catch (error) {
+      throw (error as NodeJS.ErrnoException | undefined)?.code === 'ENOSPC' ? diskIsFull() : error;
+    } finally {
+      await volume.release();
+      await removeTree(base);
+    }
+  };
 }
 
-export function createLocalBuildRunner(parts: BuildRunnerParts): BuildRunner {
-  return {
-    async runBuild(spec, line, signal) {
-      signal.throwIfAborted();
-      const output = createBuildOutput(line, parts.limits);
-      const base = `${parts.dataDir}/builds/${spec.buildId}`;
-      await endLeftBuild(base, parts.sandbox);
-      const deadline = AbortSignal.timeout(spec.timeoutSeconds * 1000);
-      const volume = await parts.caches.openVolume(spec.appId);
-      try {
-        return await build(parts, spec, { base, output, volume, signal: AbortSignal.any([signal, deadline]) });
-      } catch (error) {
-        signal.throwIfAborted();
-        const cause = deadline.aborted ? describeTimeout(spec.timeoutSeconds) : explainThrown(error);
-        if (cause === undefined) throw error;
-        return { status: 'failed', cause };
-      } finally {
-        await volume.release();
-        await removeTree(base);
-      }
-    },
-  };
+function diskIsFull(): BuildFailure {
+  return new BuildFailure(
+    "The platform's disk is full. Nothing is wrong with the app: its operator has to make room, then push again.",
+  );
 }
 
 interface Attempt {
@@ -80,13 +67,13 @@ interface Attempt {
   readonly signal: AbortSignal;
 }
 
-async function build(parts: BuildRunnerParts, spec: BuildSpec, { base, output, volume, signal }: Attempt): Promise<BuildOutcome> {
+async function build(parts: RunBuildParts, spec: BuildSpec, { base, output, volume, signal }: Attempt): Promise<Succeeded> {
   if (parts.sandbox.problem !== undefined)
     throw new BuildFailure(`Builds need the sandbox, and this platform has none. ${parts.sandbox.problem}`);
   const uid = await parts.sandbox.ensureUid(spec.appId);
   const owner = parts.root ? uid : undefined;
-  const directories = await makeDirectories(base, owner);
-  const written = await writeSource(directories.app, spec.openSource(), { owner, longestBytes: parts.limits.slugBytes, signal });
+  const directories = await makeBuildDirectories(base, owner);
+  const written = await writeSource(directories.app, spec.source.open(), { owner, longestBytes: parts.limits.slugBytes, signal });
   for (const path of written.leftOut) output.detail(`Left out ${path}: this symlink leads out of the source`);
 
   const source = openSourceTree(directories.app);
@@ -129,7 +116,7 @@ async function build(parts: BuildRunnerParts, spec: BuildSpec, { base, output, v
   await runSteps(plan, { volume, directories, output, runner, source, signal });
   await trimCache(volume, parts.limits.cacheBytes, output);
 
-  const processes = await discoverProcesses(plan, procfile, builder, source, output);
+  const processes = await discoverProcesses(plan, { procfile, builder, source, output });
   const stored = await store(parts, spec, directories, { plan, builder, procfile, processes, output, signal });
   return {
     status: 'succeeded',
@@ -139,15 +126,6 @@ async function build(parts: BuildRunnerParts, spec: BuildSpec, { base, output, v
     ...(procfile?.releaseCommand === undefined ? {} : { releaseCommand: procfile.releaseCommand }),
     builder: builder.name,
   };
-}
-
-async function makeDirectories(base: string, owner: number | undefined): Promise<BuildDirectories> {
-  const directories = { base, app: `${base}/app`, home: `${base}/home`, tmp: `${base}/tmp` };
-  for (const path of [directories.app, directories.home, directories.tmp]) {
-    await mkdir(path, { recursive: true });
-    if (owner !== undefined) await chown(path, owner, owner);
-  }
-  return directories;
 }
 
 async function detect(source: SourceTree): Promise<{ builder: Builder; detection: Detection }> {
@@ -196,12 +174,16 @@ async function trimCache(volume: CacheVolume, longestBytes: number, output: Buil
   );
 }
 
+interface ProcessDiscovery {
+  readonly procfile: Procfile | undefined;
+  readonly builder: Builder;
+  readonly source: SourceTree;
+  readonly output: BuildOutput;
+}
+
 async function discoverProcesses(
   plan: BuildPlan,
-  procfile: Procfile | undefined,
-  builder: Builder,
-  source: SourceTree,
-  output: BuildOutput,
+  { procfile, builder, source, output }: ProcessDiscovery,
 ): Promise<Readonly<Record<string, string>>> {
   output.step('Discovering process types');
   const declared = procfile?.processes ?? {};
@@ -227,7 +209,7 @@ interface Built {
 }
 
 async function store(
-  parts: BuildRunnerParts,
+  parts: RunBuildParts,
   spec: BuildSpec,
   directories: BuildDirectories,
   { plan, builder, procfile, processes, output, signal }: Built,
@@ -251,19 +233,4 @@ async function store(
   }
   output.detail(`${mebibytes(stored.bytes)} MiB, sha256:${stored.digest.slice(0, 12)}`);
   return stored;
-}
-
-/** Undefined for faults that are not the build's own. */
-function explainThrown(error: unknown): string | undefined {
-  if (error instanceof BuildFailure || error instanceof ProcfileError) return error.message;
-  const code = (error as NodeJS.ErrnoException | undefined)?.code;
-  if (code === 'ENOSPC')
-    return "The platform's disk is full. Nothing is wrong with the app: its operator has to make room, then push again.";
-  return undefined;
-}
-
-/** Ends what a crash left of builds, and removes their directories. To be called before any build. */
-export async function removeLeftBuilds(dataDir: string, sandbox: Sandbox): Promise<void> {
-  for (const name of await readdir(`${dataDir}/builds`).catch(ifMissing([])))
-    await endLeftBuild(`${dataDir}/builds/${name}`, sandbox);
 }

@@ -3,8 +3,9 @@ import { execFile } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { satisfies, validRange } from 'semver';
-import { findExecutable } from '../../sandbox/sandbox-host.ts';
-import { BuildFailure, partTargets, type ToolchainMount } from './builder.ts';
+import { BuildFailure } from '#shared/platform/build-failure.ts';
+import { findExecutable } from '../sandbox/sandbox-host.ts';
+import { partTargets, type ToolchainMount } from './toolchain-mounts.ts';
 
 export interface Toolchain {
   readonly version: string;

@@ -1,3 +1,5 @@
+import { BuildFailure } from '#shared/platform/build-failure.ts';
+
 /** The Procfile as Heroku defines it: a line a process type, `<type>: <command>`. */
 export interface Procfile {
   /** In the file's order; `release` is not among them. */
@@ -5,11 +7,9 @@ export interface Procfile {
   readonly releaseCommand?: string;
 }
 
-export class ProcfileError extends Error {}
-
 const declaration = /^([A-Za-z0-9_-]+)\s*:\s*(.+)$/;
 
-/** @throws ProcfileError with a line for the person who wrote it */
+/** @throws BuildFailure with a line for the person who wrote it */
 export function parseProcfile(text: string): Procfile {
   const commands = new Map<string, string>();
   text
@@ -20,10 +20,10 @@ export function parseProcfile(text: string): Procfile {
       if (trimmed === '' || trimmed.startsWith('#')) return;
       const [, type, command] = declaration.exec(trimmed) ?? [];
       if (type === undefined || command === undefined) {
-        throw new ProcfileError(`Procfile line ${index + 1} is not "<type>: <command>": ${shorten(trimmed)}`);
+        throw new BuildFailure(`Procfile line ${index + 1} is not "<type>: <command>": ${shorten(trimmed)}`);
       }
       if (commands.has(type))
-        throw new ProcfileError(`Procfile declares "${type}" twice (again on line ${index + 1}). Keep one of them.`);
+        throw new BuildFailure(`Procfile declares "${type}" twice (again on line ${index + 1}). Keep one of them.`);
       commands.set(type, command);
     });
   const releaseCommand = commands.get('release');
