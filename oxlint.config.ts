@@ -26,7 +26,7 @@ const http: Boundary = { regex: '^(hono|@hono/.*)(/|$)', message: 'This room kno
 const ssh: Boundary = { regex: '^ssh2(/|$)', message: 'Only sshd/ knows SSH.' };
 
 const gitInside: Boundary = {
-  group: ['#shared/git/**', '!#shared/git/git-storage.ts'],
+  group: ['#shared/git/**', '!#shared/git/git-storage.ts', '!#shared/git/protocol/git-request.ts'],
   message: 'Use the port shared/git/git-storage.ts.',
 };
 

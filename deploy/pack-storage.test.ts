@@ -53,7 +53,7 @@ describe('where packs are kept', () => {
       indexPath: join(place, 'indexPath'),
       linksPath: join(place, 'linksPath'),
     };
-    await createDirectoryPackFiles(join(dataDir, 'git')).keepPack(repositoryId, packId, finished);
+    await createDirectoryPackFiles(join(dataDir, 'git')).storePack(repositoryId, packId, finished);
 
     for (let start = 0; start < 2; start++) {
       const { files, close } = await open(settings);

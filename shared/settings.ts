@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isTolerable, type TolerableFault, tolerableFaults, usuallyTolerated } from '#shared/git/objects/tolerable-faults.ts';
+import { isTolerable, type TolerableFault, tolerableFaults, toleratedByDefault } from '#shared/git/objects/tolerable-faults.ts';
 import { logLevels } from '#shared/log.ts';
 
 const portMessage = 'must be a port number from 1 to 65535';
@@ -39,7 +39,7 @@ const schema = z.object({
     .string()
     .transform((text) => (text === 'none' ? [] : [...new Set(text.split(/[\s,]+/).filter((id) => id !== ''))]))
     .pipe(z.array(z.custom<TolerableFault>((id) => typeof id === 'string' && isTolerable(id), { error: tolerateMessage })))
-    .default([...usuallyTolerated]),
+    .default([...toleratedByDefault]),
   PAAS_OBJECT_STORE_URL: z.string().regex(bucketPattern, bucketMessage).optional(),
   PAAS_OBJECT_STORE_REGION: z.string().min(1).default('us-east-1'),
   PAAS_OBJECT_STORE_ACCESS_KEY_ID: z.string().optional(),

@@ -1,5 +1,5 @@
-import { type GitAddress, parseGitAddress, protocolOf, readToken } from '#api/git/git-address.ts';
 import { outgoingBody, readRequestBody } from '#api/git/git-body.ts';
+import { readToken } from '#api/git/read-token.ts';
 import { toAppError, toRefusal } from '#api/http/refusal.ts';
 import { type BearerOptions, verifyBearer } from '#api/middleware/guard.ts';
 import { requestIdOf } from '#api/middleware/request-id.ts';
@@ -7,6 +7,7 @@ import type { Clock } from '#shared/clock.ts';
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { AppError } from '#shared/errors.ts';
 import type { GitServer, GitStream } from '#shared/git/git-storage.ts';
+import { type GitAddress, parseGitAddress, parseGitProtocol } from '#shared/git/protocol/git-request.ts';
 import type { Log } from '#shared/log.ts';
 import { type RateLimits, rateLimitPolicies } from '#shared/rate-limits/rate-limits.ts';
 
@@ -56,18 +57,18 @@ async function serve(
     const retryAfterSeconds = Math.max(1, Math.ceil(verdict.resetMilliseconds / 1000));
     throw new AppError('rate_limited', `Too many requests. Try again in ${retryAfterSeconds} s.`, { retryAfterSeconds });
   }
-  const pushing = service === 'git-receive-pack';
+  const pushing = service === 'receive-pack';
   const repository = await options.pushes.openRepository(principal, appName, pushing ? 'write' : 'read');
 
   const body = outgoingBody();
   const stream: GitStream = {
     input: readRequestBody(request),
     write: (chunk) => body.write(chunk),
-    protocol: protocolOf(request.headers.get('git-protocol')),
+    protocol: parseGitProtocol(request.headers.get('git-protocol') ?? '') ?? '',
     clientGone: AbortSignal.any([request.signal, body.abandoned]),
     step,
   };
-  if (step === 'advertise' && (pushing || stream.protocol !== 'version=2')) await body.announce(service);
+  if (step === 'advertise' && (pushing || stream.protocol !== 'version=2')) await body.announce(`git-${service}`);
   const served = pushing
     ? options.git.receivePack(repository, stream, repository.applyPush)
     : options.git.uploadPack(repository, stream);
@@ -85,7 +86,7 @@ async function serve(
   if (refusal !== undefined) throw refusal;
   return new Response(body.readable, {
     headers: {
-      'content-type': step === 'advertise' ? `application/x-${service}-advertisement` : `application/x-${service}-result`,
+      'content-type': step === 'advertise' ? `application/x-git-${service}-advertisement` : `application/x-git-${service}-result`,
       'cache-control': 'no-cache, max-age=0, must-revalidate',
       'x-request-id': requestId,
     },

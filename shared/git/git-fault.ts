@@ -1,6 +1,6 @@
 /**
- * What a client or its data did wrong. The message is fit for that person: it names the object and the fault.
- * Whatever else is thrown is our own fault, and its text stays inside.
+ * A fault of the client or of what it sent. The message names the object and the fault, and is shown to the client.
+ * Every other error is a fault of the server: its message is logged and not shown.
  */
 export class GitFault extends Error {
   constructor(message: string) {

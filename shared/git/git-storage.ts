@@ -1,179 +1,198 @@
 /**
- * The storage port of git: refs that move by compare-and-swap, and packs that never change once they are in. Any number
- * of processes may serve one repository. Drivers: refs in PostgreSQL or memory, packs in a directory (object store next).
+ * The storage port of git: refs that move by compare-and-swap, and packs that never change once they are stored. Any number
+ * of processes may serve one repository. Drivers: refs and the list of packs in PostgreSQL, packs in a directory or an object
+ * store; a fake for tests keeps all of it in memory.
  */
 import type { Db } from '#shared/database/schema.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
+/** A branch, tag or other name for an object. */
 export interface Ref {
-  /** Full name, 'refs/heads/main'. */
+  /** Full name: 'refs/heads/main'. */
   name: string;
   oid: ObjectId;
 }
 
-/** `undefined` stands for "does not exist": no old means create, no new means delete. */
+/** A change of one ref. Without `oldOid` the ref is created, without `newOid` it is deleted. */
 export interface RefChange {
   name: string;
   oldOid: ObjectId | undefined;
   newOid: ObjectId | undefined;
 }
 
+/** The refs of all repositories. */
 export interface RefStore {
-  /** Sorted by name in byte order. */
+  /** All refs, sorted by name in byte order. */
   listRefs(repositoryId: RepositoryId): Promise<readonly Ref[]>;
   readRef(repositoryId: RepositoryId, name: string): Promise<ObjectId | undefined>;
-  /** By name; those that do not exist are left out. */
+  /** By name. Refs that do not exist are left out. */
   readRefs(repositoryId: RepositoryId, names: readonly string[]): Promise<ReadonlyMap<string, ObjectId>>;
   /**
-   * All or nothing: true when every old value was as stated and all changes are made. Takes part in the caller's
-   * transaction, so the row and whatever depends on it commit together.
+   * Makes all changes or none. True when every old value was as stated and all changes were made. Takes part in the caller's
+   * transaction, so that the refs commit together with what depends on them.
    */
   compareAndSwap(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<boolean>;
-  /** Each by itself, and names of those that were made; in the caller's transaction likewise. */
+  /** Makes each change whose old value is as stated, in the caller's transaction. Returns the names of the refs that changed. */
   swapEach(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<ReadonlySet<string>>;
 }
 
-/** A received pack: complete (thin bases appended), indexed, checked, on stable storage, but not yet part of the repository. */
+/**
+ * A received pack that is not part of the repository yet. It is complete (a thin pack's missing bases were appended), indexed,
+ * checked, and on stable storage.
+ */
 export interface StagedPack {
   /** 40 hex digits: the pack's trailing checksum, which names its files. */
   readonly packId: string;
   readonly objectCount: number;
   readonly bytes: number;
-  /** For the person who sent it: what is odd about objects, a line each. */
+  /** Warnings about objects for the person who sent the pack, one line each. */
   readonly warnings: readonly string[];
-  /** Makes it part of the repository in the caller's transaction. Files are in place before the row is. Again is harmless. */
+  /** Makes the pack part of the repository in the caller's transaction. Calling it again is harmless. */
   admit(db: Db): Promise<void>;
-  /** Forgets it. Harmless after `admit`. */
+  /** Deletes the pack unless it was admitted. */
   discard(): Promise<void>;
 }
 
+/** What a push asks for, once its pack was received and checked. */
 export interface PushRequest {
   commands: readonly RefChange[];
+  /** All commands or none. */
   atomic: boolean;
   pushOptions: readonly string[];
-  /** Undefined when the client had nothing new to send. */
+  /** Undefined when the client had no new objects to send. */
   pack: StagedPack | undefined;
 }
 
+/** What became of one ref of a push. The reason is shown to the client. */
 export type RefResult = { name: string; status: 'ok' } | { name: string; status: 'rejected'; reason: string };
 
-/** What a push means is decided by the caller (shared/core/pushes/pushes-service.ts), once all objects are in and sound. */
+/**
+ * Decides what a push does (shared/core/pushes/pushes-service.ts). Called once all objects were received and checked. Returns
+ * a result for each command.
+ */
 export type ApplyPush = (
   request: PushRequest,
-  /** A line for the person pushing; arrives there at once as `remote: …`. */
-  tell: (line: string) => void,
-  /** Aborted when the client has gone. Work that must outlive it does not listen. */
+  /** Writes a line to the person who pushes, who sees it at once as `remote: …`. */
+  writeLine: (line: string) => void,
+  /** Aborted when the client disconnects. Work that must outlive the client ignores it. */
   clientGone: AbortSignal,
 ) => Promise<readonly RefResult[]>;
 
-/** One side of a git client's connection: SSH channel or HTTP body. */
+/** One side of a git client's connection: an SSH channel or an HTTP request. */
 export interface GitStream {
   input: AsyncIterable<Uint8Array>;
-  /** Resolves when more may be written (back pressure). */
+  /** Resolves when more may be written. */
   write(chunk: Uint8Array): Promise<void>;
   /** The client's GIT_PROTOCOL, already validated ('version=2'), or ''. */
   protocol: string;
   clientGone: AbortSignal;
   /**
-   * Over HTTP a session is several requests, each of which stands for itself: the refs are advertised in one, what is
-   * asked for is served in others. Unset where one connection carries all of it.
+   * Over HTTP a session is several requests: 'advertise' lists the refs, 'serve' answers one request of the client. Undefined
+   * over SSH, where one connection does all of it.
    */
-  step?: 'advertise' | 'serve';
+  step?: 'advertise' | 'serve' | undefined;
 }
 
 /** A repository as its clients see it. */
 export interface GitRepository {
   repositoryId: RepositoryId;
-  /** The branch that HEAD names, whether it exists yet or not: 'refs/heads/main'. */
+  /** The branch that HEAD points at, whether or not it exists: 'refs/heads/main'. */
   headRef: string;
 }
 
-export interface PushEnd {
-  /** To give the client. */
+/** How a receive-pack session ended. */
+export interface PushOutcome {
+  /** For the client's process. */
   exitStatus: number;
-  /** Refs that it asked to change; 0 when everything was up to date. */
-  refsAsked: number;
+  /** How many refs the client asked to change. 0 when everything was up to date. */
+  requestedRefs: number;
 }
 
+/** Serves git clients (gitprotocol-pack(5), gitprotocol-v2(5)). */
 export interface GitServer {
   /**
-   * Serves one receive-pack session to its end. Protocol faults are told to the client (`ERR` or `unpack …`) and resolve
-   * too; it rejects only on faults of ours.
+   * Serves one receive-pack session to its end. Faults of the client are reported to it (`ERR` or `unpack …`) and resolve too.
+   * Rejects only on faults of the server.
    */
-  receivePack(repository: GitRepository, stream: GitStream, applyPush: ApplyPush): Promise<PushEnd>;
-  /** Likewise; resolves with the exit status to give the client. */
+  receivePack(repository: GitRepository, stream: GitStream, applyPush: ApplyPush): Promise<PushOutcome>;
+  /** Serves one upload-pack session to its end, likewise. Resolves with the exit status for the client's process. */
   uploadPack(repository: GitRepository, stream: GitStream): Promise<number>;
 }
 
+/** A file, symbolic link or submodule of a commit's tree. */
 export interface TreeEntry {
+  /** From the root of the tree: 'src/main.ts'. */
   path: string;
   kind: 'file' | 'executable' | 'symlink' | 'submodule';
+  /** Of the blob; of a submodule, its commit. */
   oid: ObjectId;
 }
 
+/** A submodule of a commit. */
 export interface Submodule {
   path: string;
-  /** Of its own repository: the one to take. */
+  /** The commit to check out, in the submodule's own repository. */
   commit: ObjectId;
-  /** As `.gitmodules` states it, be it relative; undefined when it does not. */
+  /** As written in `.gitmodules`, possibly relative; undefined when it is missing there. */
   url: string | undefined;
-  /** `update = none` there: whoever clones does not get it either. */
+  /** `.gitmodules` says `update = none`: a clone leaves the submodule out. */
   isOff: boolean;
 }
 
 /**
- * Reading what is stored. Every method rejects with `not_found` for an object that is not there, those that read a whole tree
- * with `validation_failed` for one beyond `limits.tree`.
+ * Reads what is stored. Every method rejects with `not_found` for an object that does not exist; methods that read a whole tree
+ * reject with `validation_failed` for one beyond `limits.tree`.
  */
 export interface GitReader {
-  /** The whole tree of a commit in path order, directories left out. Files are read while it is walked, not after. */
+  /** The whole tree of a commit in path order, without directories. `read` must be called during the iteration. */
   readTree(repositoryId: RepositoryId, commit: ObjectId): AsyncIterable<TreeEntry & { read(): Promise<Uint8Array> }>;
-  /** In path order; those of its submodules are theirs to tell. */
+  /** In path order. Submodules of submodules are not included. */
   listSubmodules(repositoryId: RepositoryId, commit: ObjectId): Promise<readonly Submodule[]>;
-  /** Peels tags and turns a branch, tag, full ref or hex id into a commit. Undefined when there is no such thing. */
+  /** The commit that a branch, tag, full ref or hex id stands for, tags peeled. Undefined when there is none. */
   resolveCommit(repositoryId: RepositoryId, revision: string): Promise<ObjectId | undefined>;
   isAncestor(repositoryId: RepositoryId, ancestor: ObjectId, descendant: ObjectId): Promise<boolean>;
 }
 
 /** The files of one commit that was fetched without its history. */
 export interface Snapshot {
-  /** Of the pack it came in. */
+  /** Size of the pack it came in. */
   readonly bytes: number;
   readTree(): ReturnType<GitReader['readTree']>;
   listSubmodules(): Promise<readonly Submodule[]>;
-  /** Forgets it. Again is harmless. */
+  /** Deletes the snapshot. Calling it again is harmless. */
   discard(): Promise<void>;
 }
 
-/** What a repack has joined; zeros when there was nothing to join. */
+/** What a repack joined. All zero when there was nothing to join. */
 export interface RepackFacts {
-  /** That became one. */
+  /** How many packs became one. */
   packs: number;
-  /** Of the pack they became. */
+  /** Of the new pack. */
   objects: number;
   bytes: number;
 }
 
+/** What a garbage collection found. */
 export interface GarbageFacts {
-  /** Objects that were found unreachable now. */
+  /** Objects newly found unreachable. */
   unreachable: number;
-  /** Objects that were unreachable for so long that they are gone now. */
+  /** Objects that were unreachable for the whole grace period and were removed. */
   removed: number;
-  /** When others can be removed. */
+  /** When the next objects can be removed; undefined when there are none. */
   nextAt: Date | undefined;
 }
 
-/** Housekeeping of a repository while it is in use. Any number of processes may do it at once: the first to be done wins. */
+/** Maintenance of a repository while it is in use. Any number of processes may run it at once: the first to finish wins. */
 export interface GitMaintenance {
-  /** Whether there are so many packs that `repack` is worth it. In the caller's transaction. */
+  /** Whether the repository has so many packs that `repack` is worthwhile. Reads in the caller's transaction. */
   needsRepack(db: Db, repositoryId: RepositoryId): Promise<boolean>;
   /** Joins small packs into larger ones. Pushes and fetches go on meanwhile. */
   repack(repositoryId: RepositoryId, signal: AbortSignal): Promise<RepackFacts>;
   /**
-   * Parts what neither refs nor roots reach from the rest, and removes what was unreachable for the time of grace. Nothing
-   * a push relies on is ever removed. Undefined when pushes kept coming in between: then try again later.
+   * Moves objects that neither refs nor roots reach into packs of their own, and removes objects that were unreachable for the
+   * grace period. Nothing that a push relies on is ever removed. Undefined when pushes kept coming in between: try again later.
    *
-   * @param readRoots what must stay beside what refs reach: commits, or anything else; ids of nothing that is stored are ignored
+   * @param readRoots objects to keep beside what refs reach; ids of objects that are not stored are ignored
    */
   collectGarbage(
     repositoryId: RepositoryId,
@@ -182,19 +201,22 @@ export interface GitMaintenance {
   ): Promise<GarbageFacts | undefined>;
 }
 
+/** Everything that the platform does with git repositories. */
 export interface GitStorage {
   readonly refs: RefStore;
   readonly server: GitServer;
   readonly reader: GitReader;
   readonly maintenance: GitMaintenance;
   /**
-   * Takes in a pack that was fetched, not pushed, with the checks and limits of a push. To be admitted or discarded.
-   * Undefined when it is empty. @throws AppError validation_failed when it is not sound
+   * Receives a pack that was fetched from another host, with the checks and limits of a push. The caller admits or discards it.
+   * Undefined when the pack is empty.
+   * @throws AppError validation_failed when the pack is invalid
    */
   stagePack(repositoryId: RepositoryId, pack: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<StagedPack | undefined>;
   /**
-   * Takes in a commit of another repository that was fetched without its history, with the checks and limits of a push. It
-   * is kept beside the repository and never becomes part of it. @throws AppError validation_failed when it is not sound
+   * Receives a commit of another repository that was fetched without its history, with the checks and limits of a push. It is
+   * kept beside the repository and never becomes part of it.
+   * @throws AppError validation_failed when the pack is invalid
    */
   takeSnapshot(
     repositoryId: RepositoryId,
@@ -202,14 +224,14 @@ export interface GitStorage {
     pack: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
   ): Promise<Snapshot>;
-  /** Everything of a repository: refs and packs. False when there was nothing. */
+  /** Deletes the refs and packs of a repository. False when there were none. */
   deleteRepository(repositoryId: RepositoryId): Promise<boolean>;
   /**
-   * Removes what pushes that a crash cut short have left: quarantines, and packs whose transaction did not commit; and
-   * packs that others stand in for since so long. With 0 (nobody else uses the directory) all of it.
-   * Resolves with how many there were.
+   * Removes files that are at least so old and no longer needed: quarantines of interrupted pushes, packs whose transaction did
+   * not commit, and packs that others have replaced. With 0 all of them are removed: nobody else may be using the storage then.
+   * Resolves with how many were removed.
    */
   sweep(olderThanSeconds: number): Promise<number>;
-  /** Ends the worker threads. Whatever is still running is rejected. */
+  /** Ends the worker threads. What is still running rejects. */
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
+import { ByteReader } from '#shared/byte-reader.ts';
 import { AppError } from '#shared/errors.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
-import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { delimiterPacket, encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import { dataBand, progressBand } from '#shared/git/protocol/side-band.ts';
 import type { ObjectId } from '#shared/ids.ts';

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { commitFiles, git } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import type { ObjectId } from '#shared/ids.ts';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
 import { type GitHttpServer, startGitHttpServer } from '#test/support/servers/git-http-server.ts';
 
-let ground: GitGround;
+let fixture: GitFixture;
 let host: GitHttpServer;
 let tip: ObjectId;
 const signal = new AbortController().signal;
 beforeAll(async () => {
-  [ground, host] = await Promise.all([createGitGround('postgres'), startGitHttpServer()]);
+  [fixture, host] = await Promise.all([createGitFixture('postgres'), startGitHttpServer()]);
   const bare = await host.createRepository('hello.git');
   const work = `${bare}.work`;
   await git(bare, 'init', '-q', '-b', 'main', work);
@@ -19,8 +19,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await host.close();
-  await ground.close();
-  expect(ground.logged).toEqual([]);
+  await fixture.close();
+  expect(fixture.logged).toEqual([]);
 });
 
 async function fetchPack(options: { withoutHistory?: true }): Promise<Buffer> {
@@ -43,8 +43,8 @@ it('a commit comes without its history when only its files are wanted', async ()
 });
 
 it('a commit without its history is read, and can become no part of a repository', async () => {
-  const { storage } = ground;
-  const repository = ground.newRepository();
+  const { storage } = fixture;
+  const repository = fixture.newRepository();
   const pack = await fetchPack({ withoutHistory: true });
   await expect(storage.stagePack(repository, inPieces(pack), signal)).rejects.toThrow('is needed but was not sent');
   const snapshot = await storage.takeSnapshot(repository, tip, inPieces(pack), signal);
@@ -53,15 +53,15 @@ it('a commit without its history is read, and can become no part of a repository
   expect(files).toEqual({ a: '3', 'dir/1': '1', 'dir/2': '2', 'dir/3': '3' });
   expect(await storage.reader.resolveCommit(repository, tip)).toBeUndefined();
   await snapshot.discard();
-  expect(await ground.quarantined(repository)).toEqual([]);
+  expect(await fixture.quarantined(repository)).toEqual([]);
 });
 
 it('a snapshot of which something is missing, or that is of another commit, is refused and nothing of it kept', async () => {
-  const repository = ground.newRepository();
+  const repository = fixture.newRepository();
   const pack = await fetchPack({ withoutHistory: true });
-  const take = (bytes: Buffer, commit = tip) => ground.storage.takeSnapshot(repository, commit, inPieces(bytes), signal);
-  await expect(take(pack, 'b'.repeat(40) as ObjectId)).rejects.toThrow('did not send the commit');
-  await expect(take(pack.subarray(0, -30))).rejects.toThrow('cannot be taken');
-  await expect(take(pack.fill(0xff, 30, 40))).rejects.toThrow('cannot be taken');
-  expect(await ground.quarantined(repository)).toEqual([]);
+  const take = (bytes: Buffer, commit = tip) => fixture.storage.takeSnapshot(repository, commit, inPieces(bytes), signal);
+  await expect(take(pack, 'b'.repeat(40) as ObjectId)).rejects.toThrow('did not send the requested commit');
+  await expect(take(pack.subarray(0, -30))).rejects.toThrow('The repository cannot be used');
+  await expect(take(pack.fill(0xff, 30, 40))).rejects.toThrow('The repository cannot be used');
+  expect(await fixture.quarantined(repository)).toEqual([]);
 });

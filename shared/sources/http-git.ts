@@ -1,5 +1,5 @@
+import { ByteReader } from '#shared/byte-reader.ts';
 import { AppError } from '#shared/errors.ts';
-import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodeFetch, encodeRefQuestion, readGreeting, readPack, readRefAnswer } from '#shared/sources/git-fetch.ts';
 import { type GuardedRequestOptions, type GuardedResponse, guardedRequest } from '#shared/sources/guarded-request.ts';
 import { noSuchRef } from '#shared/sources/no-such-ref.ts';

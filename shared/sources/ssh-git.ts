@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import ssh2, { type Client, type ClientChannel } from 'ssh2';
+import { ByteReader } from '#shared/byte-reader.ts';
 import { AppError } from '#shared/errors.ts';
-import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { encodeFetch, encodeRefQuestion, readGreeting, readPack, readRefAnswer } from '#shared/sources/git-fetch.ts';
 import type { GitUrl } from '#shared/sources/git-url.ts';

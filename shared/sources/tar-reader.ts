@@ -1,5 +1,4 @@
-import { GitFault } from '#shared/git/git-fault.ts';
-import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
+import { ByteReader, StreamEndedError } from '#shared/byte-reader.ts';
 import { archiveFault, quoteName } from '#shared/sources/archive-fault.ts';
 
 /**
@@ -102,7 +101,7 @@ async function take(reader: ByteReader, length: number): Promise<Buffer> {
     const bytes = await reader.read(length);
     if (bytes !== undefined) return bytes;
   } catch (error) {
-    if (!(error instanceof GitFault)) throw error;
+    if (!(error instanceof StreamEndedError)) throw error;
   }
   throw archiveFault('ends too early: it is incomplete');
 }

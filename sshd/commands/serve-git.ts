@@ -1,8 +1,8 @@
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { AppError } from '#shared/errors.ts';
 import type { GitServer } from '#shared/git/git-storage.ts';
+import { isArchiveRequest, parseGitCommand } from '#shared/git/protocol/git-request.ts';
 import type { CommandHandler } from './command-handler.ts';
-import { isArchiveRequest, parseGitCommand } from './git-command.ts';
 
 /** What git itself exits with when it will not go on. */
 const usageStatus = 128;
@@ -30,8 +30,8 @@ export function gitServed(pushes: Pushes, git: GitServer): CommandHandler {
         });
       });
     if (!pushing) return git.uploadPack(repository, command.stream);
-    const { exitStatus, refsAsked } = await git.receivePack(repository, command.stream, repository.applyPush);
-    if (exitStatus === 0 && refsAsked === 0) {
+    const { exitStatus, requestedRefs } = await git.receivePack(repository, command.stream, repository.applyPush);
+    if (exitStatus === 0 && requestedRefs === 0) {
       await command.say(
         `Nothing new was sent. To build ${repository.appName} again: paas builds:create -a ${repository.appName}`,
       );

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Connection, ServerChannel, Session } from 'ssh2';
+import { parseGitProtocol } from '#shared/git/protocol/git-request.ts';
 import type { Command } from '../commands/command-handler.ts';
-import { parseGitProtocol } from '../commands/git-command.ts';
 import { openChannelStream } from './channel-stream.ts';
 
 /** A client that takes fewer bytes a packet would have us spin on empty or tiny packets. */

@@ -20,6 +20,7 @@ const parts: readonly Part[] = [
   { name: 'lint and boundaries', arguments: ['node_modules/oxlint/bin/oxlint', '--ignore-pattern', 'test/fixtures/**'] },
   { name: 'types without Node (api, shared/api-client, shared/core)', arguments: [tsc, '-p', 'tsconfig.edge.json'] },
   { name: 'cycles of imports', arguments: ['test/check/cycles/check-cycles.ts'] },
+  { name: 'titles of commits', arguments: ['test/check/commit-titles/check-commit-titles.ts'] },
   { name: 'types of the set-up', arguments: [tsc, '-p', 'deploy/setup'] },
   { name: 'format', arguments: ['node_modules/@biomejs/biome/bin/biome', 'check'], remedy: 'npm run format' },
 ];

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import { createLocalHistory, type LocalHistory } from '#shared/git/testing/local-history.ts';
 import { expectSound, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { RepositoryId } from '#shared/ids.ts';
@@ -13,13 +13,13 @@ const host = fileURLToPath(new URL('../support/crash/maintenance-host.ts', impor
 const points = ['pack kept', 'packs retired', 'committed'];
 
 describe('kill -9 of a process that rearranges packs', () => {
-  let ground: GitGround;
+  let fixture: GitFixture;
   let id: RepositoryId;
   let history: LocalHistory;
   beforeEach(async () => {
-    ground = await createGitGround();
-    id = ground.newRepository();
-    history = await createLocalHistory(ground, id, join(ground.directory, 'history'));
+    fixture = await createGitFixture();
+    id = fixture.newRepository();
+    history = await createLocalHistory(fixture, id, join(fixture.directory, 'history'));
     const commits = await history.commits(
       'main',
       Array.from({ length: 6 }, (_, i) => ({ 'a.txt': `version ${i}`, [`file-${i}`]: `${i}` })),
@@ -27,24 +27,24 @@ describe('kill -9 of a process that rearranges packs', () => {
     for (const [i, commit] of commits.entries()) await history.push('refs/heads/main', commit, commits.slice(0, i).slice(-1));
     await history.pushInVain(await history.commit('vain', commits.slice(-1), { vain: 'x' }), commits.slice(-1));
   });
-  afterEach(() => ground.close());
+  afterEach(() => fixture.close());
 
   it.each(['repack', 'collect'].flatMap((what) => points.map((point) => [what, point] as const)))(
     '%s, %s: nothing is lost, nothing is left, and the next one does the work',
     async (what, point) => {
-      const child = spawn(process.execPath, [host, ground.url, join(ground.directory, 'data'), id, what, point], {
+      const child = spawn(process.execPath, [host, fixture.url, join(fixture.directory, 'data'), id, what, point], {
         stdio: ['ignore', 'inherit', 'inherit'],
       });
       const [, signal] = (await once(child, 'exit')) as [number | null, string | null];
       expect(signal).toBe('SIGKILL');
-      await expectSound(ground, id);
+      await expectSound(fixture, id);
       const running = new AbortController().signal;
-      await ground.storage.maintenance.repack(id, running);
-      await ground.storage.maintenance.collectGarbage(id, async () => [], running);
-      await ground.storage.maintenance.repack(id, running);
-      const bare = await expectSound(ground, id);
-      expect(await listReachable(bare)).toContain(await ground.storage.refs.readRef(id, 'refs/heads/main'));
-      expect(await listStoredPacks(ground, id)).toEqual([
+      await fixture.storage.maintenance.repack(id, running);
+      await fixture.storage.maintenance.collectGarbage(id, async () => [], running);
+      await fixture.storage.maintenance.repack(id, running);
+      const bare = await expectSound(fixture, id);
+      expect(await listReachable(bare)).toContain(await fixture.storage.refs.readRef(id, 'refs/heads/main'));
+      expect(await listStoredPacks(fixture, id)).toEqual([
         { objects: 3, unreachable: true },
         { objects: (await listReachable(bare)).length, unreachable: false },
       ]);

@@ -3,7 +3,8 @@ import type { GarbageFacts, Ref } from '#shared/git/git-storage.ts';
 import { type NewPack, pathsOf, replacePacks } from '#shared/git/maintenance/replace-packs.ts';
 import type { ListedPack } from '#shared/git/packs/catalog/pack-catalog.ts';
 import { openQuarantine } from '#shared/git/packs/files/quarantine.ts';
-import { locatePacks, type RepositoryAccess } from '#shared/git/repository/repository-access.ts';
+import { locatePacks } from '#shared/git/repository/locate-packs.ts';
+import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 

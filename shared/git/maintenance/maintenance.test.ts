@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { damagePacks } from '#shared/git/testing/damage-packs.ts';
 import { git, tryGit } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import { createLocalHistory, type LocalHistory } from '#shared/git/testing/local-history.ts';
 import { expectSound, listObjects, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
@@ -19,23 +19,23 @@ const running = new AbortController().signal;
 const hour = 60 * 60 * 1000;
 const day = 24 * hour;
 
-let ground: GitGround;
+let fixture: GitFixture;
 let clock: TestClock;
 let id: RepositoryId;
 let history: LocalHistory;
 beforeEach(async () => {
   clock = TestClock.standing();
-  ground = await createGitGround('postgres', { clock });
-  id = ground.newRepository();
-  history = await createLocalHistory(ground, id, join(ground.directory, 'history'));
+  fixture = await createGitFixture('postgres', { clock });
+  id = fixture.newRepository();
+  history = await createLocalHistory(fixture, id, join(fixture.directory, 'history'));
 });
 afterEach(async () => {
-  await ground.close();
-  expect(ground.logged).toEqual([]);
+  await fixture.close();
+  expect(fixture.logged).toEqual([]);
 });
 
-const repack = () => ground.storage.maintenance.repack(id, running);
-const collect = (...roots: ObjectId[]) => ground.storage.maintenance.collectGarbage(id, async () => roots, running);
+const repack = () => fixture.storage.maintenance.repack(id, running);
+const collect = (...roots: ObjectId[]) => fixture.storage.maintenance.collectGarbage(id, async () => roots, running);
 
 /** One push a commit, on top of each other. @returns their ids */
 async function pushCommits(count: number): Promise<ObjectId[]> {
@@ -53,13 +53,13 @@ function largeText(version: number): string {
 it('joins the packs of many pushes into one that stock git reads, each object once and no chain of deltas too long', async () => {
   const commits = await pushCommits(60);
   const objects = await listObjects(history.directory);
-  expect(await ground.storage.maintenance.needsRepack(ground.db, id)).toBe(true);
+  expect(await fixture.storage.maintenance.needsRepack(fixture.db, id)).toBe(true);
   expect(await repack()).toMatchObject({ packs: 60, objects: objects.length });
-  expect(await listStoredPacks(ground, id)).toEqual([{ objects: objects.length, unreachable: false }]);
-  expect(await ground.storage.maintenance.needsRepack(ground.db, id)).toBe(false);
+  expect(await listStoredPacks(fixture, id)).toEqual([{ objects: objects.length, unreachable: false }]);
+  expect(await fixture.storage.maintenance.needsRepack(fixture.db, id)).toBe(false);
   expect(await repack()).toEqual({ packs: 0, objects: 0, bytes: 0 });
 
-  const bare = await expectSound(ground, id);
+  const bare = await expectSound(fixture, id);
   expect(await listObjects(bare)).toEqual(objects);
   const [pack = ''] = (await readdir(join(bare, 'objects', 'pack'))).filter((name) => name.endsWith('.pack'));
   const told = await git(bare, 'verify-pack', '-v', join(bare, 'objects', 'pack', pack));
@@ -67,8 +67,8 @@ it('joins the packs of many pushes into one that stock git reads, each object on
   // What clients sent as deltas is not unfolded.
   expect(longest).toBeGreaterThan(30);
   expect(longest).toBeLessThanOrEqual(50);
-  const clone = join(ground.directory, 'clone');
-  await git(ground.directory, 'clone', '-q', ground.server.url(id), clone);
+  const clone = join(fixture.directory, 'clone');
+  await git(fixture.directory, 'clone', '-q', fixture.server.url(id), clone);
   expect(await git(clone, 'rev-parse', 'HEAD')).toBe(commits.at(-1));
   await git(clone, 'fsck', '--full', '--strict');
 });
@@ -80,10 +80,10 @@ it('leaves large packs alone while small ones are joined', async () => {
   await history.push('refs/heads/large', large, []);
   await pushCommits(4);
   await repack();
-  const [joined, alone] = await listStoredPacks(ground, id);
+  const [joined, alone] = await listStoredPacks(fixture, id);
   expect(alone?.objects).toBe(203);
   expect(joined?.objects).toBeLessThan(30);
-  await expectSound(ground, id);
+  await expectSound(fixture, id);
 });
 
 it('keeps what nothing reaches for two weeks, and then removes it', async () => {
@@ -94,16 +94,16 @@ it('keeps what nothing reaches for two weeks, and then removes it', async () => 
   const foundAt = clock.now().getTime();
   expect(await collect()).toEqual({ unreachable: 3, removed: 0, nextAt: new Date(foundAt + 14 * day + hour) });
   expect(await collect()).toEqual({ unreachable: 0, removed: 0, nextAt: new Date(foundAt + 14 * day + hour) });
-  expect(await ground.storage.reader.resolveCommit(id, lost)).toBe(lost);
-  await expectSound(ground, id);
+  expect(await fixture.storage.reader.resolveCommit(id, lost)).toBe(lost);
+  await expectSound(fixture, id);
 
   clock.advance(14 * day);
   // No reader finds it any more, and it is removed a little later: whoever found it just before is not let down.
-  expect(await ground.storage.reader.resolveCommit(id, lost)).toBeUndefined();
+  expect(await fixture.storage.reader.resolveCommit(id, lost)).toBeUndefined();
   expect(await collect()).toMatchObject({ removed: 0 });
   clock.advance(hour);
   expect(await collect()).toEqual({ unreachable: 0, removed: 3, nextAt: undefined });
-  const bare = await expectSound(ground, id);
+  const bare = await expectSound(fixture, id);
   expect((await tryGit(bare, ['cat-file', '-e', lost])).code).not.toBe(0);
   expect(await listObjects(bare)).toHaveLength((await listReachable(bare)).length);
 });
@@ -115,14 +115,14 @@ it('keeps what it is told to, and what comes back is part of the repository agai
   await history.pushInVain(released, [first]);
   await history.pushInVain(failed, [first]);
   expect(await collect(released)).toMatchObject({ unreachable: 3 });
-  expect((await listStoredPacks(ground, id)).filter(({ unreachable }) => unreachable)).toEqual([
+  expect((await listStoredPacks(fixture, id)).filter(({ unreachable }) => unreachable)).toEqual([
     { objects: 3, unreachable: true },
   ]);
 
   // A ref that is to point at it brings it back, though nothing is sent.
   const change = { name: 'refs/heads/again', oldOid: undefined, newOid: failed };
-  expect(await ground.storage.refs.compareAndSwap(ground.db, id, [change])).toBe(true);
-  expect((await listStoredPacks(ground, id)).every(({ unreachable }) => !unreachable)).toBe(true);
+  expect(await fixture.storage.refs.compareAndSwap(fixture.db, id, [change])).toBe(true);
+  expect((await listStoredPacks(fixture, id)).every(({ unreachable }) => !unreachable)).toBe(true);
   clock.advance(15 * day);
   expect(await collect(released)).toMatchObject({ unreachable: 0, removed: 0 });
 
@@ -131,8 +131,8 @@ it('keeps what it is told to, and what comes back is part of the repository agai
   await collect(released);
   clock.advance(20 * day);
   expect(await collect(released, failed)).toMatchObject({ unreachable: 0, removed: 3 });
-  expect(await ground.storage.reader.resolveCommit(id, failed)).toBe(failed);
-  const bare = await expectSound(ground, id);
+  expect(await fixture.storage.reader.resolveCommit(id, failed)).toBe(failed);
+  const bare = await expectSound(fixture, id);
   for (const oid of [released, failed]) await git(bare, 'rev-list', '--objects', oid);
 });
 
@@ -148,8 +148,8 @@ it('keeps what unreachable objects need as long as themselves', async () => {
   await collect();
   clock.advance(5 * day);
   await collect();
-  expect(await ground.storage.reader.resolveCommit(id, above)).toBe(above);
-  await git(await expectSound(ground, id), 'rev-list', '--objects', above);
+  expect(await fixture.storage.reader.resolveCommit(id, above)).toBe(above);
+  await git(await expectSound(fixture, id), 'rev-list', '--objects', above);
 });
 
 it('refuses a push that relies on unreachable objects, and takes it when it brings them', async () => {
@@ -160,17 +160,17 @@ it('refuses a push that relies on unreachable objects, and takes it when it brin
   const above = await history.commit('above', [below], { above: 'y' });
   await expect(history.push(main, above, [below])).rejects.toThrow(/was not sent/);
   await history.push(main, above, [first]);
-  await expectSound(ground, id);
+  await expectSound(fixture, id);
 });
 
 it('refuses to join what has been damaged, and leaves it as it is', async () => {
   await pushCommits(3);
-  const directory = join(ground.directory, 'data');
+  const directory = join(fixture.directory, 'data');
   await damagePacks(join(directory, id, 'packs'));
   // Another process: this one may still have in memory what was on the disk.
-  const other = createGitStorage({ db: ground.db, directory, log: createLog('silent', () => undefined) });
+  const other = createGitStorage({ db: fixture.db, directory, log: createLog('silent', () => undefined) });
   await expect(other.maintenance.repack(id, running)).rejects.toThrow(/is broken/);
   await other.close();
-  expect(await listStoredPacks(ground, id)).toHaveLength(3);
-  expect(await ground.quarantined(id)).toEqual([]);
+  expect(await listStoredPacks(fixture, id)).toHaveLength(3);
+  expect(await fixture.quarantined(id)).toEqual([]);
 });

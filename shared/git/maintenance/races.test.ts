@@ -2,9 +2,9 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
-import { createGitStorageOf, postgresParts } from '#shared/git/storage/create-git-storage.ts';
+import { createGitStorageFrom, createPostgresGitDrivers } from '#shared/git/storage/create-git-storage.ts';
 import { git } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import { createLocalHistory, type LocalHistory } from '#shared/git/testing/local-history.ts';
 import { expectSound, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
@@ -20,7 +20,7 @@ const day = 24 * 60 * 60 * 1000;
 
 type Point = 'packs listed' | 'refs listed' | 'pack prepared' | 'pack kept';
 
-let ground: GitGround;
+let fixture: GitFixture;
 let clock: TestClock;
 let id: RepositoryId;
 let history: LocalHistory;
@@ -36,7 +36,7 @@ async function reach(point: Point): Promise<void> {
 async function open(): Promise<void> {
   clock = TestClock.standing();
   meanwhile = {};
-  ground = await createGitGround('postgres', {
+  fixture = await createGitFixture('postgres', {
     clock,
     wrap: ({ refs, catalog, files }) => ({
       catalog: {
@@ -61,23 +61,23 @@ async function open(): Promise<void> {
           await files.preparePack(...pack);
           await reach('pack prepared');
         },
-        async keepPack(...pack) {
-          await files.keepPack(...pack);
+        async storePack(...pack) {
+          await files.storePack(...pack);
           await reach('pack kept');
         },
       },
     }),
   });
-  id = ground.newRepository();
-  history = await createLocalHistory(ground, id, join(ground.directory, 'history'));
+  id = fixture.newRepository();
+  history = await createLocalHistory(fixture, id, join(fixture.directory, 'history'));
 }
 
 afterEach(async () => {
-  await ground.close();
+  await fixture.close();
 });
 
-const repack = () => ground.storage.maintenance.repack(id, running);
-const collect = () => ground.storage.maintenance.collectGarbage(id, async () => [], running);
+const repack = () => fixture.storage.maintenance.repack(id, running);
+const collect = () => fixture.storage.maintenance.collectGarbage(id, async () => [], running);
 
 async function pushCommits(count: number): Promise<ObjectId[]> {
   const files = Array.from({ length: count }, (_, i) => ({ [`file-${i % 3}`]: `content ${i}` }));
@@ -92,8 +92,8 @@ it.each(['packs listed', 'pack prepared'] as const)('keeps a push that lands whi
   const next = await history.commit('main', [last], { next: point });
   meanwhile[point] = () => history.push(main, next, [last]);
   expect(await repack()).toMatchObject({ packs: 3 });
-  expect(await ground.storage.refs.readRef(id, main)).toBe(next);
-  const bare = await expectSound(ground, id);
+  expect(await fixture.storage.refs.readRef(id, main)).toBe(next);
+  const bare = await expectSound(fixture, id);
   expect(await listReachable(bare)).toEqual(await listReachable(history.directory));
 });
 
@@ -106,8 +106,8 @@ it('lets the first of two processes that join the same packs have its way', asyn
   };
   expect(await repack()).toEqual({ packs: 0, objects: 0, bytes: 0 });
   expect(other).toMatchObject({ packs: 4 });
-  expect(await listStoredPacks(ground, id)).toHaveLength(1);
-  await expectSound(ground, id);
+  expect(await listStoredPacks(fixture, id)).toHaveLength(1);
+  await expectSound(fixture, id);
 });
 
 it.each(['packs listed', 'refs listed', 'pack prepared'] as const)(
@@ -123,14 +123,14 @@ it.each(['packs listed', 'refs listed', 'pack prepared'] as const)(
     await history.push('refs/heads/lost', undefined, []);
     meanwhile[point] = () => move('refs/heads/above', above, staged);
     await collect();
-    expect(await ground.storage.refs.readRef(id, 'refs/heads/above')).toBe(above);
+    expect(await fixture.storage.refs.readRef(id, 'refs/heads/above')).toBe(above);
     clock.advance(30 * day);
     await collect();
     clock.advance(30 * day);
     await collect();
-    const bare = await expectSound(ground, id);
+    const bare = await expectSound(fixture, id);
     expect(await git(bare, 'rev-list', '--count', 'refs/heads/above')).toBe('3');
-    expect((await listStoredPacks(ground, id)).every(({ unreachable }) => !unreachable)).toBe(true);
+    expect((await listStoredPacks(fixture, id)).every(({ unreachable }) => !unreachable)).toBe(true);
   },
 );
 
@@ -144,9 +144,9 @@ it('counts what was parted as unreachable in again for a push that was checked b
   await history.push('refs/heads/lost', undefined, []);
   expect(await collect()).toMatchObject({ unreachable: 3 });
   await move('refs/heads/above', above, staged);
-  expect((await listStoredPacks(ground, id)).every(({ unreachable }) => !unreachable)).toBe(true);
-  const clone = join(ground.directory, 'clone');
-  await git(ground.directory, 'clone', '-q', '--mirror', ground.server.url(id), clone);
+  expect((await listStoredPacks(fixture, id)).every(({ unreachable }) => !unreachable)).toBe(true);
+  const clone = join(fixture.directory, 'clone');
+  await git(fixture.directory, 'clone', '-q', '--mirror', fixture.server.url(id), clone);
   await git(clone, 'fsck', '--full', '--strict');
   expect(await git(clone, 'rev-list', '--count', 'above')).toBe('3');
 });
@@ -155,10 +155,10 @@ it('serves a reader that has packs on its list of which the files are gone', asy
   await open();
   const commits = await pushCommits(5);
   // Another process, which has not read these packs before.
-  const parts = postgresParts(ground.db);
-  const directory = join(ground.directory, 'data');
+  const parts = createPostgresGitDrivers(fixture.db);
+  const directory = join(fixture.directory, 'data');
   let swept = false;
-  const other = createGitStorageOf(
+  const other = createGitStorageFrom(
     { directory, log: createLog('silent', () => undefined) },
     {
       ...parts,
@@ -170,7 +170,7 @@ it('serves a reader that has packs on its list of which the files are gone', asy
           if (!swept) {
             swept = true;
             await repack();
-            await ground.storage.sweep(0);
+            await fixture.storage.sweep(0);
           }
           return listed;
         },
@@ -179,18 +179,18 @@ it('serves a reader that has packs on its list of which the files are gone', asy
   );
   expect(await other.reader.resolveCommit(id, commits[0] ?? '')).toBe(commits[0]);
   await other.close();
-  expect(await listStoredPacks(ground, id)).toHaveLength(1);
+  expect(await listStoredPacks(fixture, id)).toHaveLength(1);
 });
 
 it('leaves the files of packs it has joined to those who still read them, for a while', async () => {
   await open();
   await pushCommits(3);
-  const directory = join(ground.directory, 'data', id, 'packs');
+  const directory = join(fixture.directory, 'data', id, 'packs');
   await repack();
   const kept = async (): Promise<number> => (await readdir(directory)).filter((name) => name.endsWith('.pack')).length;
-  await ground.storage.sweep(60);
+  await fixture.storage.sweep(60);
   expect(await kept()).toBe(4);
-  await ground.storage.sweep(0);
+  await fixture.storage.sweep(0);
   expect(await kept()).toBe(1);
 });
 
@@ -199,20 +199,20 @@ it('takes a pack in again that was joined into another and is pushed once more',
   const [first = '' as ObjectId] = await pushCommits(2);
   const before = await stage(first, []);
   await repack();
-  await before?.admit(ground.db);
+  await before?.admit(fixture.db);
   await before?.discard();
-  await ground.storage.sweep(0);
-  expect(await listStoredPacks(ground, id)).toHaveLength(2);
-  await expectSound(ground, id);
+  await fixture.storage.sweep(0);
+  expect(await listStoredPacks(fixture, id)).toHaveLength(2);
+  await expectSound(fixture, id);
 });
 
 function stage(newOid: ObjectId, has: readonly string[]) {
-  return ground.storage.stagePack(id, history.pack(newOid, has), running);
+  return fixture.storage.stagePack(id, history.pack(newOid, has), running);
 }
 
 async function move(name: string, newOid: ObjectId, pack: Awaited<ReturnType<typeof stage>>): Promise<void> {
-  const oldOid = await ground.storage.refs.readRef(id, name);
+  const oldOid = await fixture.storage.refs.readRef(id, name);
   const request = { commands: [{ name, oldOid, newOid }], atomic: false, pushOptions: [], pack };
-  expect(await ground.moveRefs(id, request)).toEqual([{ name, status: 'ok' }]);
+  expect(await fixture.moveRefs(id, request)).toEqual([{ name, status: 'ok' }]);
   await pack?.discard();
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { git } from '#shared/git/testing/git-client.ts';
-import { createGitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture } from '#shared/git/testing/git-fixture.ts';
 import { createLocalHistory } from '#shared/git/testing/local-history.ts';
 import { expectSound, listObjects, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { ObjectId } from '#shared/ids.ts';
@@ -17,10 +17,10 @@ it.each([Number(process.hrtime.bigint() % 1_000_000n)])(
   async (seed) => {
     const random = createRandom(seed);
     const clock = TestClock.standing();
-    const ground = await createGitGround('postgres', { clock });
+    const fixture = await createGitFixture('postgres', { clock });
     try {
-      const id = ground.newRepository();
-      const history = await createLocalHistory(ground, id, join(ground.directory, 'history'));
+      const id = fixture.newRepository();
+      const history = await createLocalHistory(fixture, id, join(fixture.directory, 'history'));
       /** What the storage has: refs by name. */
       const refs = new Map<string, ObjectId>();
       const everything: ObjectId[] = [];
@@ -31,8 +31,8 @@ it.each([Number(process.hrtime.bigint() % 1_000_000n)])(
       };
       const maintain = async (): Promise<void> => {
         const what = random(3);
-        if (what < 2) await ground.storage.maintenance.repack(id, running);
-        if (what > 0) await ground.storage.maintenance.collectGarbage(id, async () => [], running);
+        if (what < 2) await fixture.storage.maintenance.repack(id, running);
+        if (what > 0) await fixture.storage.maintenance.collectGarbage(id, async () => [], running);
         clock.advance(random(6) * day);
       };
       for (let step = 0; step < steps; step++) {
@@ -67,27 +67,27 @@ it.each([Number(process.hrtime.bigint() % 1_000_000n)])(
         }
         await maintenance;
         // With 0 it takes what is being pushed for abandoned.
-        if (random(5) === 0) await ground.storage.sweep(0);
+        if (random(5) === 0) await fixture.storage.sweep(0);
       }
       for (let round = 0; round < 3; round++) {
-        await ground.storage.maintenance.collectGarbage(id, async () => [], running);
+        await fixture.storage.maintenance.collectGarbage(id, async () => [], running);
         clock.advance(20 * day);
       }
-      const bare = await expectSound(ground, id);
-      expect(new Map((await ground.storage.refs.listRefs(id)).map(({ name, oid }) => [name, oid]))).toEqual(
+      const bare = await expectSound(fixture, id);
+      expect(new Map((await fixture.storage.refs.listRefs(id)).map(({ name, oid }) => [name, oid]))).toEqual(
         new Map([...refs].toSorted(([a], [b]) => (a < b ? -1 : 1))),
       );
       // All that is reachable is there, and after the time of grace nothing else.
       const reachable = await listReachable(bare);
       expect((await listObjects(bare)).map((line) => line.slice(0, 40)).toSorted()).toEqual(reachable);
-      expect((await listStoredPacks(ground, id)).every(({ unreachable }) => !unreachable)).toBe(true);
-      const clone = join(ground.directory, 'clone');
-      await git(ground.directory, 'clone', '-q', '--mirror', ground.server.url(id), clone);
+      expect((await listStoredPacks(fixture, id)).every(({ unreachable }) => !unreachable)).toBe(true);
+      const clone = join(fixture.directory, 'clone');
+      await git(fixture.directory, 'clone', '-q', '--mirror', fixture.server.url(id), clone);
       expect(await listReachable(clone)).toEqual(reachable);
       await git(clone, 'fsck', '--full', '--strict');
-      expect(ground.logged).toEqual([]);
+      expect(fixture.logged).toEqual([]);
     } finally {
-      await ground.close();
+      await fixture.close();
     }
   },
   180_000,

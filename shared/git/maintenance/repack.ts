@@ -2,7 +2,8 @@ import type { RepackFacts } from '#shared/git/git-storage.ts';
 import { choosePacksToJoin } from '#shared/git/maintenance/geometry.ts';
 import { pathsOf, replacePacks } from '#shared/git/maintenance/replace-packs.ts';
 import { openQuarantine } from '#shared/git/packs/files/quarantine.ts';
-import { locatePacks, type RepositoryAccess } from '#shared/git/repository/repository-access.ts';
+import { locatePacks } from '#shared/git/repository/locate-packs.ts';
+import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 

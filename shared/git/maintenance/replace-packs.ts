@@ -1,12 +1,12 @@
 import type { Db } from '#shared/database/schema.ts';
 import type { CataloguedPack } from '#shared/git/packs/catalog/pack-catalog.ts';
-import type { FinishedPack } from '#shared/git/packs/files/pack-files.ts';
+import type { PackPaths } from '#shared/git/packs/files/pack-files.ts';
 import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
 export interface NewPack {
   pack: CataloguedPack;
-  files: FinishedPack;
+  files: PackPaths;
   unreachableSince?: Date;
 }
 
@@ -19,7 +19,7 @@ export interface PackReplacement {
 }
 
 /** What a thread is told of a quarantine. */
-export function pathsOf({ packPath, indexPath, linksPath }: FinishedPack): FinishedPack {
+export function pathsOf({ packPath, indexPath, linksPath }: PackPaths): PackPaths {
   return { packPath, indexPath, linksPath };
 }
 
@@ -30,9 +30,9 @@ export async function replacePacks(
   { add, retire, isStillRight }: PackReplacement,
 ): Promise<boolean> {
   for (const { pack, files: made } of add) await files.preparePack(repositoryId, pack.packId, made);
-  return await catalog.hold(undefined, repositoryId, async (db) => {
+  return await catalog.withLock(undefined, repositoryId, async (db) => {
     if (!(await isStillRight(db))) return false;
-    for (const { pack, files: made } of add) await files.keepPack(repositoryId, pack.packId, made);
+    for (const { pack, files: made } of add) await files.storePack(repositoryId, pack.packId, made);
     // The same objects in the same order make a pack of the same id: it may be among those it stands in for.
     if (retire.length > 0) await catalog.retirePacks(db, repositoryId, retire, clock.now());
     for (const { pack, unreachableSince } of add) await catalog.addPack(db, repositoryId, pack, unreachableSince);

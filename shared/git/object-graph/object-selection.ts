@@ -31,7 +31,7 @@ const clientHas = 2;
 const passedBy = 3;
 
 /** A filter, as what is asked of each object. Depths count from 0, the root of a commit. */
-interface Sieve {
+interface FilterRules {
   belowDepth: number;
   belowBytes: number;
   commits: boolean;
@@ -39,7 +39,7 @@ interface Sieve {
   blobs: boolean;
 }
 
-function sieveOf(filter: ObjectFilter): Sieve {
+function rulesOf(filter: ObjectFilter): FilterRules {
   const parts = filter.kind === 'all-of' ? filter.filters : [filter];
   const has = (type: ObjectType): boolean => parts.every((part) => part.kind !== 'type' || part.type === type);
   return {
@@ -67,12 +67,12 @@ class ObjectSelection {
   readonly send: number[] = [];
   flags = new Uint8Array(4096);
   readonly #database: ObjectDatabase;
-  readonly #sieve: Sieve;
+  readonly #sieve: FilterRules;
   readonly #yieldToEventLoop: YieldToEventLoop;
 
   constructor(database: ObjectDatabase, filter: ObjectFilter, yieldToEventLoop: YieldToEventLoop) {
     this.#database = database;
-    this.#sieve = sieveOf(filter);
+    this.#sieve = rulesOf(filter);
     this.#yieldToEventLoop = yieldToEventLoop;
   }
 

@@ -22,7 +22,7 @@ export const tolerableFaults = [
 export type TolerableFault = (typeof tolerableFaults)[number];
 
 /** What large public git hosts let through: history that well-known projects have, and nobody can change. */
-export const usuallyTolerated: readonly TolerableFault[] = ['badTimezone', 'missingSpaceBeforeDate', 'zeroPaddedFilemode'];
+export const toleratedByDefault: readonly TolerableFault[] = ['badTimezone', 'missingSpaceBeforeDate', 'zeroPaddedFilemode'];
 
 export type Tolerated = ReadonlySet<TolerableFault>;
 

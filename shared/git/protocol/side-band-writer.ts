@@ -2,7 +2,7 @@ import { dataBand, encodeBand, progressBand } from '#shared/git/protocol/side-ba
 
 const keepAliveMilliseconds = 5000;
 
-/** Writes to a client in order, whoever writes. With side bands, progress and results share the stream. */
+/** Writes to a client, in the order of the calls. With side bands, progress and results share the stream. */
 export class SideBandWriter {
   readonly #write: (chunk: Uint8Array) => Promise<void>;
   readonly #bands: boolean;
@@ -15,17 +15,17 @@ export class SideBandWriter {
     this.#bands = bands;
   }
 
-  /** The result itself: band 1, or bare when the client knows no bands. */
+  /** Writes the result: in band 1, or as it is when the client knows no side bands. */
   data(bytes: Uint8Array): Promise<void> {
     return this.bare(this.#bands ? encodeBand(dataBand, bytes) : bytes);
   }
 
-  /** A line for the person: git prints it at once, with `remote: ` in front. Lost when the client knows no bands or has gone. */
+  /** Writes a line that git prints at once after `remote: `. Dropped when the client knows no side bands or has disconnected. */
   progress(line: string): void {
     if (this.#bands) this.bare(encodeBand(progressBand, Buffer.from(`${line}\n`))).catch(() => undefined);
   }
 
-  /** As it stands. */
+  /** Writes bytes outside of any side band. */
   bare(bytes: Uint8Array): Promise<void> {
     this.#lastWriteAt = performance.now();
     const written = this.#last.then(() => this.#write(bytes));
@@ -35,7 +35,7 @@ export class SideBandWriter {
     return written;
   }
 
-  /** While `work` runs, the client hears something every five seconds, so that nothing on the way takes the connection for dead. */
+  /** Sends an empty packet every five seconds while `work` runs, so that no proxy closes an idle connection. */
   async keepAliveDuring<T>(work: Promise<T>): Promise<T> {
     if (!this.#bands) return await work;
     const timer = setInterval(() => {

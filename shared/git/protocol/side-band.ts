@@ -1,12 +1,13 @@
 import { encodePacket, longestContent } from '#shared/git/protocol/pkt-line.ts';
 
+/** Side bands (gitprotocol-pack(5), "Packfile Data"). */
 export const dataBand = 1;
 export const progressBand = 2;
 
-/** One byte of each packet tells the band. */
+/** The first byte of each packet is its band. */
 const pieceBytes = longestContent - 1;
 
-/** Cuts bytes into packets of a band. No bytes give one empty packet, which keeps a connection alive. */
+/** Packets of a band that hold these bytes. No bytes give one packet without data, which keeps a connection alive. */
 export function encodeBand(band: number, bytes: Uint8Array): Buffer {
   const packets: Buffer[] = [];
   for (let at = 0; at === 0 || at < bytes.length; at += pieceBytes) {

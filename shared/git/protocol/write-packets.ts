@@ -2,7 +2,7 @@ import { flushPacket, packetLength } from '#shared/git/protocol/pkt-line.ts';
 
 const pieceLength = 32 * 1024;
 
-/** Writes many short packets and the flush after them in few pieces, each only when the one before is on its way. */
+/** Writes packets and a flush packet after them, in few chunks. Each chunk waits until the one before was written. */
 export async function writePackets(write: (bytes: Uint8Array) => Promise<void>, contents: Iterable<string>): Promise<void> {
   let piece = '';
   for (const content of contents) {

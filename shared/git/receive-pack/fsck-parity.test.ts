@@ -2,26 +2,26 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { fsckCases } from '#shared/git/testing/fsck-cases.ts';
 import { git, tryGit } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import { commitOf, copyInstruction, deltaOf, objectId, PackBuilder, treeEntry } from '#shared/git/testing/pack-builder.ts';
 import { pushRaw } from '#shared/git/testing/raw-push.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
-let ground: GitGround;
+let fixture: GitFixture;
 let bare: string;
 let repository: RepositoryId;
 /** Ids of messages that the git of this machine knows. */
 let known: ReadonlySet<string>;
 beforeAll(async () => {
-  ground = await createGitGround('memory');
-  bare = `${ground.directory}/theirs.git`;
-  await git(ground.directory, 'init', '-q', '--bare', bare);
-  repository = ground.newRepository();
-  const listed = await git(ground.directory, 'help', '--config');
+  fixture = await createGitFixture('memory');
+  bare = `${fixture.directory}/theirs.git`;
+  await git(fixture.directory, 'init', '-q', '--bare', bare);
+  repository = fixture.newRepository();
+  const listed = await git(fixture.directory, 'help', '--config');
   known = new Set(listed.split('\n').flatMap((line) => (line.startsWith('fsck.') ? line.slice('fsck.'.length) : [])));
 });
 afterAll(async () => {
-  await ground.close();
+  await fixture.close();
 });
 
 const none = '0'.repeat(40);
@@ -35,8 +35,8 @@ async function pushToGit(name: string, tip: string, pack: Buffer): Promise<{ tak
 }
 
 async function pushToUs(name: string, tip: string, pack: Buffer): Promise<{ taken: boolean; said: string }> {
-  const lines = await pushRaw(ground.storage, repository, { name, to: tip }, pack, ground.applyPush(repository));
-  expect(await ground.quarantined(repository)).toEqual([]);
+  const lines = await pushRaw(fixture.storage, repository, { name, to: tip }, pack, fixture.applyPush(repository));
+  expect(await fixture.quarantined(repository)).toEqual([]);
   return { taken: lines.includes(`ok ${name}`), said: lines.join('\n') };
 }
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tolerableFaults, usuallyTolerated } from '#shared/git/objects/tolerable-faults.ts';
+import { tolerableFaults, toleratedByDefault } from '#shared/git/objects/tolerable-faults.ts';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { fsckCases } from '#shared/git/testing/fsck-cases.ts';
 import { git, tryGit } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import { commitOf, objectId, PackBuilder, treeEntry } from '#shared/git/testing/pack-builder.ts';
 import { pushRaw } from '#shared/git/testing/raw-push.ts';
 import type { ObjectId } from '#shared/ids.ts';
@@ -11,7 +11,7 @@ import type { ObjectId } from '#shared/ids.ts';
 const none = '0'.repeat(40);
 
 it('lets through by default what large hosts let through, and never what has hurt a client', () => {
-  expect(usuallyTolerated).toEqual(['badTimezone', 'missingSpaceBeforeDate', 'zeroPaddedFilemode']);
+  expect(toleratedByDefault).toEqual(['badTimezone', 'missingSpaceBeforeDate', 'zeroPaddedFilemode']);
   expect(tolerableFaults).toEqual([
     ...['badDate', 'badDateOverflow', 'badEmail', 'badName', 'badTimezone', 'missingEmail', 'missingNameBeforeEmail'],
     ...['missingSpaceBeforeDate', 'missingSpaceBeforeEmail', 'zeroPaddedDate', 'zeroPaddedFilemode'],
@@ -20,16 +20,16 @@ it('lets through by default what large hosts let through, and never what has hur
 
 describe.each([
   { name: 'all that can be', tolerated: tolerableFaults },
-  { name: 'what is by default', tolerated: usuallyTolerated },
+  { name: 'what is by default', tolerated: toleratedByDefault },
 ])('with $name tolerated', ({ tolerated }) => {
-  let ground: GitGround;
+  let fixture: GitFixture;
   let bare: string;
   beforeAll(async () => {
-    ground = await createGitGround('memory', { tolerated });
-    bare = `${ground.directory}/theirs.git`;
-    await git(ground.directory, 'init', '-q', '--bare', bare);
+    fixture = await createGitFixture('memory', { tolerated });
+    bare = `${fixture.directory}/theirs.git`;
+    await git(fixture.directory, 'init', '-q', '--bare', bare);
   });
-  afterAll(() => ground.close());
+  afterAll(() => fixture.close());
 
   const settings = ['transfer.fsckObjects=true', ...tolerated.map((id) => `receive.fsck.${id}=ignore`)];
 
@@ -41,8 +41,8 @@ describe.each([
   }
 
   async function pushToUs(name: string, tip: string, pack: Buffer): Promise<{ taken: boolean; said: string }> {
-    const id = ground.newRepository();
-    const lines = await pushRaw(ground.storage, id, { name, to: tip }, pack, ground.applyPush(id));
+    const id = fixture.newRepository();
+    const lines = await pushRaw(fixture.storage, id, { name, to: tip }, pack, fixture.applyPush(id));
     return { taken: lines.includes(`ok ${name}`), said: lines.join('\n') };
   }
 
@@ -96,17 +96,17 @@ describe.each([
   });
 
   it('gives back to clients what it took', async () => {
-    const id = ground.newRepository();
+    const id = fixture.newRepository();
     const pack = new PackBuilder();
     const folder = pack.add('tree', treeEntry('0100644', 'notes.txt', pack.add('blob', 'hello\n')));
     const root = pack.add('tree', treeEntry('040000', 'docs', folder));
     const tip = pack.add('commit', commitOf(root).replace(/^(author .*)\+0000$/m, '$1+051800'));
-    const lines = await pushRaw(ground.storage, id, { name: 'refs/heads/main', to: tip }, pack.build(), ground.applyPush(id));
+    const lines = await pushRaw(fixture.storage, id, { name: 'refs/heads/main', to: tip }, pack.build(), fixture.applyPush(id));
     expect(lines).toContain('ok refs/heads/main');
-    await git(ground.directory, 'clone', '-q', ground.server.url(id), `${ground.directory}/clone`);
-    expect(await git(`${ground.directory}/clone`, 'show', 'HEAD:docs/notes.txt')).toBe('hello');
+    await git(fixture.directory, 'clone', '-q', fixture.server.url(id), `${fixture.directory}/clone`);
+    expect(await git(`${fixture.directory}/clone`, 'show', 'HEAD:docs/notes.txt')).toBe('hello');
     const files: string[] = [];
-    for await (const { path, kind } of ground.storage.reader.readTree(id, tip as ObjectId)) files.push(`${kind} ${path}`);
+    for await (const { path, kind } of fixture.storage.reader.readTree(id, tip as ObjectId)) files.push(`${kind} ${path}`);
     expect(files).toEqual(['file docs/notes.txt']);
   });
 });

@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { fsckCases } from '#shared/git/testing/fsck-cases.ts';
 import { git, tryGit } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import { PackBuilder, treeEntry } from '#shared/git/testing/pack-builder.ts';
 
-let ground: GitGround;
+let fixture: GitFixture;
 let bare: string;
 let work: string;
 beforeAll(async () => {
-  ground = await createGitGround('memory');
-  bare = `${ground.directory}/theirs.git`;
-  await git(ground.directory, 'init', '-q', '--bare', bare);
+  fixture = await createGitFixture('memory');
+  bare = `${fixture.directory}/theirs.git`;
+  await git(fixture.directory, 'init', '-q', '--bare', bare);
   for (const setting of ['transfer.fsckObjects', 'receive.unpackLimit'])
     await git(bare, 'config', setting, setting === 'receive.unpackLimit' ? '1' : 'true');
-  work = await ground.workingCopy(ground.newRepository());
+  work = await fixture.workingCopy(fixture.newRepository());
 });
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
 /** What the person pushing is warned of: object and id, as git's words differ by version. */
 async function warnedOf(url: string, tip: string): Promise<string[]> {
@@ -47,7 +47,7 @@ it.each(cases.map(([id, what, make]) => ({ id, what, make })))(
     await put(pack);
     await git(bare, 'update-ref', '-d', 'refs/tags/odd');
     const theirs = await warnedOf(bare, tip);
-    const ours = await warnedOf(ground.server.url(ground.newRepository()), tip);
+    const ours = await warnedOf(fixture.server.url(fixture.newRepository()), tip);
     expect(ours).toEqual(theirs);
     expect(ours.map((warning) => warning.split(': ')[1])).toEqual(id === '' ? [] : [id]);
   },
@@ -61,7 +61,7 @@ it('tells of some where there are many, and how many more there are', async () =
   );
   const tip = pack.add('tree', Buffer.concat(trees));
   await put(pack);
-  const { stderr } = await tryGit(work, ['push', ground.server.url(ground.newRepository()), `${tip}:refs/tags/odd`]);
+  const { stderr } = await tryGit(work, ['push', fixture.server.url(fixture.newRepository()), `${tip}:refs/tags/odd`]);
   expect(stderr.match(/remote: warning: object/g)).toHaveLength(20);
   expect(stderr).toContain('remote: warning: and 3 more');
 });

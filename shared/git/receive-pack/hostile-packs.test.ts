@@ -3,28 +3,28 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeEntryHeader } from '#shared/git/packs/format/pack-entry.ts';
 import { createFakeGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { tryGit } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import { commitOf, copyInstruction, deltaOf, objectId, PackBuilder, seal, treeEntry } from '#shared/git/testing/pack-builder.ts';
 import { pushRaw } from '#shared/git/testing/raw-push.ts';
 import { createLog } from '#shared/log.ts';
 import { createRandom } from '#test/support/random.ts';
 
-let ground: GitGround;
+let fixture: GitFixture;
 beforeAll(async () => {
-  ground = await createGitGround('postgres');
+  fixture = await createGitFixture('postgres');
 });
 afterAll(async () => {
-  await ground.close();
+  await fixture.close();
 });
 
 const blob = objectId('blob', 'x');
 
 /** Pushes it to a new repository. What is refused must leave nothing behind. */
 async function push(pack: Buffer, tip: string): Promise<string[]> {
-  const id = ground.newRepository();
-  const lines = await pushRaw(ground.storage, id, { name: 'refs/heads/main', to: tip }, pack, ground.applyPush(id));
-  expect(await ground.quarantined(id)).toEqual([]);
-  const refs = await ground.storage.refs.listRefs(id);
+  const id = fixture.newRepository();
+  const lines = await pushRaw(fixture.storage, id, { name: 'refs/heads/main', to: tip }, pack, fixture.applyPush(id));
+  expect(await fixture.quarantined(id)).toEqual([]);
+  const refs = await fixture.storage.refs.listRefs(id);
   if (lines[0] === 'unpack ok' && lines[1]?.startsWith('ok ') === true) expect(refs.length).toBe(1);
   else expect(refs).toEqual([]);
   return lines;
@@ -225,9 +225,9 @@ describe('a pack is refused', () => {
     const stored = new PackBuilder();
     for (const name of bases) stored.add('blob', name);
     const commit = stored.add('commit', commitOf(stored.add('tree', treeEntry('100644', 'a', objectId('blob', 'one')))));
-    const id = ground.newRepository();
-    const apply = ground.applyPush(id);
-    expect(await pushRaw(ground.storage, id, { name: 'refs/heads/main', to: commit }, stored.build(), apply)).toEqual([
+    const id = fixture.newRepository();
+    const apply = fixture.applyPush(id);
+    expect(await pushRaw(fixture.storage, id, { name: 'refs/heads/main', to: commit }, stored.build(), apply)).toEqual([
       'unpack ok',
       'ok refs/heads/main',
     ]);
@@ -238,9 +238,9 @@ describe('a pack is refused', () => {
         b.referenceDelta(objectId('blob', base), deltaOf(base.length, result.length, instructions));
       }
     });
-    const [unpack] = await pushRaw(ground.storage, id, { name: 'refs/heads/other', to: commit }, thin, apply);
+    const [unpack] = await pushRaw(fixture.storage, id, { name: 'refs/heads/other', to: commit }, thin, apply);
     expect(unpack).toMatch(/^unpack blob [0-9a-f]{40} is in the pack twice/);
-    expect(await ground.quarantined(id)).toEqual([]);
+    expect(await fixture.quarantined(id)).toEqual([]);
   });
 
   it('when it unfolds to far more than it is worth, within bounded memory and time', async () => {
@@ -280,7 +280,7 @@ it('never crashes on a pack with changed bytes, and never takes one that stock g
   );
   const whole = builder.build();
   const storage = createFakeGitStorage({
-    directory: `${ground.directory}/mutations`,
+    directory: `${fixture.directory}/mutations`,
     log: createLog('warn', (line) => logged.push(line)),
     threads: 1,
   });
@@ -290,21 +290,21 @@ it('never crashes on a pack with changed bytes, and never takes one that stock g
   for (let round = 0; round < 600; round++) {
     const mutated = Buffer.from(whole.subarray(0, -20));
     for (let change = 0; change <= random(3); change++) mutated[random(mutated.length)] = random(256);
-    const id = ground.newRepository();
+    const id = fixture.newRepository();
     const lines = await pushRaw(
       storage,
       id,
       { name: 'refs/heads/main', to: tip },
       seal(mutated),
       async ({ commands, pack }) => {
-        await pack?.admit(ground.db);
+        await pack?.admit(fixture.db);
         return commands.map(({ name }) => ({ name, status: 'ok' as const }));
       },
       1 + random(400),
     );
     expect(lines.length, `round ${round}`).toBe(2);
     if (lines[0] === 'unpack ok' && lines[1] === 'ok refs/heads/main') {
-      const theirs = await tryGit(await ground.layOut(id), ['index-pack', '--strict', '--stdin'], seal(mutated));
+      const theirs = await tryGit(await fixture.layOut(id), ['index-pack', '--strict', '--stdin'], seal(mutated));
       expect({ round, ...theirs }).toMatchObject({ round, code: 0 });
       taken++;
     }

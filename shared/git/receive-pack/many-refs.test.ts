@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { commitFiles, git, tryGit } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import { limits } from '#shared/limits.ts';
 
-let ground: GitGround;
+let fixture: GitFixture;
 beforeAll(async () => {
-  ground = await createGitGround('postgres');
+  fixture = await createGitFixture('postgres');
 });
 afterAll(async () => {
-  await ground.close();
+  await fixture.close();
 });
 
 /** A working copy with so many tags of one commit. */
-async function workingCopy(tags: number): Promise<{ id: ReturnType<GitGround['newRepository']>; work: string }> {
-  const id = ground.newRepository();
-  const work = await ground.workingCopy(id);
+async function workingCopy(tags: number): Promise<{ id: ReturnType<GitFixture['newRepository']>; work: string }> {
+  const id = fixture.newRepository();
+  const work = await fixture.workingCopy(id);
   const commit = await commitFiles(work, { a: '1' });
   const commands = Array.from({ length: tags }, (_, i) => `create refs/tags/many/${i} ${commit}\n`);
   await tryGit(work, ['update-ref', '--stdin'], commands.join(''));
@@ -25,7 +25,7 @@ async function workingCopy(tags: number): Promise<{ id: ReturnType<GitGround['ne
 it('takes 5,000 tags together with a branch, and tells of some of them by their prefix', async () => {
   const { id, work } = await workingCopy(5000);
   await git(work, 'push', '-q', '--atomic', '--tags', 'origin', 'main');
-  expect(await ground.storage.refs.listRefs(id)).toHaveLength(5001);
+  expect(await fixture.storage.refs.listRefs(id)).toHaveLength(5001);
   for (const protocol of ['0', '2']) {
     const listed = await git(work, '-c', `protocol.version=${protocol}`, 'ls-remote', 'origin', 'refs/tags/many/12*');
     expect(listed.split('\n')).toHaveLength(111);
@@ -42,7 +42,7 @@ it('tells who pushes more refs than can be taken at once how many, and what to d
       /^fatal: remote error: this push changes 10002 refs, and 10000 is the most at once\. Push branches and tags in parts/,
     ),
   ]);
-  expect(await ground.storage.refs.listRefs(id)).toEqual([]);
+  expect(await fixture.storage.refs.listRefs(id)).toEqual([]);
   await git(work, 'push', '-q', '--atomic', 'origin', 'refs/heads/*', 'refs/tags/many/1*');
-  expect(await ground.storage.refs.listRefs(id)).toHaveLength(1 + 1112);
+  expect(await fixture.storage.refs.listRefs(id)).toHaveLength(1 + 1112);
 });

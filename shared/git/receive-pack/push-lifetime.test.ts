@@ -5,34 +5,34 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { encodePackHeader } from '#shared/git/packs/format/pack-entry.ts';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { commitFiles, git } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
-let ground: GitGround;
+let fixture: GitFixture;
 beforeAll(async () => {
-  ground = await createGitGround('postgres');
+  fixture = await createGitFixture('postgres');
 });
 afterAll(async () => {
-  await ground.close();
+  await fixture.close();
 });
 
 it('finishes a push whose client has gone, and lets the callback know', async () => {
-  const id = ground.newRepository();
-  const work = await ground.workingCopy(id);
+  const id = fixture.newRepository();
+  const work = await fixture.workingCopy(id);
   const head = await commitFiles(work, { a: '1' });
-  const usual = ground.applyPush;
+  const usual = fixture.applyPush;
   const started = Promise.withResolvers<void>();
   const finished = Promise.withResolvers<boolean>();
-  ground.applyPush = (repositoryId) => async (request, tell, clientGone) => {
+  fixture.applyPush = (repositoryId) => async (request, tell, clientGone) => {
     tell('-----> Building');
     started.resolve();
     await new Promise((resolve) => clientGone.addEventListener('abort', resolve, { once: true }));
     tell('nobody hears this');
-    const results = await ground.moveRefs(repositoryId, request);
+    const results = await fixture.moveRefs(repositoryId, request);
     finished.resolve(clientGone.aborted);
     return results;
   };
-  const served = ground.server.statuses.length;
+  const served = fixture.server.statuses.length;
   const client = spawn('git', ['-c', 'protocol.ext.allow=always', 'push', 'origin', 'main'], {
     cwd: work,
     stdio: 'ignore',
@@ -41,16 +41,16 @@ it('finishes a push whose client has gone, and lets the callback know', async ()
   await started.promise;
   process.kill(-(client.pid ?? 0), 'SIGKILL');
   expect(await finished.promise).toBe(true);
-  ground.applyPush = usual;
-  await expect.poll(() => ground.server.statuses.length).toBe(served + 1);
-  expect(ground.server.statuses.at(-1)).toBe(0);
-  expect(await ground.storage.refs.readRef(id, 'refs/heads/main')).toBe(head);
-  expect(await ground.quarantined(id)).toEqual([]);
+  fixture.applyPush = usual;
+  await expect.poll(() => fixture.server.statuses.length).toBe(served + 1);
+  expect(fixture.server.statuses.at(-1)).toBe(0);
+  expect(await fixture.storage.refs.readRef(id, 'refs/heads/main')).toBe(head);
+  expect(await fixture.quarantined(id)).toEqual([]);
 });
 
 /** Begins a push and stops in the middle of the pack. */
 async function stall(repositoryId: RepositoryId, bytes: number): Promise<Socket> {
-  const socket = connect(join(ground.directory, 'git.sock'));
+  const socket = connect(join(fixture.directory, 'git.sock'));
   socket.write(`${JSON.stringify({ service: 'receive-pack', repository: repositoryId, protocol: '' })}\n`);
   await new Promise((resolve) => socket.once('data', resolve));
   socket.write(encodePacket(`${'0'.repeat(40)} ${'1'.repeat(40)} refs/heads/main\0report-status`));
@@ -59,47 +59,47 @@ async function stall(repositoryId: RepositoryId, bytes: number): Promise<Socket>
 }
 
 it('keeps nothing of a push that breaks off in the middle of the pack, and says nothing to the callback', async () => {
-  const id = ground.newRepository();
-  const usual = ground.applyPush;
+  const id = fixture.newRepository();
+  const usual = fixture.applyPush;
   let called = false;
-  ground.applyPush = () => async () => {
+  fixture.applyPush = () => async () => {
     called = true;
     return [];
   };
-  const served = ground.server.statuses.length;
+  const served = fixture.server.statuses.length;
   const socket = await stall(id, 13);
-  await expect.poll(() => ground.quarantined(id)).toHaveLength(1);
+  await expect.poll(() => fixture.quarantined(id)).toHaveLength(1);
   socket.destroy();
-  await expect.poll(() => ground.server.statuses.length).toBe(served + 1);
-  ground.applyPush = usual;
+  await expect.poll(() => fixture.server.statuses.length).toBe(served + 1);
+  fixture.applyPush = usual;
   expect(called).toBe(false);
-  expect(await ground.quarantined(id)).toEqual([]);
-  expect(await ground.storage.refs.listRefs(id)).toEqual([]);
+  expect(await fixture.quarantined(id)).toEqual([]);
+  expect(await fixture.storage.refs.listRefs(id)).toEqual([]);
 });
 
 it('serves a push while fifty others stand still in the middle of their packs', async () => {
-  const stalled = await Promise.all(Array.from({ length: 50 }, () => stall(ground.newRepository(), 13)));
-  const id = ground.newRepository();
-  const work = await ground.workingCopy(id);
+  const stalled = await Promise.all(Array.from({ length: 50 }, () => stall(fixture.newRepository(), 13)));
+  const id = fixture.newRepository();
+  const work = await fixture.workingCopy(id);
   const head = await commitFiles(work, { a: '1' });
   await git(work, 'push', '-q', 'origin', 'main');
-  expect(await ground.storage.refs.readRef(id, 'refs/heads/main')).toBe(head);
+  expect(await fixture.storage.refs.readRef(id, 'refs/heads/main')).toBe(head);
   for (const socket of stalled) socket.destroy();
 });
 
 it('finds its way among many small packs', async () => {
-  const id = ground.newRepository();
-  const work = await ground.workingCopy(id);
+  const id = fixture.newRepository();
+  const work = await fixture.workingCopy(id);
   for (let i = 0; i < 12; i++) {
     await commitFiles(work, { [`f${i % 4}`]: `content ${i}\n`.repeat(30) });
     await git(work, 'push', '-q', 'origin', 'main');
   }
-  const clone = join(ground.directory, 'of-many');
-  await git(ground.directory, 'clone', '-q', ground.server.url(id), clone);
+  const clone = join(fixture.directory, 'of-many');
+  await git(fixture.directory, 'clone', '-q', fixture.server.url(id), clone);
   await git(clone, 'fsck', '--full', '--strict');
   expect(await git(clone, 'rev-parse', 'HEAD')).toBe(await git(work, 'rev-parse', 'HEAD'));
-  const bare = await ground.layOut(id);
+  const bare = await fixture.layOut(id);
   await git(bare, 'fsck', '--full', '--strict');
-  await git(ground.directory, 'clone', '-q', '--depth', '3', ground.server.url(id), `${clone}-shallow`);
+  await git(fixture.directory, 'clone', '-q', '--depth', '3', fixture.server.url(id), `${clone}-shallow`);
   await git(`${clone}-shallow`, 'fsck', '--full');
 });

@@ -1,15 +1,15 @@
+import type { ByteReader } from '#shared/byte-reader.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
 import type { Ref, RefChange } from '#shared/git/git-storage.ts';
-import type { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import { writePackets } from '#shared/git/protocol/write-packets.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
-/** What the client asked for, before its pack (gitprotocol-pack(5), "Reference Update Request"). */
-export interface PushAsked {
+/** What the client sends before its pack (gitprotocol-pack(5), "Reference Update Request"). */
+export interface ReceivePackRequest {
   changes: readonly RefChange[];
   pushOptions: readonly string[];
-  /** The client's history is cut off at these. */
+  /** Commits at which the client's history ends. */
   shallow: readonly ObjectId[];
   atomic: boolean;
   reportStatus: boolean;
@@ -20,12 +20,12 @@ const nullOid = '0'.repeat(40);
 const capabilities =
   'report-status report-status-v2 delete-refs side-band-64k quiet atomic ofs-delta object-format=sha1 push-options agent=paas';
 const commandPattern = /^([0-9a-f]{40}) ([0-9a-f]{40}) ([^\0]+)$/;
-const commandBytes = 16 * 1024 * 1024;
-/** One for each place where the client's history ends. */
+const mostCommandBytes = 16 * 1024 * 1024;
 const mostShallow = 100_000;
-const pushOptionBytes = 64 * 1024;
+const mostPushOptionBytes = 64 * 1024;
 
-export async function advertiseForPush(refs: readonly Ref[], write: (bytes: Uint8Array) => Promise<void>): Promise<void> {
+/** Lists the refs and what the server can do. */
+export async function advertiseRefs(refs: readonly Ref[], write: (bytes: Uint8Array) => Promise<void>): Promise<void> {
   const lines = refs.length === 0 ? [`${nullOid} capabilities^{}`] : refs.map(({ oid, name }) => `${oid} ${name}`);
   await writePackets(
     write,
@@ -33,11 +33,11 @@ export async function advertiseForPush(refs: readonly Ref[], write: (bytes: Uint
   );
 }
 
-/** What the client asked for cannot be served. */
-export class UnreadablePush extends GitFault {
-  /** It reads our answers in side bands only. */
+/** The request cannot be served. How to answer depends on how far it was read. */
+export class InvalidReceivePackRequest extends GitFault {
+  /** The client reads answers in side bands only. */
   readonly sideBand: boolean;
-  /** All that comes before the pack was read. */
+  /** Everything before the pack was read: the pack comes next. */
   readonly packFollows: boolean;
 
   constructor(message: string, sideBand: boolean, packFollows: boolean) {
@@ -48,27 +48,30 @@ export class UnreadablePush extends GitFault {
 }
 
 /**
- * Undefined when the client wants nothing.
- * @throws UnreadablePush when it does not speak the protocol, or asks for more than `limit` changes
+ * Reads everything before the pack. Undefined when the client wants nothing.
+ * @throws InvalidReceivePackRequest when it breaks the protocol, or asks for more than `limit` changes
  */
-export async function readPush(reader: ByteReader, limit: number): Promise<PushAsked | undefined> {
+export async function readReceivePackRequest(reader: ByteReader, limit: number): Promise<ReceivePackRequest | undefined> {
   const offered = new Set<string>();
   const progress = { packFollows: false };
   try {
     return await readRequest(reader, limit, offered, progress);
   } catch (error) {
     if (!(error instanceof GitFault)) throw error;
-    throw new UnreadablePush(error.message, offered.has('side-band-64k'), progress.packFollows);
+    throw new InvalidReceivePackRequest(error.message, offered.has('side-band-64k'), progress.packFollows);
   }
 }
 
-/** @param offered capabilities of the client, once they have arrived */
+/**
+ * @param offered gets the client's capabilities
+ * @param progress gets how far the request was read
+ */
 async function readRequest(
   reader: ByteReader,
   limit: number,
   offered: Set<string>,
   progress: { packFollows: boolean },
-): Promise<PushAsked | undefined> {
+): Promise<ReceivePackRequest | undefined> {
   const changes: RefChange[] = [];
   const shallow: ObjectId[] = [];
   let commands = 0;
@@ -76,12 +79,12 @@ async function readRequest(
   for (;;) {
     const packet = await readPacket(reader);
     if (packet === 'end' || packet === 'flush') break;
-    if (typeof packet === 'string') throw new GitFault(`a ${packet} packet does not belong here`);
+    if (typeof packet === 'string') throw new GitFault(`unexpected ${packet} packet`);
     bytes += packet.length;
-    if (bytes > commandBytes) throw new GitFault('the commands of the push are too long');
+    if (bytes > mostCommandBytes) throw new GitFault('the commands of the push are too long');
     const [line = '', announced] = packetText(packet).split('\0', 2);
     for (const capability of announced?.trim().split(' ') ?? []) offered.add(capability);
-    // All are counted, so that the answer comes when it is read; no more are held than can be served.
+    // All lines are read and counted, because a client reads the answer only after it has sent them. Few are kept.
     if (line.startsWith('shallow ')) {
       if (shallow.length < mostShallow) shallow.push(parseShallow(line));
     } else if (++commands <= limit) changes.push(parseCommand(line));
@@ -91,8 +94,8 @@ async function readRequest(
   if (commands > limit) throw new GitFault(tooManyRefs(commands, limit));
   if (changes.length === 0) return undefined;
   const names = new Set(changes.map(({ name }) => name));
-  if (names.size < changes.length) throw new GitFault('a push may name each ref once');
-  if (offered.has('object-format=sha256')) throw new GitFault('this repository uses SHA-1, yours SHA-256');
+  if (names.size < changes.length) throw new GitFault('a push must not name a ref twice');
+  if (offered.has('object-format=sha256')) throw new GitFault('this repository uses SHA-1, and yours uses SHA-256');
   return {
     changes,
     shallow,
@@ -106,7 +109,7 @@ async function readRequest(
 function tooManyRefs(commands: number, limit: number): string {
   return (
     `this push changes ${commands} refs, and ${limit} is the most at once. Push branches and tags in parts, as ` +
-    "git push <remote> 'refs/heads/*' and git push <remote> 'refs/tags/v1*'; what else a mirror has (refs/pull/*) is not kept here"
+    "git push <remote> 'refs/heads/*' and git push <remote> 'refs/tags/v1*'; other refs of a mirror (refs/pull/*) are not accepted"
   );
 }
 
@@ -129,16 +132,16 @@ async function readPushOptions(reader: ByteReader): Promise<string[]> {
   for (;;) {
     const packet = await readPacket(reader);
     if (packet === 'end' || packet === 'flush') return options;
-    if (typeof packet === 'string') throw new GitFault(`a ${packet} packet does not belong here`);
-    // An option without content costs memory too.
+    if (typeof packet === 'string') throw new GitFault(`unexpected ${packet} packet`);
+    // An empty option costs memory too.
     bytes += packet.length + 4;
-    if (bytes > pushOptionBytes) throw new GitFault('the push options are too long');
+    if (bytes > mostPushOptionBytes) throw new GitFault('the push options are too long');
     options.push(packetText(packet));
   }
 }
 
-/** The body of a report: what became of the pack, and of each ref (gitprotocol-pack(5), "Report Status"). */
-export function encodeReport(unpack: string, results: readonly { name: string; reason: string | undefined }[]): Buffer {
+/** The report on the pack and on each ref (gitprotocol-pack(5), "Report Status"). */
+export function encodeReportStatus(unpack: string, results: readonly { name: string; reason: string | undefined }[]): Buffer {
   const lines = results.map(({ name, reason }) => (reason === undefined ? `ok ${name}\n` : `ng ${name} ${oneLine(reason)}\n`));
   return Buffer.concat([encodePacket(`unpack ${oneLine(unpack)}\n`), ...lines.map(encodePacket), flushPacket]);
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { type PushTurn, PushTurns } from '#shared/git/receive-pack/push-slots.ts';
+import { type PushSlot, PushSlots } from '#shared/git/receive-pack/push-slots.ts';
 import { createFakeGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { newUuid, type RepositoryId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
@@ -12,14 +12,14 @@ import { TestClock } from '#test/support/test-clock.ts';
 const clock = TestClock.standing();
 const stays = new AbortController().signal;
 
-/** Asks for turns one after the other. Those that were given, by their number; undefined for the others. */
-function asking(turns: PushTurns, count: number, gone = stays): (PushTurn | undefined)[] {
-  const given = Array.from({ length: count }, (): PushTurn | undefined => undefined);
-  for (let i = 0; i < count; i++) void turns.take(gone).then((turn) => (given[i] = turn));
+/** Asks for slots one after the other. By number: the slot once it was given, undefined before. */
+function requestSlots(slots: PushSlots, count: number, clientGone = stays): (PushSlot | undefined)[] {
+  const given = Array.from({ length: count }, (): PushSlot | undefined => undefined);
+  for (let i = 0; i < count; i++) void slots.acquire(clientGone).then((slot) => (given[i] = slot));
   return given;
 }
 
-const numbers = (given: readonly unknown[]): number[] => given.flatMap((turn, i) => (turn === undefined ? [] : i));
+const numbers = (given: readonly unknown[]): number[] => given.flatMap((slot, i) => (slot === undefined ? [] : i));
 
 async function pass(milliseconds: number): Promise<void> {
   for (let passed = 0; passed < milliseconds; passed += 50) {
@@ -29,8 +29,8 @@ async function pass(milliseconds: number): Promise<void> {
   await setImmediate();
 }
 
-/** A client that sends when it is told to. */
-function talking(): { input: AsyncIterable<Uint8Array>; send(): void } {
+/** A client that sends a byte whenever `send` is called. */
+function createClient(): { input: AsyncIterable<Uint8Array>; send(): void } {
   let send: (() => void) | undefined;
   const input = (async function* () {
     for (;;) {
@@ -43,78 +43,78 @@ function talking(): { input: AsyncIterable<Uint8Array>; send(): void } {
   return { input, send: () => send?.() };
 }
 
-test('as many as are allowed go at once, the others in their order as soon as one of them ends', async () => {
-  const given = asking(new PushTurns(2, clock), 5);
+test('gives out as many slots as there are, and each that is released to the next push in line', async () => {
+  const given = requestSlots(new PushSlots(2, clock), 5);
   await setImmediate();
   expect(numbers(given)).toEqual([0, 1]);
-  given[1]?.end();
-  given[1]?.end();
+  given[1]?.release();
+  given[1]?.release();
   await setImmediate();
   expect(numbers(given)).toEqual([0, 1, 2]);
-  given[0]?.end();
-  given[2]?.end();
+  given[0]?.release();
+  given[2]?.release();
   await setImmediate();
   expect(numbers(given)).toEqual([0, 1, 2, 3, 4]);
 });
 
-test('a client that is waited for loses its turn to those who wait, one that sends keeps it', async () => {
-  const turns = new PushTurns(2, clock);
-  const [silent, busy] = await Promise.all([turns.take(stays), turns.take(stays)]);
-  const [nobody, somebody] = [talking(), talking()];
-  void silent.watch(nobody.input)[Symbol.asyncIterator]().next();
-  const reads = busy.watch(somebody.input)[Symbol.asyncIterator]();
-  const given = asking(turns, 2);
+test('a push whose client sends nothing loses its slot to those that wait, one whose client sends keeps it', async () => {
+  const slots = new PushSlots(2, clock);
+  const [silent, busy] = await Promise.all([slots.acquire(stays), slots.acquire(stays)]);
+  const [silentClient, busyClient] = [createClient(), createClient()];
+  void silent.watch(silentClient.input)[Symbol.asyncIterator]().next();
+  const reads = busy.watch(busyClient.input)[Symbol.asyncIterator]();
+  const given = requestSlots(slots, 2);
   for (let i = 0; i < 3; i++) {
     const read = reads.next();
     await pass(100);
-    somebody.send();
+    busyClient.send();
     await read;
   }
   expect(numbers(given)).toEqual([0]);
 });
 
-test('a push that takes long holds nobody up for more than a second', async () => {
-  const turns = new PushTurns(1, clock);
-  await turns.take(stays);
-  const given = asking(turns, 1);
+test('a long push holds its slot for a second at most while others wait', async () => {
+  const slots = new PushSlots(1, clock);
+  await slots.acquire(stays);
+  const given = requestSlots(slots, 1);
   await pass(950);
   expect(numbers(given)).toEqual([]);
   await pass(50);
   expect(numbers(given)).toEqual([0]);
 });
 
-test('everybody is let in after three seconds, however many wait in front', async () => {
-  const turns = new PushTurns(1, clock);
-  await turns.take(stays);
-  const given = asking(turns, 100);
+test('every push is admitted after three seconds, however many wait before it', async () => {
+  const slots = new PushSlots(1, clock);
+  await slots.acquire(stays);
+  const given = requestSlots(slots, 100);
   await pass(2950);
   expect(numbers(given).length).toBeLessThan(10);
   await pass(50);
   expect(numbers(given)).toHaveLength(100);
 });
 
-test('who leaves the queue is told at once, and keeps nobody waiting', async () => {
-  const turns = new PushTurns(1, clock);
-  const first = await turns.take(stays);
+test('a push whose client disconnects leaves the queue at once and delays nobody', async () => {
+  const slots = new PushSlots(1, clock);
+  const first = await slots.acquire(stays);
   const leaves = new AbortController();
-  const left = asking(turns, 1, leaves.signal);
-  const given = asking(turns, 1);
+  const left = requestSlots(slots, 1, leaves.signal);
+  const given = requestSlots(slots, 1);
   leaves.abort();
   await setImmediate();
   expect([left.length, numbers(left), numbers(given)]).toEqual([1, [0], []]);
-  first.end();
-  left[0]?.end();
+  first.release();
+  left[0]?.release();
   await setImmediate();
   expect(numbers(given)).toEqual([0]);
 });
 
-test('clients that push at once are shown the refs a few at a time, and silent ones keep nobody out', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'paas-turns-'));
+test('concurrent pushes get the list of refs a few at a time, and silent clients block nobody', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'paas-slots-'));
   const storage = createFakeGitStorage({ directory, log: createLog('error', () => undefined), threads: 2, clock });
   const gone = new AbortController();
-  let shown = 0;
-  const show = async (chunk: Uint8Array): Promise<void> => {
-    if (Buffer.from(chunk).toString('latin1').endsWith('0000')) shown++;
+  let listed = 0;
+  const countLists = async (chunk: Uint8Array): Promise<void> => {
+    if (Buffer.from(chunk).toString('latin1').endsWith('0000')) listed++;
   };
   const silent = async function* (): AsyncGenerator<Uint8Array> {
     while (!gone.signal.aborted) await new Promise((resolve) => gone.signal.addEventListener('abort', resolve, { once: true }));
@@ -123,18 +123,18 @@ test('clients that push at once are shown the refs a few at a time, and silent o
   const served = Array.from({ length: 6 }, () =>
     storage.server.receivePack(
       { repositoryId: newUuid<RepositoryId>(), headRef: 'refs/heads/main' },
-      { input: silent(), write: show, protocol: '', clientGone: gone.signal },
+      { input: silent(), write: countLists, protocol: '', clientGone: gone.signal },
       async () => [],
     ),
   );
   try {
-    await expect.poll(() => shown).toBe(2);
+    await expect.poll(() => listed).toBe(2);
     await pass(50);
-    expect(shown).toBe(2);
+    expect(listed).toBe(2);
     await pass(150);
-    expect(shown).toBe(4);
+    expect(listed).toBe(4);
     await pass(200);
-    expect(shown).toBe(6);
+    expect(listed).toBe(6);
   } finally {
     gone.abort();
     await Promise.all(served);

@@ -1,143 +1,145 @@
 import type { Clock } from '#shared/clock.ts';
-import type { ApplyPush, GitStream, PushEnd } from '#shared/git/git-storage.ts';
+import type { ApplyPush, GitStream, PushOutcome } from '#shared/git/git-storage.ts';
 
-/** Turns are looked at only while somebody waits for one. */
-const lookMilliseconds = 50;
-/** A client that lets us wait for so many looks is busy by itself, or not there: others go on meanwhile. */
-const idleLooks = 4;
-/** A long push holds nobody up for longer. */
-const longestTurnLooks = 20;
-/** Whoever has waited for so long is let in whatever the others do, so that nobody can shut the door on the rest. */
-const longestWaitLooks = 60;
+/** How often slots are checked while a push waits for one. */
+const checkMilliseconds = 50;
+/** A push whose client sends nothing for so many checks gives its slot up: others go on meanwhile. */
+const mostIdleChecks = 4;
+/** A push holds a slot for so many checks at most while others wait. */
+const longestHoldChecks = 20;
+/** A push that has waited for so many checks is admitted in any case, so that nobody can block the rest. */
+const longestWaitChecks = 60;
 
-/** One push's leave to bring its pack. */
-export interface PushTurn {
-  /** The same bytes. While the client is waited for, its turn may pass to somebody else; its push goes on all the same. */
+/** Permission for one push to send its pack. */
+export interface PushSlot {
+  /**
+   * The same bytes. While the push waits for its client, the slot may pass to another push; this one then goes on without.
+   */
   watch(input: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
-  /** Others may go on. Again is harmless. */
-  end(): void;
+  /** Gives the slot to the next push. Calling it again is harmless. */
+  release(): void;
 }
 
-interface Held {
-  looks: number;
+interface Holder {
+  checks: number;
   awaitsClient: boolean;
-  /** Since the client last sent something. */
-  idleLooks: number;
+  /** Checks since the client last sent something. */
+  idleChecks: number;
 }
 
-interface Queued {
-  looks: number;
-  admit(held: Held): void;
+interface Waiter {
+  checks: number;
+  admit(holder: Holder): void;
 }
 
 /**
- * Pushes that come at once bring their packs a few at a time. More of them than there are cores would not end earlier: they
- * would only hold more memory, and keep the event loop from its core.
+ * Limits how many pushes send their packs at a time. More of them than cores would not finish earlier: they would only use
+ * more memory and take the event loop's core.
  */
-export class PushTurns {
-  readonly #atOnce: number;
+export class PushSlots {
+  readonly #slots: number;
   readonly #clock: Clock;
-  readonly #held = new Set<Held>();
-  readonly #queue: Queued[] = [];
-  #looking = false;
+  readonly #holders = new Set<Holder>();
+  readonly #waiting: Waiter[] = [];
+  #isChecking = false;
 
-  constructor(atOnce: number, clock: Clock) {
-    this.#atOnce = atOnce;
+  constructor(slots: number, clock: Clock) {
+    this.#slots = slots;
     this.#clock = clock;
   }
 
-  /** Resolves when it is this push's turn, in the order of arrival; at once when the client has gone. */
-  async take(gone: AbortSignal): Promise<PushTurn> {
-    const held = this.#held.size < this.#atOnce || gone.aborted ? this.#admit() : await this.#wait(gone);
+  /** Resolves when a slot is free, in the order of arrival; at once when the client has gone. */
+  async acquire(clientGone: AbortSignal): Promise<PushSlot> {
+    const holder = this.#holders.size < this.#slots || clientGone.aborted ? this.#admit() : await this.#wait(clientGone);
     return {
-      watch: (input) => ({ [Symbol.asyncIterator]: () => watched(held, input[Symbol.asyncIterator]()) }),
-      end: () => this.#end(held),
+      watch: (input) => ({ [Symbol.asyncIterator]: () => watched(holder, input[Symbol.asyncIterator]()) }),
+      release: () => this.#release(holder),
     };
   }
 
-  #admit(queued?: Queued): Held {
-    const held: Held = { looks: 0, awaitsClient: false, idleLooks: 0 };
-    this.#held.add(held);
-    queued?.admit(held);
-    return held;
+  #admit(waiter?: Waiter): Holder {
+    const holder: Holder = { checks: 0, awaitsClient: false, idleChecks: 0 };
+    this.#holders.add(holder);
+    waiter?.admit(holder);
+    return holder;
   }
 
-  #wait(gone: AbortSignal): Promise<Held> {
+  #wait(clientGone: AbortSignal): Promise<Holder> {
     return new Promise((resolve) => {
-      const queued: Queued = {
-        looks: 0,
-        admit: (held) => {
-          gone.removeEventListener('abort', leave);
-          resolve(held);
+      const waiter: Waiter = {
+        checks: 0,
+        admit: (holder) => {
+          clientGone.removeEventListener('abort', leave);
+          resolve(holder);
         },
       };
       const leave = (): void => {
-        this.#queue.splice(this.#queue.indexOf(queued), 1);
-        this.#admit(queued);
+        this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
+        this.#admit(waiter);
       };
-      gone.addEventListener('abort', leave, { once: true });
-      this.#queue.push(queued);
-      if (!this.#looking) void this.#look();
+      clientGone.addEventListener('abort', leave, { once: true });
+      this.#waiting.push(waiter);
+      if (!this.#isChecking) void this.#check();
     });
   }
 
-  async #look(): Promise<void> {
-    this.#looking = true;
-    while (this.#queue.length > 0) {
-      await this.#clock.sleep(lookMilliseconds);
-      for (const held of this.#held) {
-        held.looks++;
-        if (held.awaitsClient) held.idleLooks++;
-        if (held.looks >= longestTurnLooks || held.idleLooks >= idleLooks) this.#end(held);
+  async #check(): Promise<void> {
+    this.#isChecking = true;
+    while (this.#waiting.length > 0) {
+      await this.#clock.sleep(checkMilliseconds);
+      for (const holder of this.#holders) {
+        holder.checks++;
+        if (holder.awaitsClient) holder.idleChecks++;
+        if (holder.checks >= longestHoldChecks || holder.idleChecks >= mostIdleChecks) this.#release(holder);
       }
-      for (const queued of this.#queue) queued.looks++;
-      while ((this.#queue[0]?.looks ?? 0) >= longestWaitLooks) this.#admit(this.#queue.shift());
+      for (const waiter of this.#waiting) waiter.checks++;
+      while ((this.#waiting[0]?.checks ?? 0) >= longestWaitChecks) this.#admit(this.#waiting.shift());
     }
-    this.#looking = false;
+    this.#isChecking = false;
   }
 
-  #end(held: Held): void {
-    this.#held.delete(held);
-    if (this.#held.size < this.#atOnce && this.#queue.length > 0) this.#admit(this.#queue.shift());
+  #release(holder: Holder): void {
+    this.#holders.delete(holder);
+    if (this.#holders.size < this.#slots && this.#waiting.length > 0) this.#admit(this.#waiting.shift());
   }
 }
 
-function watched(held: Held, input: AsyncIterator<Uint8Array>): AsyncIterator<Uint8Array> {
+function watched(holder: Holder, input: AsyncIterator<Uint8Array>): AsyncIterator<Uint8Array> {
   return {
     next: async () => {
-      held.awaitsClient = true;
+      holder.awaitsClient = true;
       try {
         return await input.next();
       } finally {
-        held.awaitsClient = false;
-        held.idleLooks = 0;
+        holder.awaitsClient = false;
+        holder.idleChecks = 0;
       }
     },
   };
 }
 
-/** Serves a push in its turn, which ends when the pack is in and sound: what the push then causes may take minutes. */
-export async function receiveInTurn(
-  turns: PushTurns,
+/** Serves a push in a slot. The slot is released once the pack was received and checked: what the push does next may take minutes. */
+export async function receiveInSlot(
+  slots: PushSlots,
   stream: GitStream,
   applyPush: ApplyPush,
-  receive: (stream: GitStream, applyPush: ApplyPush) => Promise<PushEnd>,
-): Promise<PushEnd> {
+  receive: (stream: GitStream, applyPush: ApplyPush) => Promise<PushOutcome>,
+): Promise<PushOutcome> {
   if (stream.step === 'advertise') return receive(stream, applyPush);
-  const turn = await turns.take(stream.clientGone);
+  const slot = await slots.acquire(stream.clientGone);
   const watchedStream: GitStream = {
-    input: turn.watch(stream.input),
+    input: slot.watch(stream.input),
     write: (chunk) => stream.write(chunk),
     protocol: stream.protocol,
     clientGone: stream.clientGone,
-    ...(stream.step === undefined ? {} : { step: stream.step }),
+    step: stream.step,
   };
   try {
     return await receive(watchedStream, (...request) => {
-      turn.end();
+      slot.release();
       return applyPush(...request);
     });
   } finally {
-    turn.end();
+    slot.release();
   }
 }

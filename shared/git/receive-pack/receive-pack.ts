@@ -1,30 +1,32 @@
+import { ByteReader } from '#shared/byte-reader.ts';
 import { AppError } from '#shared/errors.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
-import type { ApplyPush, GitRepository, GitStream, PushEnd, RefResult, StagedPack } from '#shared/git/git-storage.ts';
+import type { ApplyPush, GitRepository, GitStream, PushOutcome, RefResult, StagedPack } from '#shared/git/git-storage.ts';
 import type { Inspection } from '#shared/git/object-graph/inspect-objects.ts';
 import { PackStorageError } from '#shared/git/packs/files/pack-files.ts';
 import { openQuarantine, type Quarantine } from '#shared/git/packs/files/quarantine.ts';
 import type { PackLimits } from '#shared/git/packs/intake/pack-scanner.ts';
-import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { dataBand, encodeBand } from '#shared/git/protocol/side-band.ts';
 import { SideBandWriter } from '#shared/git/protocol/side-band-writer.ts';
 import { checkChanges, nameProblem } from '#shared/git/receive-pack/check-changes.ts';
 import {
-  advertiseForPush,
-  encodeReport,
-  type PushAsked,
-  readPush,
-  UnreadablePush,
+  advertiseRefs,
+  encodeReportStatus,
+  InvalidReceivePackRequest,
+  type ReceivePackRequest,
+  readReceivePackRequest,
 } from '#shared/git/receive-pack/push-protocol.ts';
 import { stagePack } from '#shared/git/receive-pack/stage-pack.ts';
-import { locatePacks, type RepositoryAccess } from '#shared/git/repository/repository-access.ts';
+import { locatePacks } from '#shared/git/repository/locate-packs.ts';
+import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
+/** Limits of one push, and of the refs of a repository. */
 export interface PushLimits extends PackLimits {
-  /** Refs a push may change. */
+  /** Refs that a push may change. */
   refs: number;
-  /** Refs a repository may have. */
+  /** Refs that a repository may have. */
   repositoryRefs: number;
   /** Time for the pack to arrive. */
   seconds: number;
@@ -32,12 +34,12 @@ export interface PushLimits extends PackLimits {
 
 /** Exit status of `git receive-pack` when the client could not be served at all. */
 const fatal = 128;
-/** What is missing is most likely what a shallow clone left out. */
+/** Missing objects are most likely those that a shallow clone left out. */
 const shallowHint = ' !     Your clone is shallow. Get the rest with `git fetch --unshallow`, then push again.';
-const internalProblem = 'the server has failed; nothing was changed, try again';
-const diskProblem = "the server's disk is full; nothing was changed, tell its operator";
-/** While refs were about to move. */
-const unknownProblem = 'the server has failed on the way; push again, and what has arrived already stays as it is';
+const internalProblem = 'internal server error; nothing was changed, try again';
+const diskProblem = "the server's disk is full; nothing was changed, contact the operator";
+/** For failures while refs move: some of them may have moved. */
+const unknownProblem = 'internal server error; refs may have changed, push again to complete';
 
 /** See `GitServer.receivePack`. */
 export async function receivePack(
@@ -46,66 +48,71 @@ export async function receivePack(
   { repositoryId }: GitRepository,
   stream: GitStream,
   applyPush: ApplyPush,
-): Promise<PushEnd> {
+): Promise<PushOutcome> {
   const reader = new ByteReader(stream.input);
-  let asked: PushAsked | undefined;
+  let request: ReceivePackRequest | undefined;
   try {
-    if (stream.step !== 'serve') await advertiseForPush(await access.refs.listRefs(repositoryId), (bytes) => stream.write(bytes));
-    if (stream.step === 'advertise') return { exitStatus: 0, refsAsked: 0 };
-    asked = await readPush(reader, limits.refs);
+    if (stream.step !== 'serve') await advertiseRefs(await access.refs.listRefs(repositoryId), (bytes) => stream.write(bytes));
+    if (stream.step === 'advertise') return { exitStatus: 0, requestedRefs: 0 };
+    request = await readReceivePackRequest(reader, limits.refs);
   } catch (error) {
-    if (stream.clientGone.aborted) return { exitStatus: fatal, refsAsked: 0 };
+    if (stream.clientGone.aborted) return { exitStatus: fatal, requestedRefs: 0 };
     if (!(error instanceof GitFault)) throw error;
     const answer = encodePacket(`ERR ${error.message}\n`);
-    const { sideBand, packFollows } = error instanceof UnreadablePush ? error : { sideBand: false, packFollows: false };
+    const { sideBand, packFollows } =
+      error instanceof InvalidReceivePackRequest ? error : { sideBand: false, packFollows: false };
     await stream.write(sideBand ? encodeBand(dataBand, answer) : answer).catch(() => undefined);
     if (packFollows) await drain(reader.rest(), limits.packBytes, stream.clientGone);
-    return { exitStatus: fatal, refsAsked: 0 };
+    return { exitStatus: fatal, requestedRefs: 0 };
   }
-  if (asked === undefined) return { exitStatus: 0, refsAsked: 0 };
-  const push = new Push(access, limits, repositoryId, asked, stream, reader);
-  return { exitStatus: await push.run(applyPush), refsAsked: asked.changes.length };
+  if (request === undefined) return { exitStatus: 0, requestedRefs: 0 };
+  const push = new Push(access, { limits, repositoryId, request, stream, pack: reader.rest() });
+  return { exitStatus: await push.run(applyPush), requestedRefs: request.changes.length };
 }
 
+interface PushOptions {
+  limits: PushLimits;
+  repositoryId: GitRepository['repositoryId'];
+  request: ReceivePackRequest;
+  stream: GitStream;
+  /** What the client sends after its request. */
+  pack: AsyncIterator<Uint8Array>;
+}
+
+/** One push, from its pack to its report. */
 class Push {
   readonly #access: RepositoryAccess;
   readonly #limits: PushLimits;
   readonly #repositoryId: GitRepository['repositoryId'];
-  readonly #asked: PushAsked;
+  readonly #request: ReceivePackRequest;
   readonly #stream: GitStream;
-  readonly #rest: AsyncIterator<Uint8Array>;
+  readonly #pack: AsyncIterator<Uint8Array>;
   readonly #out: SideBandWriter;
 
-  constructor(
-    access: RepositoryAccess,
-    limits: PushLimits,
-    repositoryId: GitRepository['repositoryId'],
-    asked: PushAsked,
-    stream: GitStream,
-    reader: ByteReader,
-  ) {
+  constructor(access: RepositoryAccess, { limits, repositoryId, request, stream, pack }: PushOptions) {
     this.#access = access;
     this.#limits = limits;
     this.#repositoryId = repositoryId;
-    this.#asked = asked;
+    this.#request = request;
     this.#stream = stream;
-    this.#rest = reader.rest();
-    this.#out = new SideBandWriter((chunk) => stream.write(chunk), asked.sideBand);
+    this.#pack = pack;
+    this.#out = new SideBandWriter((chunk) => stream.write(chunk), request.sideBand);
   }
 
+  /** Returns the exit status. */
   async run(applyPush: ApplyPush): Promise<number> {
-    const brings = this.#asked.changes.some(({ newOid }) => newOid !== undefined);
+    const needsPack = this.#request.changes.some(({ newOid }) => newOid !== undefined);
     let quarantine: Quarantine | undefined;
     try {
       let pack: StagedPack | undefined;
       try {
-        if (brings) quarantine = await openQuarantine(this.#access.directory, this.#repositoryId);
+        if (needsPack) quarantine = await openQuarantine(this.#access.directory, this.#repositoryId);
         pack = quarantine === undefined ? undefined : await this.#receive(quarantine);
       } catch (error) {
         if (this.#stream.clientGone.aborted) return fatal;
         if (!(error instanceof GitFault))
-          this.#access.log.error('a pack could not be received', { repositoryId: this.#repositoryId, error });
-        if (this.#asked.shallow.length > 0) this.#out.progress(shallowHint);
+          this.#access.log.error('A pack could not be received.', { repositoryId: this.#repositoryId, error });
+        if (this.#request.shallow.length > 0) this.#out.progress(shallowHint);
         await this.#refuse(describeProblem(error, internalProblem));
         return 0;
       }
@@ -119,12 +126,18 @@ class Push {
   }
 
   #receive(quarantine: Quarantine): Promise<StagedPack | undefined> {
-    return stagePack(this.#access, this.#limits, this.#repositoryId, quarantine, this.#rest, this.#stream.clientGone);
+    return stagePack(this.#access, {
+      limits: this.#limits,
+      repositoryId: this.#repositoryId,
+      quarantine,
+      input: this.#pack,
+      clientGone: this.#stream.clientGone,
+    });
   }
 
-  /** Checks the refs, and lets the caller decide about those that are sound. */
+  /** Rejects changes that fail the checks, and passes the others to `applyPush`. */
   async #apply(applyPush: ApplyPush, pack: StagedPack | undefined, quarantine: Quarantine | undefined): Promise<RefResult[]> {
-    const { changes, atomic, pushOptions } = this.#asked;
+    const { changes, atomic, pushOptions } = this.#request;
     const { workers, log } = this.#access;
     const reject = (reason: string): RefResult[] => changes.map(({ name }) => ({ name, status: 'rejected', reason }));
     try {
@@ -159,16 +172,16 @@ class Push {
       });
     } catch (error) {
       if (error instanceof GitFault || (error instanceof AppError && error.code !== 'internal')) return reject(error.message);
-      log.error('a push could not be applied', { repositoryId: this.#repositoryId, error });
+      log.error('A push could not be applied.', { repositoryId: this.#repositoryId, error });
       return reject(describeProblem(error, unknownProblem));
     }
   }
 
-  /** What is wrong with each change, by name. */
+  /** The reasons to reject changes, by ref name. */
   async #check(inspected: ReadonlyMap<ObjectId, Inspection | undefined>): Promise<ReadonlyMap<string, string>> {
     const { refs } = this.#access;
     const problems = new Map<string, string>();
-    const named = this.#asked.changes.filter(({ name }) => {
+    const named = this.#request.changes.filter(({ name }) => {
       const problem = nameProblem(name);
       if (problem !== undefined) problems.set(name, problem);
       return problem === undefined;
@@ -182,39 +195,39 @@ class Push {
   async #refuse(problem: string): Promise<void> {
     await this.#report(
       problem,
-      this.#asked.changes.map(({ name }) => ({ name, status: 'rejected', reason: 'unpacker error' })),
+      this.#request.changes.map(({ name }) => ({ name, status: 'rejected', reason: 'unpacker error' })),
     );
-    await drain(this.#rest, this.#limits.packBytes, this.#stream.clientGone);
+    await drain(this.#pack, this.#limits.packBytes, this.#stream.clientGone);
   }
 
   async #report(unpack: string, results: readonly RefResult[]): Promise<void> {
     if (this.#stream.clientGone.aborted) return;
     const lines = results.map((result) => ({ name: result.name, reason: result.status === 'ok' ? undefined : result.reason }));
     try {
-      if (this.#asked.reportStatus) await this.#out.data(encodeReport(unpack, lines));
-      if (this.#asked.sideBand) await this.#out.bare(flushPacket);
+      if (this.#request.reportStatus) await this.#out.data(encodeReportStatus(unpack, lines));
+      if (this.#request.sideBand) await this.#out.bare(flushPacket);
     } catch (error) {
-      // What was decided stands, whether or not the client still hears of it.
-      this.#access.log.debug('a client left before its report', { error });
+      // The result stands, whether or not the client receives it.
+      this.#access.log.debug('A client disconnected before its report.', { error });
     }
   }
 }
 
-/** A client that is still sending reads our answer only if it is not stopped by a pipe that has closed. */
-async function drain(rest: AsyncIterator<Uint8Array>, mostBytes: number, clientGone: AbortSignal): Promise<void> {
+/** Reads and drops what the client still sends. A client that cannot write any more ends before it reads the answer. */
+async function drain(input: AsyncIterator<Uint8Array>, mostBytes: number, clientGone: AbortSignal): Promise<void> {
   const deadline = AbortSignal.any([AbortSignal.timeout(30_000), clientGone]);
   const over = new Promise<'over'>((resolve) => deadline.addEventListener('abort', () => resolve('over'), { once: true }));
   for (let drained = 0; drained < mostBytes; ) {
-    const next = await Promise.race([rest.next().catch(() => 'over' as const), over]);
+    const next = await Promise.race([input.next().catch(() => 'over' as const), over]);
     if (next === 'over' || next.done === true) return;
     drained += next.value.length;
   }
 }
 
-/** What the client may know of why its push was not taken; `otherwise` when that is nobody's business. */
+/** The error's message where the client may see it, else `otherwise`. */
 function describeProblem(error: unknown, otherwise: string): string {
   if (error instanceof GitFault || error instanceof PackStorageError) return error.message;
-  // From a worker thread only the message comes.
+  // An error from a worker thread has only its message.
   if (error instanceof Error && /^(ENOSPC|EDQUOT)\b/.test(error.message)) return diskProblem;
   return otherwise;
 }

@@ -3,17 +3,17 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commitFiles, git, tryGit } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
-let ground: GitGround;
+let fixture: GitFixture;
 let repositories: readonly [filled: RepositoryId, empty: RepositoryId];
 beforeAll(async () => {
-  ground = await createGitGround('postgres');
-  repositories = [ground.newRepository(), ground.newRepository()];
+  fixture = await createGitFixture('postgres');
+  repositories = [fixture.newRepository(), fixture.newRepository()];
 });
 afterAll(async () => {
-  await ground.close();
+  await fixture.close();
 });
 
 interface Host {
@@ -30,8 +30,8 @@ interface Outcome {
 
 /** Seven commits, one of them a merge. */
 async function makeHistory(): Promise<string> {
-  const path = await mkdtemp(join(ground.directory, 'full-'));
-  await git(ground.directory, 'init', '-q', path);
+  const path = await mkdtemp(join(fixture.directory, 'full-'));
+  await git(fixture.directory, 'init', '-q', path);
   for (let i = 0; i < 4; i++) await commitFiles(path, { [`file-${i}.txt`]: `content ${i}\n` }, `commit ${i}`);
   await git(path, 'checkout', '-q', '-b', 'side', 'HEAD~1');
   for (let i = 0; i < 2; i++) await commitFiles(path, { [`side-${i}.txt`]: `side ${i}\n` }, `side ${i}`);
@@ -43,16 +43,16 @@ async function makeHistory(): Promise<string> {
 
 async function openOurs(full: string): Promise<Host> {
   const [filled, empty] = repositories;
-  await git(full, 'push', '-q', ground.server.url(filled), 'main', 'side', 'v1');
-  return { url: ground.server.url(filled), emptyUrl: ground.server.url(empty) };
+  await git(full, 'push', '-q', fixture.server.url(filled), 'main', 'side', 'v1');
+  return { url: fixture.server.url(filled), emptyUrl: fixture.server.url(empty) };
 }
 
 /** Stock git that checks what it is sent, as we do. */
 async function openStock(full: string): Promise<Host> {
   const urls: string[] = [];
   for (const name of ['filled', 'empty']) {
-    const path = await mkdtemp(join(ground.directory, `${name}-`));
-    await git(ground.directory, 'init', '-q', '--bare', path);
+    const path = await mkdtemp(join(fixture.directory, `${name}-`));
+    await git(fixture.directory, 'init', '-q', '--bare', path);
     await git(path, 'config', 'transfer.fsckObjects', 'true');
     for (const allowed of ['allowFilter', 'allowAnySHA1InWant']) await git(path, 'config', `uploadpack.${allowed}`, 'true');
     urls.push(pathToFileURL(path).href);
@@ -63,8 +63,8 @@ async function openStock(full: string): Promise<Host> {
 }
 
 async function clone(url: string, ...args: string[]): Promise<string> {
-  const path = await mkdtemp(join(ground.directory, 'clone-'));
-  await git(ground.directory, 'clone', '-q', ...args, url, path);
+  const path = await mkdtemp(join(fixture.directory, 'clone-'));
+  await git(fixture.directory, 'clone', '-q', ...args, url, path);
   return path;
 }
 
@@ -194,8 +194,8 @@ describe('from a shallow clone', () => {
   });
 
   it('a whole history of one commit is taken, where stock git sees only that the clone was shallow', async () => {
-    const source = await mkdtemp(join(ground.directory, 'single-'));
-    await git(ground.directory, 'init', '-q', source);
+    const source = await mkdtemp(join(fixture.directory, 'single-'));
+    await git(fixture.directory, 'init', '-q', source);
     await commitFiles(source, { 'only.txt': 'one\n' });
     const { code, stderr } = await push(
       await clone(pathToFileURL(source).href, '--depth', '1'),
@@ -207,10 +207,10 @@ describe('from a shallow clone', () => {
 
   it('leaves nothing behind but repositories that git fsck finds whole', async () => {
     for (const repository of repositories) {
-      expect(await ground.quarantined(repository)).toEqual([]);
-      const { code, stderr } = await tryGit(await ground.layOut(repository), ['fsck', '--full', '--strict']);
+      expect(await fixture.quarantined(repository)).toEqual([]);
+      const { code, stderr } = await tryGit(await fixture.layOut(repository), ['fsck', '--full', '--strict']);
       expect({ code, stderr }).toMatchObject({ code: 0 });
     }
-    expect(ground.logged).toEqual([]);
+    expect(fixture.logged).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import type { RefChange } from '#shared/git/git-storage.ts';
-import { RefNames } from '#shared/git/refs/ref-name-set.ts';
+import { RefNameSet } from '#shared/git/refs/ref-name-set.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
 /**
@@ -8,12 +8,12 @@ import type { ObjectId } from '#shared/ids.ts';
  *
  * @param current refs of those names, and all that could stand in their way
  */
-export function soundChanges(current: ReadonlyMap<string, ObjectId>, changes: readonly RefChange[]): readonly RefChange[] {
+export function applicableChanges(current: ReadonlyMap<string, ObjectId>, changes: readonly RefChange[]): readonly RefChange[] {
   const fresh = changes.filter(({ name, oldOid }) => current.get(name) === oldOid);
   const gone = new Set(fresh.flatMap(({ name, newOid }) => (newOid === undefined ? name : [])));
   const created = fresh.filter(({ oldOid, newOid }) => oldOid === undefined && newOid !== undefined).map(({ name }) => name);
   if (created.length === 0) return fresh;
-  const names = new RefNames(
+  const names = new RefNameSet(
     [...current.keys()].filter((name) => !gone.has(name)),
     created,
   );

@@ -1,5 +1,5 @@
 import type { Ref, RefChange } from '#shared/git/git-storage.ts';
-import { soundChanges } from '#shared/git/refs/applicable-changes.ts';
+import { applicableChanges } from '#shared/git/refs/applicable-changes.ts';
 import type { RefDriver } from '#shared/git/refs/ref-driver.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
@@ -34,12 +34,12 @@ export function createFakeRefs(): RefDriver {
     readNeighbours: async (repositoryId) => new Map(current(repositoryId)),
     countRefs: async (repositoryId) => current(repositoryId).size,
     async compareAndSwap(_db, repositoryId, changes) {
-      if (soundChanges(current(repositoryId), changes).length < changes.length) return false;
+      if (applicableChanges(current(repositoryId), changes).length < changes.length) return false;
       change(repositoryId, changes);
       return true;
     },
     async swapEach(_db, repositoryId, changes) {
-      const sound = soundChanges(current(repositoryId), changes);
+      const sound = applicableChanges(current(repositoryId), changes);
       change(repositoryId, sound);
       return new Set(sound.map(({ name }) => name));
     },

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '#shared/database/schema.ts';
 import type { Ref, RefChange } from '#shared/git/git-storage.ts';
-import { soundChanges } from '#shared/git/refs/applicable-changes.ts';
+import { applicableChanges } from '#shared/git/refs/applicable-changes.ts';
 import { prefixRanges } from '#shared/git/refs/prefix-ranges.ts';
 import type { RefDriver } from '#shared/git/refs/ref-driver.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
@@ -52,7 +52,7 @@ export function createPostgresRefs(db: Db): RefDriver {
     },
     async compareAndSwap(within, repositoryId, changes) {
       return await inTransaction(within, async (transaction) => {
-        const sound = await findSound(transaction, repositoryId, changes);
+        const sound = await findApplicable(transaction, repositoryId, changes);
         if (sound.length < changes.length) return false;
         await write(transaction, repositoryId, changes);
         return true;
@@ -60,7 +60,7 @@ export function createPostgresRefs(db: Db): RefDriver {
     },
     async swapEach(within, repositoryId, changes) {
       return await inTransaction(within, async (transaction) => {
-        const sound = await findSound(transaction, repositoryId, changes);
+        const sound = await findApplicable(transaction, repositoryId, changes);
         await write(transaction, repositoryId, sound);
         return new Set(sound.map(({ name }) => name));
       });
@@ -80,10 +80,10 @@ export async function lockRepository(db: Db, repositoryId: RepositoryId): Promis
   await sql`select pg_advisory_xact_lock(hashtextextended(${`git_refs ${repositoryId}`}, 0))`.execute(db);
 }
 
-async function findSound(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<readonly RefChange[]> {
+async function findApplicable(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<readonly RefChange[]> {
   // Then what is read below is what is changed.
   await lockRepository(db, repositoryId);
-  return soundChanges(await readNeighbours(db, repositoryId, changes), changes);
+  return applicableChanges(await readNeighbours(db, repositoryId, changes), changes);
 }
 
 async function write(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<void> {

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { RefNames } from '#shared/git/refs/ref-name-set.ts';
+import { RefNameSet } from '#shared/git/refs/ref-name-set.ts';
 
 it('finds what could not be a directory and a file at once', () => {
-  const names = new RefNames(['refs/heads/a/b', 'refs/heads/c'], ['refs/heads/d/e']);
+  const names = new RefNameSet(['refs/heads/a/b', 'refs/heads/c'], ['refs/heads/d/e']);
   expect(names.conflictWith('refs/heads/a')).toBe('refs/heads/a/b');
   expect(names.conflictWith('refs/heads/c/d')).toBe('refs/heads/c');
   expect(names.conflictWith('refs/heads/a-b')).toBeUndefined();

@@ -1,5 +1,5 @@
 /** Names of refs that are there, and of those that may come. None of them may be a directory of another. */
-export class RefNames {
+export class RefNameSet {
   /** All of them, so that what is below a name follows it. */
   readonly #sorted: readonly string[];
   readonly #present: Set<string>;

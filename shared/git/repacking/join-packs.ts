@@ -1,6 +1,6 @@
 import { selectEverything } from '#shared/git/object-graph/whole-packs.ts';
 import type { CataloguedPack } from '#shared/git/packs/catalog/pack-catalog.ts';
-import type { FinishedPack } from '#shared/git/packs/files/pack-files.ts';
+import type { PackPaths } from '#shared/git/packs/files/pack-files.ts';
 import { mostLinks, type PackLinks } from '#shared/git/packs/format/pack-links.ts';
 import type { ObjectDatabase } from '#shared/git/packs/reading/object-database.ts';
 import { writeStoredPack } from '#shared/git/repacking/stored-pack.ts';
@@ -9,7 +9,7 @@ import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 /** Writes one pack with all objects of the database's packs, each once. */
 export async function joinPacks(
   database: ObjectDatabase,
-  paths: FinishedPack,
+  paths: PackPaths,
   yieldToEventLoop: YieldToEventLoop,
   signal: AbortSignal,
 ): Promise<CataloguedPack> {

@@ -5,7 +5,7 @@ import { wantsEverything } from '#shared/git/object-graph/whole-packs.ts';
 import { objectTypes } from '#shared/git/objects/object-type.ts';
 import { OidTable } from '#shared/git/objects/oid-table.ts';
 import type { CataloguedPack } from '#shared/git/packs/catalog/pack-catalog.ts';
-import type { FinishedPack } from '#shared/git/packs/files/pack-files.ts';
+import type { PackPaths } from '#shared/git/packs/files/pack-files.ts';
 import { mostLinks, type PackLinks } from '#shared/git/packs/format/pack-links.ts';
 import type { ObjectDatabase } from '#shared/git/packs/reading/object-database.ts';
 import type { OpenPack } from '#shared/git/packs/reading/open-pack.ts';
@@ -19,8 +19,8 @@ export interface SeparateRequest {
   /** What all objects to keep are reachable from. Ids of nothing that is stored are left aside. */
   roots: readonly ObjectId[];
   /** Paths of files to make. */
-  reachable: FinishedPack;
-  unreachable: FinishedPack;
+  reachable: PackPaths;
+  unreachable: PackPaths;
   /** Whether what packs say of themselves will do where it says that all is reachable. Not before something is removed. */
   trustLinks: boolean;
 }
@@ -53,8 +53,8 @@ export async function separateObjects(
   const kept = await selectObjects(database, question, yieldToEventLoop);
   const mixed = await findMixed(inReachable, kept.table, yieldToEventLoop);
   const clean = inReachable.packs.filter((pack) => !mixed.has(pack));
-  const toKeep = new Gathering(yieldToEventLoop);
-  const toPart = new Gathering(yieldToEventLoop);
+  const toKeep = new ObjectCollector(yieldToEventLoop);
+  const toPart = new ObjectCollector(yieldToEventLoop);
   const inClean = new PackLookup(clean);
   await toKeep.add(kept.table, (oid) => inClean.find(oid, 0) === undefined);
   for (const pack of mixed) await toPart.addPack(pack, (oid) => kept.table.find(oid) < 0);
@@ -93,7 +93,7 @@ async function findMixed({ packs }: ObjectDatabase, kept: OidTable, yieldToEvent
 }
 
 /** Objects gathered for a pack. */
-class Gathering {
+class ObjectCollector {
   readonly table = new OidTable(4096);
   readonly #yieldToEventLoop: YieldToEventLoop;
 

@@ -1,6 +1,6 @@
 import { type FileHandle, open, writeFile } from 'node:fs/promises';
 import type { CataloguedPack } from '#shared/git/packs/catalog/pack-catalog.ts';
-import type { FinishedPack } from '#shared/git/packs/files/pack-files.ts';
+import type { PackPaths } from '#shared/git/packs/files/pack-files.ts';
 import { EntryTable } from '#shared/git/packs/format/entry-table.ts';
 import { encodePackIndex } from '#shared/git/packs/format/pack-index.ts';
 import type { PackLinks } from '#shared/git/packs/format/pack-links.ts';
@@ -22,7 +22,7 @@ const longestChain = 50;
 export async function writeStoredPack(
   database: ObjectDatabase,
   contents: PackContents,
-  paths: FinishedPack,
+  paths: PackPaths,
   links: PackLinks | undefined,
   yieldToEventLoop: YieldToEventLoop,
   signal: AbortSignal,

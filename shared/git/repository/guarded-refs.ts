@@ -1,16 +1,17 @@
 import type { Db } from '#shared/database/schema.ts';
 import type { RefChange } from '#shared/git/git-storage.ts';
 import type { RefDriver } from '#shared/git/refs/ref-driver.ts';
-import { locatePacks, type RepositoryAccess } from '#shared/git/repository/repository-access.ts';
+import { locatePacks } from '#shared/git/repository/locate-packs.ts';
+import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
 /**
- * The same refs, which never come to point at what is in unreachable packs alone: when one is to, those packs count as
- * part of the repository again.
+ * The same refs, with a guard: before a ref moves to an object that only unreachable packs hold, those packs become part of the
+ * repository again, so that garbage collection does not remove them.
  */
 export function createGuardedRefs(refs: RefDriver, access: Omit<RepositoryAccess, 'refs'>): RefDriver {
-  // Within a transaction that holds the repository nothing becomes unreachable: a push of many refs asks once.
-  const withoutUnreachable = new WeakMap<Db, RepositoryId>();
+  // Nothing becomes unreachable while a transaction holds the repository's lock: a push of many refs checks once.
+  const checked = new WeakMap<Db, RepositoryId>();
   const guard = async <T>(
     db: Db,
     repositoryId: RepositoryId,
@@ -18,19 +19,19 @@ export function createGuardedRefs(refs: RefDriver, access: Omit<RepositoryAccess
     swap: (db: Db) => Promise<T>,
   ): Promise<T> => {
     const tips = [...new Set(changes.flatMap(({ newOid }) => newOid ?? []))];
-    if (tips.length === 0 || withoutUnreachable.get(db) === repositoryId) return await swap(db);
-    return await access.catalog.hold(db, repositoryId, async (held) => {
-      await reinstateTips(access, held, repositoryId, tips);
-      if (db.isTransaction) withoutUnreachable.set(db, repositoryId);
-      return await swap(held);
+    if (tips.length === 0 || checked.get(db) === repositoryId) return await swap(db);
+    return await access.catalog.withLock(db, repositoryId, async (locked) => {
+      await reinstateTips(access, locked, repositoryId, tips);
+      if (db.isTransaction) checked.set(db, repositoryId);
+      return await swap(locked);
     });
   };
   return {
     ...refs,
     compareAndSwap: (db, repositoryId, changes) =>
-      guard(db, repositoryId, changes, (held) => refs.compareAndSwap(held, repositoryId, changes)),
+      guard(db, repositoryId, changes, (locked) => refs.compareAndSwap(locked, repositoryId, changes)),
     swapEach: (db, repositoryId, changes) =>
-      guard(db, repositoryId, changes, (held) => refs.swapEach(held, repositoryId, changes)),
+      guard(db, repositoryId, changes, (locked) => refs.swapEach(locked, repositoryId, changes)),
   };
 }
 

@@ -1,22 +1,23 @@
 import type { PackLocation } from '#shared/git/packs/reading/open-pack.ts';
 import { PackGone } from '#shared/git/packs/reading/pack-gone.ts';
-import { type LocatedPacks, locatePacks, type RepositoryAccess } from '#shared/git/repository/repository-access.ts';
+import { type LocatedPacks, locatePacks } from '#shared/git/repository/locate-packs.ts';
+import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import type { TaskName, TaskParams, TaskResult } from '#shared/git/worker/tasks.ts';
 import type { TaskStreams, WorkerPool } from '#shared/git/worker/worker-pool.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
-/** Packs in which a worker can look things up. */
-export interface ReadPacks {
+/** Runs worker tasks on a set of packs. */
+export interface PackTasks {
   /** See `WorkerPool.run`. */
   run<Name extends TaskName>(name: Name, params: Omit<TaskParams<Name>, 'packs'>): Promise<TaskResult<Name>>;
 }
 
-/** Of packs that nobody takes away. */
-export function readPacks(workers: WorkerPool, packs: readonly PackLocation[]): ReadPacks {
+/** Tasks on packs that stay where they are, such as those in quarantine. */
+export function createPackTasks(workers: WorkerPool, packs: readonly PackLocation[]): PackTasks {
   return { run: (name, params) => workers.run(name, withPacks(params, packs)) };
 }
 
-/** No type tells that every task takes packs. */
+/** TypeScript cannot infer that the parameters of every task include `packs`. */
 function withPacks<Name extends TaskName>(
   params: Omit<TaskParams<Name>, 'packs'>,
   packs: readonly PackLocation[],
@@ -27,13 +28,13 @@ function withPacks<Name extends TaskName>(
 type Output = Pick<TaskStreams, 'output' | 'signal'>;
 
 /**
- * The packs of a repository for as long as somebody reads it: `using held = await holdPacks(…)`. Where a pack was retired
- * and removed in the meantime, those that stand in for it are read.
+ * The packs of a repository while somebody reads it: `using packs = await pinPacks(…)`. When a pack was retired and its files
+ * were removed meanwhile, a task is run again on the packs that replaced it.
  */
-export class HeldPacks implements ReadPacks, Disposable {
+export class PinnedPacks implements PackTasks, Disposable {
   readonly #access: RepositoryAccess;
   readonly #repositoryId: RepositoryId;
-  /** The last are those of now; tasks may still be reading the others. */
+  /** The last is the current one. Tasks may still be reading the others. */
   readonly #located: LocatedPacks[];
 
   constructor(access: RepositoryAccess, repositoryId: RepositoryId, located: LocatedPacks) {
@@ -48,9 +49,9 @@ export class HeldPacks implements ReadPacks, Disposable {
     params: Omit<TaskParams<Name>, 'packs'>,
     { output, ...streams }: Output = {},
   ): Promise<TaskResult<Name>> {
-    let begun = false;
+    let hasOutput = false;
     const write = async (chunk: Uint8Array): Promise<void> => {
-      begun = true;
+      hasOutput = true;
       await output?.(chunk);
     };
     const attempt = (): Promise<TaskResult<Name>> =>
@@ -58,7 +59,8 @@ export class HeldPacks implements ReadPacks, Disposable {
     try {
       return await attempt();
     } catch (error) {
-      if (!(error instanceof PackGone) || begun) throw error;
+      // What was written cannot be taken back.
+      if (!(error instanceof PackGone) || hasOutput) throw error;
     }
     this.#located.push(await locatePacks(this.#access, this.#repositoryId));
     return await attempt();
@@ -69,7 +71,7 @@ export class HeldPacks implements ReadPacks, Disposable {
   }
 }
 
-/** What a repository holds at this moment, unreachable objects within their time of grace included. */
-export async function holdPacks(access: RepositoryAccess, repositoryId: RepositoryId): Promise<HeldPacks> {
-  return new HeldPacks(access, repositoryId, await locatePacks(access, repositoryId));
+/** Pins all packs of a repository, including unreachable objects within their grace period. */
+export async function pinPacks(access: RepositoryAccess, repositoryId: RepositoryId): Promise<PinnedPacks> {
+  return new PinnedPacks(access, repositoryId, await locatePacks(access, repositoryId));
 }

@@ -2,8 +2,6 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '#shared/clock.ts';
 import type { Db } from '#shared/database/schema.ts';
-import { AppError } from '#shared/errors.ts';
-import { GitFault } from '#shared/git/git-fault.ts';
 import type { GitStorage } from '#shared/git/git-storage.ts';
 import { collectGarbage } from '#shared/git/maintenance/collect-garbage.ts';
 import { repack } from '#shared/git/maintenance/repack.ts';
@@ -13,77 +11,84 @@ import { createPostgresPackCatalog } from '#shared/git/packs/catalog/postgres-pa
 import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
 import { createFakePackFiles } from '#shared/git/packs/files/fake-pack-files.ts';
 import type { PackFiles } from '#shared/git/packs/files/pack-files.ts';
-import { openQuarantine, type Quarantine, sweepQuarantines } from '#shared/git/packs/files/quarantine.ts';
-import { PushTurns, receiveInTurn } from '#shared/git/receive-pack/push-slots.ts';
+import { openQuarantine, sweepQuarantines } from '#shared/git/packs/files/quarantine.ts';
+import { PushSlots, receiveInSlot } from '#shared/git/receive-pack/push-slots.ts';
 import { type PushLimits, receivePack } from '#shared/git/receive-pack/receive-pack.ts';
 import { stagePack } from '#shared/git/receive-pack/stage-pack.ts';
 import { createFakeRefs } from '#shared/git/refs/fake-refs.ts';
 import { createPostgresRefs } from '#shared/git/refs/postgres-refs.ts';
 import { createGuardedRefs } from '#shared/git/repository/guarded-refs.ts';
 import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
-import { createReader } from '#shared/git/storage/git-reader.ts';
+import { createGitReader } from '#shared/git/storage/git-reader.ts';
 import { takeSnapshot } from '#shared/git/storage/snapshot.ts';
+import { sweepPacks } from '#shared/git/storage/sweep-packs.ts';
+import { takeFetchedPack } from '#shared/git/storage/take-fetched-pack.ts';
 import { uploadPack } from '#shared/git/upload-pack/upload-pack.ts';
 import { WorkerPool } from '#shared/git/worker/worker-pool.ts';
 import { limits as platformLimits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 
+/** Settings that do not depend on where refs and packs are kept. */
 export interface GitStorageOptions {
-  /** Holds `<repository_id>/quarantine`, and `<repository_id>/packs` unless they are kept elsewhere; absolute. */
+  /** Absolute path. Holds `<repository_id>/quarantine`, and `<repository_id>/packs` unless packs are kept elsewhere. */
   directory: string;
   log: Log;
+  /** Default: `limits.push`. */
   limits?: PushLimits;
-  /** Default: one a core, two at least. */
+  /** Default: one for each core, at least two. */
   threads?: number;
-  /** Default: the system's. */
+  /** Default: the system's clock. */
   clock?: Clock;
-  /** Faults of objects that are let through; default: none. */
+  /** Faults that objects may have; default: none. */
   tolerated?: readonly TolerableFault[];
 }
 
+/** Where refs, the list of packs and the packs themselves are kept. */
+export type GitDrivers = Pick<RepositoryAccess, 'refs' | 'catalog' | 'files'>;
+
 /**
- * Refs in PostgreSQL, packs where every process that serves the same repositories has them.
+ * Git storage with refs in PostgreSQL.
  *
- * @param options.files default: in `directory`, which those processes then must share
+ * @param options.files where packs are kept. Default: in `directory`, which all processes that serve these repositories share.
  */
 export function createGitStorage(options: GitStorageOptions & { db: Db; files?: PackFiles }): GitStorage {
-  return createGitStorageOf(options, {
-    ...postgresParts(options.db),
+  return createGitStorageFrom(options, {
+    ...createPostgresGitDrivers(options.db),
     files: options.files ?? createDirectoryPackFiles(options.directory),
   });
 }
 
-export function postgresParts(db: Db): Pick<GitStorageParts, 'refs' | 'catalog'> {
+/** Refs and the list of packs in PostgreSQL. */
+export function createPostgresGitDrivers(db: Db): Pick<GitDrivers, 'refs' | 'catalog'> {
   return { refs: createPostgresRefs(db), catalog: createPostgresPackCatalog(db) };
 }
 
-/** The twin for tests: everything in memory, but for what is in quarantine. It takes no part in transactions. */
+/** Git storage for tests: everything but the quarantine is in memory. It takes no part in the caller's transactions. */
 export function createFakeGitStorage(options: GitStorageOptions): GitStorage {
-  return createGitStorageOf(options, {
+  return createGitStorageFrom(options, {
     refs: createFakeRefs(),
     catalog: createFakePackCatalog(),
     files: createFakePackFiles(),
   });
 }
 
-/** What a storage keeps things in. */
-export type GitStorageParts = Pick<RepositoryAccess, 'refs' | 'catalog' | 'files'>;
-
-/** Of drivers that somebody else has chosen. */
-export function createGitStorageOf(options: GitStorageOptions, kept: GitStorageParts): GitStorage {
+/** Git storage on the given drivers. */
+export function createGitStorageFrom(options: GitStorageOptions, drivers: GitDrivers): GitStorage {
   const { directory, log, limits = platformLimits.push, clock = systemClock, tolerated = [] } = options;
-  const { catalog, files } = kept;
-  const parts = { catalog, files, directory, log, clock, tolerated, workers: new WorkerPool(options.threads) };
-  const turns = new PushTurns(parts.workers.size, clock);
-  const access: RepositoryAccess = { ...parts, refs: createGuardedRefs(kept.refs, parts) };
+  const { catalog, files } = drivers;
+  const shared = { catalog, files, directory, log, clock, tolerated, workers: new WorkerPool(options.threads) };
+  const slots = new PushSlots(shared.workers.size, clock);
+  const access: RepositoryAccess = { ...shared, refs: createGuardedRefs(drivers.refs, shared) };
   return {
     refs: access.refs,
     server: {
       receivePack: (repository, stream, applyPush) =>
-        receiveInTurn(turns, stream, applyPush, (inTurn, apply) => receivePack(access, limits, repository, inTurn, apply)),
+        receiveInSlot(slots, stream, applyPush, (slotStream, apply) =>
+          receivePack(access, limits, repository, slotStream, apply),
+        ),
       uploadPack: (repository, stream) => uploadPack(access, repository, stream),
     },
-    reader: createReader(access),
+    reader: createGitReader(access),
     maintenance: {
       needsRepack: async (db, repositoryId) => (await catalog.countPacks(db, repositoryId)) >= platformLimits.packs.joinFrom,
       repack: (repositoryId, signal) => repack(access, repositoryId, signal),
@@ -91,8 +96,8 @@ export function createGitStorageOf(options: GitStorageOptions, kept: GitStorageP
     },
     async stagePack(repositoryId, pack, signal) {
       const quarantine = await openQuarantine(directory, repositoryId);
-      const staged = await takeFetched(quarantine, pack, signal, (input) =>
-        stagePack(access, limits, repositoryId, quarantine, input, signal),
+      const staged = await takeFetchedPack(quarantine, pack, signal, (input) =>
+        stagePack(access, { limits, repositoryId, quarantine, input, clientGone: signal }),
       );
       if (staged === undefined) await quarantine.clear();
       return staged;
@@ -100,8 +105,8 @@ export function createGitStorageOf(options: GitStorageOptions, kept: GitStorageP
     async takeSnapshot(repositoryId, commit, pack, signal) {
       const quarantine = await openQuarantine(directory, repositoryId);
       const { packBytes, objectBytes, objects } = limits;
-      return takeFetched(quarantine, pack, signal, (input) =>
-        takeSnapshot(access, { packBytes, objectBytes, objects }, quarantine, commit, input, signal),
+      return takeFetchedPack(quarantine, pack, signal, (input) =>
+        takeSnapshot(access, { limits: { packBytes, objectBytes, objects }, quarantine, commit, input, signal }),
       );
     },
     async deleteRepository(repositoryId) {
@@ -117,55 +122,4 @@ export function createGitStorageOf(options: GitStorageOptions, kept: GitStorageP
       (await sweepPacks(access, olderThanSeconds)),
     close: () => access.workers.close(),
   };
-}
-
-/** Runs `take` on a pack that was fetched. What it cannot be taken for is told to the app's owner, and nothing of it is left. */
-async function takeFetched<Taken>(
-  quarantine: Quarantine,
-  pack: AsyncIterable<Uint8Array>,
-  signal: AbortSignal,
-  take: (input: AsyncIterator<Uint8Array>) => Promise<Taken>,
-): Promise<Taken> {
-  const input = watched(pack);
-  try {
-    return await take(input.chunks);
-  } catch (error) {
-    await quarantine.clear();
-    signal.throwIfAborted();
-    // A pack that breaks off is unsound because of what broke it.
-    if (input.problem() !== undefined) throw input.problem();
-    if (!(error instanceof GitFault)) throw error;
-    throw new AppError('validation_failed', `The repository cannot be taken: ${error.message}.`, { cause: error });
-  }
-}
-
-/** The same chunks, with what the sender failed of kept aside: on the way through a worker it would get lost. */
-function watched(pack: AsyncIterable<Uint8Array>): { chunks: AsyncIterator<Uint8Array>; problem(): unknown } {
-  let problem: unknown;
-  const read = async function* () {
-    try {
-      yield* pack;
-    } catch (error) {
-      problem = error;
-      throw error;
-    }
-  };
-  return { chunks: read(), problem: () => problem };
-}
-
-/** Removes packs that others stand in for, and those that were put in place for a transaction which then did not commit. */
-async function sweepPacks({ catalog, files, clock }: RepositoryAccess, olderThanSeconds: number): Promise<number> {
-  await catalog.forgetRetired(new Date(clock.now().getTime() - olderThanSeconds * 1000));
-  let swept = 0;
-  for (const repositoryId of await files.listRepositories()) {
-    const known = await catalog.knownPacks(repositoryId);
-    if ((await files.listPacks(repositoryId, olderThanSeconds)).every((packId) => known.has(packId))) continue;
-    // Looked at again while nobody can put one in: a pack may come back that was left by another push long ago.
-    await catalog.hold(undefined, repositoryId, async (db) => {
-      const kept = await files.listPacks(repositoryId, olderThanSeconds);
-      const needed = await catalog.knownPacks(repositoryId, db);
-      for (const packId of kept) if (!needed.has(packId) && (await files.deletePack(repositoryId, packId))) swept++;
-    });
-  }
-  return swept;
 }

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 
-let ground: GitGround;
+let fixture: GitFixture;
 beforeAll(async () => {
-  ground = await createGitGround('memory');
+  fixture = await createGitFixture('memory');
 });
 afterAll(async () => {
-  await ground.close();
+  await fixture.close();
 });
 
 const oid = 'a'.repeat(40);
@@ -16,7 +16,7 @@ const endless = 64 * 1024 * 1024;
 
 /** A client that says something, and then the same again and again. How much of it was read, and the answer. */
 async function serve(service: 'fetch' | 'push', protocol: string, first: Buffer, again: Buffer) {
-  const id = ground.newRepository();
+  const id = fixture.newRepository();
   const repository = { repositoryId: id, headRef: 'refs/heads/main' };
   const chunk = Buffer.concat(Array.from({ length: Math.ceil(65_536 / again.length) }, () => again));
   let sent = 0;
@@ -32,8 +32,8 @@ async function serve(service: 'fetch' | 'push', protocol: string, first: Buffer,
     protocol,
     clientGone: new AbortController().signal,
   };
-  if (service === 'push') await ground.storage.server.receivePack(repository, stream, ground.applyPush(id));
-  else await ground.storage.server.uploadPack(repository, stream);
+  if (service === 'push') await fixture.storage.server.receivePack(repository, stream, fixture.applyPush(id));
+  else await fixture.storage.server.uploadPack(repository, stream);
   return { sent, answer };
 }
 

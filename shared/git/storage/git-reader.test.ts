@@ -6,23 +6,23 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { encodeEntryHeader } from '#shared/git/packs/format/pack-entry.ts';
 import { commitFiles, git } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import { commitOf, objectId, PackBuilder, treeEntry } from '#shared/git/testing/pack-builder.ts';
 import { pushRaw } from '#shared/git/testing/raw-push.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
-let ground: GitGround;
+let fixture: GitFixture;
 beforeAll(async () => {
-  ground = await createGitGround('postgres');
+  fixture = await createGitFixture('postgres');
 });
 afterAll(async () => {
-  await ground.close();
-  expect(ground.logged).toEqual([]);
+  await fixture.close();
+  expect(fixture.logged).toEqual([]);
 });
 
 it('reads a tree in path order, with modes, links and submodules, and every byte as it was committed', async () => {
-  const id = ground.newRepository();
-  const work = await ground.workingCopy(id);
+  const id = fixture.newRepository();
+  const work = await fixture.workingCopy(id);
   const large = randomBytes(300_000);
   await commitFiles(work, {
     'a.txt': 'a',
@@ -40,7 +40,7 @@ it('reads a tree in path order, with modes, links and submodules, and every byte
   await git(work, 'push', '-q', 'origin', 'main');
   const head = (await git(work, 'rev-parse', 'HEAD')) as ObjectId;
   const found: string[] = [];
-  for await (const entry of ground.storage.reader.readTree(id, head)) {
+  for await (const entry of fixture.storage.reader.readTree(id, head)) {
     found.push(
       `${{ file: '100644', executable: '100755', symlink: '120000', submodule: '160000' }[entry.kind]} ${entry.oid} 0\t${entry.path}`,
     );
@@ -55,14 +55,14 @@ it('reads a tree in path order, with modes, links and submodules, and every byte
 });
 
 it('resolves branches, tags, full names and ids to commits, and nothing else', async () => {
-  const id = ground.newRepository();
-  const work = await ground.workingCopy(id);
+  const id = fixture.newRepository();
+  const work = await fixture.workingCopy(id);
   const first = await commitFiles(work, { a: '1' });
   await git(work, 'tag', '-a', '-m', 'inner', 'inner');
   await git(work, 'tag', '-a', '-m', 'outer', 'outer', 'inner');
   const second = await commitFiles(work, { a: '2' });
   await git(work, 'push', '-q', 'origin', 'main', 'outer');
-  const { resolveCommit, isAncestor } = ground.storage.reader;
+  const { resolveCommit, isAncestor } = fixture.storage.reader;
   for (const revision of ['main', 'refs/heads/main', second]) expect(await resolveCommit(id, revision)).toBe(second);
   for (const revision of ['outer', 'refs/tags/outer']) expect(await resolveCommit(id, revision)).toBe(first);
   const tree = await git(work, 'rev-parse', 'HEAD^{tree}');
@@ -73,7 +73,7 @@ it('resolves branches, tags, full names and ids to commits, and nothing else', a
 });
 
 it('takes and gives back a file of 95 MB within bounded memory, and refuses one of 101 MB', async () => {
-  const id = ground.newRepository();
+  const id = fixture.newRepository();
   const content = randomBytes(95 * 1024 * 1024);
   const builder = new PackBuilder();
   const blob = objectId('blob', content);
@@ -81,29 +81,29 @@ it('takes and gives back a file of 95 MB within bounded memory, and refuses one 
   const tip = builder.add('commit', commitOf(builder.add('tree', treeEntry('100644', 'large', blob))));
   const pack = builder.build();
   const before = process.memoryUsage.rss();
-  expect(await pushRaw(ground.storage, id, { name: 'refs/heads/main', to: tip }, pack, ground.applyPush(id))).toEqual([
+  expect(await pushRaw(fixture.storage, id, { name: 'refs/heads/main', to: tip }, pack, fixture.applyPush(id))).toEqual([
     'unpack ok',
     'ok refs/heads/main',
   ]);
   expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);
-  for await (const entry of ground.storage.reader.readTree(id, tip as ObjectId))
+  for await (const entry of fixture.storage.reader.readTree(id, tip as ObjectId))
     expect(content.equals(await entry.read())).toBe(true);
 
   const tooLarge = new PackBuilder();
   tooLarge.entry(encodeEntryHeader(3, 101 * 1024 * 1024), deflateSync(Buffer.alloc(101 * 1024 * 1024)));
   const [unpack] = await pushRaw(
-    ground.storage,
+    fixture.storage,
     id,
     { name: 'refs/heads/other', to: tip },
     tooLarge.build(),
-    ground.applyPush(id),
+    fixture.applyPush(id),
   );
   expect(unpack).toContain('100 MiB, which is the limit here');
 });
 
 it('sweeps what a crash has left in quarantine, but not what is being received', async () => {
-  const id = ground.newRepository();
-  const quarantine = join(ground.directory, 'data', id, 'quarantine');
+  const id = fixture.newRepository();
+  const quarantine = join(fixture.directory, 'data', id, 'quarantine');
   for (const name of ['old', 'new']) {
     await mkdir(join(quarantine, name), { recursive: true });
     await writeFile(join(quarantine, name, 'pack'), 'half a pack');
@@ -111,19 +111,19 @@ it('sweeps what a crash has left in quarantine, but not what is being received',
   const longAgo = new Date(Date.now() - 7200_000);
   await utimes(join(quarantine, 'old', 'pack'), longAgo, longAgo);
   await utimes(join(quarantine, 'old'), longAgo, longAgo);
-  expect(await ground.storage.sweep(3600)).toBe(1);
+  expect(await fixture.storage.sweep(3600)).toBe(1);
   expect(await readdir(quarantine)).toEqual(['new']);
-  expect(await ground.storage.sweep(0)).toBe(1);
+  expect(await fixture.storage.sweep(0)).toBe(1);
 });
 
 it('sweeps a pack whose transaction was rolled back, and no other', async () => {
-  const id = ground.newRepository();
-  const work = await ground.workingCopy(id);
-  const usual = ground.applyPush;
-  ground.applyPush =
+  const id = fixture.newRepository();
+  const work = await fixture.workingCopy(id);
+  const usual = fixture.applyPush;
+  fixture.applyPush =
     () =>
     async ({ commands, pack }) => {
-      const failed = await ground.db
+      const failed = await fixture.db
         .transaction()
         .execute(async (transaction) => {
           await pack?.admit(transaction);
@@ -134,44 +134,44 @@ it('sweeps a pack whose transaction was rolled back, and no other', async () => 
     };
   await commitFiles(work, { a: '1' });
   await expect(git(work, 'push', 'origin', 'main')).rejects.toThrow('rolled back');
-  ground.applyPush = usual;
+  fixture.applyPush = usual;
   await commitFiles(work, { a: '2' });
   await git(work, 'push', '-q', 'origin', 'main');
-  const packs = join(ground.directory, 'data', id, 'packs');
+  const packs = join(fixture.directory, 'data', id, 'packs');
   const count = async (): Promise<number> => (await readdir(packs)).filter((name) => name.endsWith('.pack')).length;
   expect(await count()).toBe(2);
-  expect(await ground.storage.sweep(3600)).toBe(0);
-  expect(await ground.storage.sweep(0)).toBe(1);
+  expect(await fixture.storage.sweep(3600)).toBe(0);
+  expect(await fixture.storage.sweep(0)).toBe(1);
   expect(await count()).toBe(1);
-  await git(await ground.layOut(id), 'fsck', '--full', '--strict');
+  await git(await fixture.layOut(id), 'fsck', '--full', '--strict');
 });
 
 it('sweeps no pack that a push is about to make part of the repository', async () => {
-  const id = ground.newRepository();
-  const work = await ground.workingCopy(id);
-  const usual = ground.applyPush;
+  const id = fixture.newRepository();
+  const work = await fixture.workingCopy(id);
+  const usual = fixture.applyPush;
   let sweeping: Promise<number> | undefined;
-  ground.applyPush =
+  fixture.applyPush =
     () =>
     async ({ commands, pack }) => {
-      await ground.db.transaction().execute(async (transaction) => {
+      await fixture.db.transaction().execute(async (transaction) => {
         await pack?.admit(transaction);
-        sweeping = ground.storage.sweep(0);
+        sweeping = fixture.storage.sweep(0);
         const waiting = async (): Promise<number> => {
           const locks = await sql`select 1 from pg_locks join pg_database on pg_database.oid = database
             where datname = current_database() and locktype = 'advisory' and not granted`.execute(transaction);
           return locks.rows.length;
         };
         await expect.poll(waiting, { timeout: 20_000 }).toBe(1);
-        await ground.storage.refs.compareAndSwap(transaction, id, commands);
+        await fixture.storage.refs.compareAndSwap(transaction, id, commands);
       });
       return commands.map(({ name }) => ({ name, status: 'ok' }));
     };
   await commitFiles(work, { a: '1' });
   await git(work, 'push', '-q', 'origin', 'main');
-  ground.applyPush = usual;
+  fixture.applyPush = usual;
   await sweeping;
-  await git(ground.directory, 'clone', '-q', ground.server.url(id), join(ground.directory, `clone-${id}`));
+  await git(fixture.directory, 'clone', '-q', fixture.server.url(id), join(fixture.directory, `clone-${id}`));
 });
 
 const deep = (leaf: string, name: string, levels: number, width: number, mode: string) => (builder: PackBuilder) => {
@@ -203,19 +203,25 @@ it.each([
     'characters together',
   ],
 ])('does not read a commit of %s', async (_what, make, fault) => {
-  const id = ground.newRepository();
+  const id = fixture.newRepository();
   const builder = new PackBuilder();
   builder.add('blob', 'x');
   builder.add('tree', '');
   const commit = builder.add('commit', commitOf(make(builder)));
-  const lines = await pushRaw(ground.storage, id, { name: 'refs/heads/main', to: commit }, builder.build(), ground.applyPush(id));
+  const lines = await pushRaw(
+    fixture.storage,
+    id,
+    { name: 'refs/heads/main', to: commit },
+    builder.build(),
+    fixture.applyPush(id),
+  );
   expect(lines).toEqual(['unpack ok', 'ok refs/heads/main']);
   const refusal = { code: 'validation_failed', message: expect.stringContaining(fault) as string };
   await expect(
-    ground.storage.reader
+    fixture.storage.reader
       .readTree(id, commit as ObjectId)
       [Symbol.asyncIterator]()
       .next(),
   ).rejects.toMatchObject(refusal);
-  await expect(ground.storage.reader.listSubmodules(id, commit as ObjectId)).rejects.toMatchObject(refusal);
+  await expect(fixture.storage.reader.listSubmodules(id, commit as ObjectId)).rejects.toMatchObject(refusal);
 });

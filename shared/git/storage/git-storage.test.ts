@@ -2,23 +2,23 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commitFiles, git, tryGit } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround, groundKinds } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture, storageKinds } from '#shared/git/testing/git-fixture.ts';
 
-describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
-  let ground: GitGround;
+describe.each(storageKinds)('a stock git client and the %s storage', (kind) => {
+  let fixture: GitFixture;
   beforeAll(async () => {
-    ground = await createGitGround(kind);
+    fixture = await createGitFixture(kind);
   });
   afterAll(async () => {
-    await ground.close();
-    expect(ground.logged).toEqual([]);
+    await fixture.close();
+    expect(fixture.logged).toEqual([]);
   });
 
   /** Stock git finds nothing wrong, and our indexes are its own. Only files can be laid out. */
-  async function verify(repositoryId: Parameters<GitGround['layOut']>[0]): Promise<void> {
-    expect(await ground.quarantined(repositoryId)).toEqual([]);
+  async function verify(repositoryId: Parameters<GitFixture['layOut']>[0]): Promise<void> {
+    expect(await fixture.quarantined(repositoryId)).toEqual([]);
     if (kind === 'memory') return;
-    const bare = await ground.layOut(repositoryId);
+    const bare = await fixture.layOut(repositoryId);
     const { code, stderr } = await tryGit(bare, ['fsck', '--full', '--strict']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringMatching(/error|missing|broken/) });
     const packs = join(bare, 'objects', 'pack');
@@ -31,12 +31,12 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
   }
 
   it('takes a first push, and gives the same back to a clone', async () => {
-    const id = ground.newRepository();
-    const work = await ground.workingCopy(id);
+    const id = fixture.newRepository();
+    const work = await fixture.workingCopy(id);
     const head = await commitFiles(work, { 'a.txt': 'hello\n', 'dir/b.txt': 'world\n', empty: '' });
     await git(work, 'push', '-q', 'origin', 'main');
-    const clone = join(ground.directory, `clone-${id}`);
-    await git(ground.directory, 'clone', '-q', ground.server.url(id), clone);
+    const clone = join(fixture.directory, `clone-${id}`);
+    await git(fixture.directory, 'clone', '-q', fixture.server.url(id), clone);
     expect(await git(clone, 'rev-parse', 'HEAD')).toBe(head);
     expect(await git(clone, 'symbolic-ref', 'HEAD')).toBe('refs/heads/main');
     await git(clone, 'fsck', '--full', '--strict');
@@ -44,8 +44,8 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
   });
 
   it('takes a second push as a thin pack and completes it', async () => {
-    const id = ground.newRepository();
-    const work = await ground.workingCopy(id);
+    const id = fixture.newRepository();
+    const work = await fixture.workingCopy(id);
     const lines = Array.from({ length: 2000 }, (_, i) => `line ${i} of a text that is long enough to be worth a delta`);
     await commitFiles(work, { 'large.txt': lines.join('\n') });
     await git(work, 'push', '-q', 'origin', 'main');
@@ -57,8 +57,8 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
   });
 
   it('moves a branch back only by force, deletes it, and takes annotated tags', async () => {
-    const id = ground.newRepository();
-    const work = await ground.workingCopy(id);
+    const id = fixture.newRepository();
+    const work = await fixture.workingCopy(id);
     const first = await commitFiles(work, { a: '1' });
     await commitFiles(work, { a: '2' });
     await git(work, 'tag', '-a', '-m', 'the tag', 'v1', 'HEAD');
@@ -75,22 +75,22 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
   });
 
   it('tells the callback what changes, and which options came with it', async () => {
-    const id = ground.newRepository();
-    const work = await ground.workingCopy(id);
+    const id = fixture.newRepository();
+    const work = await fixture.workingCopy(id);
     const first = await commitFiles(work, { a: '1' });
     const second = await commitFiles(work, { a: '2' });
     await git(work, 'push', '-q', 'origin', 'main');
     const seen: unknown[] = [];
-    const usual = ground.applyPush;
-    ground.applyPush = (repositoryId) => async (request) => {
+    const usual = fixture.applyPush;
+    fixture.applyPush = (repositoryId) => async (request) => {
       seen.push(request.commands, request.pushOptions, request.atomic);
-      return await ground.moveRefs(repositoryId, request);
+      return await fixture.moveRefs(repositoryId, request);
     };
     const third = await commitFiles(work, { a: '3' });
     await git(work, 'push', '-q', '-o', 'detach', '-o', 'x=y', 'origin', 'main');
     await git(work, 'reset', '-q', '--hard', first);
     await git(work, 'push', '-q', '--atomic', '--force', 'origin', 'main');
-    ground.applyPush = usual;
+    fixture.applyPush = usual;
     const name = 'refs/heads/main';
     expect(seen).toEqual([
       ...[[{ name, oldOid: second, newOid: third }], ['detach', 'x=y'], false],
@@ -99,36 +99,36 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
   });
 
   it('shows progress at once, refuses what the callback rejects, and keeps nothing of it', async () => {
-    const id = ground.newRepository();
-    const work = await ground.workingCopy(id);
+    const id = fixture.newRepository();
+    const work = await fixture.workingCopy(id);
     await commitFiles(work, { a: '1' });
-    const usual = ground.applyPush;
-    ground.applyPush =
+    const usual = fixture.applyPush;
+    fixture.applyPush =
       () =>
       async ({ commands }, tell) => {
         tell('-----> Building');
         return commands.map(({ name }) => ({ name, status: 'rejected', reason: 'build failed' }));
       };
     const { code, stderr } = await tryGit(work, ['push', 'origin', 'main']);
-    ground.applyPush = usual;
+    fixture.applyPush = usual;
     expect(code).toBe(1);
     expect(stderr).toContain('remote: -----> Building');
     expect(stderr).toContain('! [remote rejected] main -> main (build failed)');
-    expect(await ground.storage.refs.listRefs(id)).toEqual([]);
+    expect(await fixture.storage.refs.listRefs(id)).toEqual([]);
     await verify(id);
   });
 
   it('changes all refs of an atomic push or none', async () => {
-    const id = ground.newRepository();
-    const work = await ground.workingCopy(id);
+    const id = fixture.newRepository();
+    const work = await fixture.workingCopy(id);
     await commitFiles(work, { a: '1' });
     await git(work, 'push', '-q', 'origin', 'main:refs/heads/dir');
     const refused = await tryGit(work, ['push', '--atomic', 'origin', 'main:refs/heads/one', 'main:refs/heads/dir/below']);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain("'refs/heads/dir' exists");
-    expect((await ground.storage.refs.listRefs(id)).map(({ name }) => name)).toEqual(['refs/heads/dir']);
+    expect((await fixture.storage.refs.listRefs(id)).map(({ name }) => name)).toEqual(['refs/heads/dir']);
     await git(work, 'push', '-q', '--atomic', 'origin', 'main:refs/heads/one', 'main:refs/heads/two');
-    expect((await ground.storage.refs.listRefs(id)).map(({ name }) => name)).toEqual([
+    expect((await fixture.storage.refs.listRefs(id)).map(({ name }) => name)).toEqual([
       'refs/heads/dir',
       'refs/heads/one',
       'refs/heads/two',
@@ -136,12 +136,12 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
   });
 
   it('lets one of two pushes at the same time win, and tells the other to fetch first', async () => {
-    const id = ground.newRepository();
-    const one = await ground.workingCopy(id);
+    const id = fixture.newRepository();
+    const one = await fixture.workingCopy(id);
     await commitFiles(one, { a: '1' });
     await git(one, 'push', '-q', 'origin', 'main');
-    const two = join(ground.directory, `rival-${id}`);
-    await git(ground.directory, 'clone', '-q', ground.server.url(id), two);
+    const two = join(fixture.directory, `rival-${id}`);
+    await git(fixture.directory, 'clone', '-q', fixture.server.url(id), two);
     await commitFiles(one, { b: '1' });
     await commitFiles(two, { c: '1' });
     let arrived = 0;
@@ -149,51 +149,51 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
     const both = new Promise<void>((resolve) => {
       bothAreIn = resolve;
     });
-    const usual = ground.applyPush;
-    ground.applyPush = (repositoryId) => async (request) => {
+    const usual = fixture.applyPush;
+    fixture.applyPush = (repositoryId) => async (request) => {
       if (++arrived === 2) bothAreIn();
       await both;
-      return await ground.moveRefs(repositoryId, request);
+      return await fixture.moveRefs(repositoryId, request);
     };
     const outcomes = await Promise.all([one, two].map((path) => tryGit(path, ['push', 'origin', 'main'])));
-    ground.applyPush = usual;
+    fixture.applyPush = usual;
     expect(outcomes.map(({ code }) => code).toSorted((a, b) => a - b)).toEqual([0, 1]);
     expect(outcomes.find(({ code }) => code === 1)?.stderr).toContain('fetch first');
     await verify(id);
   });
 
   it('serves an empty repository, and a push of nothing new', async () => {
-    const id = ground.newRepository();
-    const clone = join(ground.directory, `empty-${id}`);
-    const { code, stderr } = await tryGit(ground.directory, ['clone', ground.server.url(id), clone]);
+    const id = fixture.newRepository();
+    const clone = join(fixture.directory, `empty-${id}`);
+    const { code, stderr } = await tryGit(fixture.directory, ['clone', fixture.server.url(id), clone]);
     expect(code).toBe(0);
     expect(stderr).toContain('empty repository');
     await commitFiles(clone, { a: '1' });
     await git(clone, 'push', '-q', 'origin', 'main');
     expect((await tryGit(clone, ['push', 'origin', 'main'])).stderr).toContain('up-to-date');
     await git(clone, 'push', '-q', 'origin', 'main:again');
-    expect((await ground.storage.refs.listRefs(id)).length).toBe(2);
+    expect((await fixture.storage.refs.listRefs(id)).length).toBe(2);
   });
 
   it.each(['0', '2'])('serves fetches, shallow and partial clones in version %s of the protocol', async (version) => {
-    const id = ground.newRepository();
-    const work = await ground.workingCopy(id);
+    const id = fixture.newRepository();
+    const work = await fixture.workingCopy(id);
     for (let i = 0; i < 12; i++)
       await commitFiles(work, { [`file-${i % 3}`]: `content ${i}\n`.repeat(50), 'same/all/the/way': 'x' }, `commit ${i}`);
     await git(work, 'tag', '-a', '-m', 'tag', 'v1', 'HEAD~3');
     await git(work, 'push', '-q', 'origin', 'main', 'v1');
     const speak = ['-c', `protocol.version=${version}`];
-    const at = (name: string): string => join(ground.directory, `${name}-${version}-${id}`);
+    const at = (name: string): string => join(fixture.directory, `${name}-${version}-${id}`);
     const count = (path: string): Promise<string> => git(path, 'rev-list', '--count', 'HEAD');
 
-    await git(ground.directory, ...speak, 'clone', '-q', ground.server.url(id), at('full'));
+    await git(fixture.directory, ...speak, 'clone', '-q', fixture.server.url(id), at('full'));
     expect(await git(at('full'), 'tag')).toBe('v1');
     await commitFiles(work, { 'file-0': 'new\n' });
     await git(work, 'push', '-q', 'origin', 'main');
     await git(at('full'), ...speak, 'pull', '-q');
     expect(await count(at('full'))).toBe('13');
 
-    await git(ground.directory, ...speak, 'clone', '-q', '--depth', '2', ground.server.url(id), at('shallow'));
+    await git(fixture.directory, ...speak, 'clone', '-q', '--depth', '2', fixture.server.url(id), at('shallow'));
     expect(await count(at('shallow'))).toBe('2');
     await git(at('shallow'), ...speak, 'fetch', '-q', '--depth', '5');
     expect(await count(at('shallow'))).toBe('5');
@@ -203,44 +203,44 @@ describe.each(groundKinds)('a stock git client and the %s storage', (kind) => {
     expect(await count(at('shallow'))).toBe('13');
 
     await git(
-      ground.directory,
+      fixture.directory,
       ...speak,
       'clone',
       '-q',
       '--filter=blob:none',
       '--no-checkout',
-      ground.server.url(id),
+      fixture.server.url(id),
       at('partial'),
     );
     expect(await git(at('partial'), 'rev-list', '--objects', '--all', '--missing=print')).toContain('?');
     await git(at('partial'), ...speak, 'checkout', '-q', 'main');
     expect(await git(at('partial'), 'status', '--porcelain')).toBe('');
-    await git(ground.directory, ...speak, 'clone', '-q', '--filter=tree:0', ground.server.url(id), at('treeless'));
+    await git(fixture.directory, ...speak, 'clone', '-q', '--filter=tree:0', fixture.server.url(id), at('treeless'));
     expect(await git(at('treeless'), 'status', '--porcelain')).toBe('');
     for (const name of ['full', 'shallow', 'partial', 'treeless']) await git(at(name), 'fsck', '--full', '--strict');
   });
 
   // Refs are where they are, wherever packs are kept.
   it.runIf(kind !== 'object store')('serves a repository of 2,000 refs', async () => {
-    const id = ground.newRepository();
-    const work = await ground.workingCopy(id);
+    const id = fixture.newRepository();
+    const work = await fixture.workingCopy(id);
     const head = await commitFiles(work, { a: '1' });
     const updates = Array.from({ length: 2000 }, (_, i) => `create refs/heads/branch-${i} ${head}\n`);
     await tryGit(work, ['update-ref', '--stdin'], updates.join(''));
     await git(work, 'push', '-q', '--all', 'origin');
     expect((await git(work, 'ls-remote', '--heads', 'origin')).split('\n').length).toBe(2001);
-    await git(ground.directory, 'clone', '-q', '--mirror', ground.server.url(id), join(ground.directory, `mirror-${id}`));
+    await git(fixture.directory, 'clone', '-q', '--mirror', fixture.server.url(id), join(fixture.directory, `mirror-${id}`));
   });
 
   it('refuses names outside of branches, tags and notes, and deletes everything of a repository on request', async () => {
-    const id = ground.newRepository();
-    const work = await ground.workingCopy(id);
+    const id = fixture.newRepository();
+    const work = await fixture.workingCopy(id);
     await commitFiles(work, { a: '1' });
     expect((await tryGit(work, ['push', 'origin', 'main:refs/hidden/x'])).stderr).toContain('only branches, tags and notes');
     expect((await tryGit(work, ['push', 'origin', 'HEAD^{tree}:refs/heads/tree'])).code).toBe(1);
     await git(work, 'push', '-q', 'origin', 'main');
-    expect(await ground.storage.deleteRepository(id)).toBe(true);
-    expect(await ground.storage.deleteRepository(id)).toBe(false);
+    expect(await fixture.storage.deleteRepository(id)).toBe(true);
+    expect(await fixture.storage.deleteRepository(id)).toBe(false);
     expect(await git(work, 'ls-remote', 'origin')).toBe('');
   });
 });

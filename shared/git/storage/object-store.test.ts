@@ -86,7 +86,7 @@ describe('packs in an object store', () => {
     const finished = { packPath: join(place, 'pack'), indexPath: join(place, 'idx'), linksPath: join(place, 'links') };
     const files = openFiles();
     await files.preparePack(repositoryId, first, finished);
-    await files.keepPack(repositoryId, first, finished);
+    await files.storePack(repositoryId, first, finished);
     await rm(place, { recursive: true });
     expect(await readPack(files, first)).toBe('pack');
     expect(gets()).toEqual([]);
@@ -180,7 +180,7 @@ describe('packs in an object store', () => {
       server.fault = ({ method }) => (method === 'PUT' ? { status: 503, code: 'SlowDown' } : undefined);
       const refused = await tryGit(work, ['push', 'origin', 'main']);
       expect(refused.code).toBe(1);
-      expect(refused.stderr).toContain('remote unpack failed: the storage of packs cannot be reached');
+      expect(refused.stderr).toContain('remote unpack failed: the pack storage cannot be reached');
       expect([...server.objects.keys()]).toEqual(before);
       expect(await storage.refs.listRefs(id)).not.toContainEqual({ name: 'refs/heads/main', oid: head });
       expect(await readdir(join(data, id, 'quarantine'))).toEqual([]);
@@ -192,7 +192,7 @@ describe('packs in an object store', () => {
       // What was refused after it was stored is part of nothing, and goes with the sweep.
       await commitFiles(work, { a: '3' });
       server.fault = ({ method }) => (method === 'HEAD' ? { status: 503, code: 'SlowDown' } : undefined);
-      expect((await tryGit(work, ['push', 'origin', 'main'])).stderr).toContain('the storage of packs cannot be reached');
+      expect((await tryGit(work, ['push', 'origin', 'main'])).stderr).toContain('the pack storage cannot be reached');
       server.fault = () => undefined;
       expect(await storage.sweep(3600)).toBe(0);
       expect(await storage.sweep(0)).toBe(1);
@@ -204,7 +204,7 @@ describe('packs in an object store', () => {
       await rm(cache, { recursive: true });
       server.fault = () => 'drop';
       const clone = await tryGit(directory, ['clone', git0.url(id), 'none']);
-      expect(clone.stderr).toContain('the storage of packs cannot be reached');
+      expect(clone.stderr).toContain('the pack storage cannot be reached');
     } finally {
       await git0.close();
       await storage.close();

@@ -9,9 +9,9 @@ import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack
 import type { PackFiles } from '#shared/git/packs/files/pack-files.ts';
 import {
   createFakeGitStorage,
-  createGitStorageOf,
-  type GitStorageParts,
-  postgresParts,
+  createGitStorageFrom,
+  createPostgresGitDrivers,
+  type GitDrivers,
 } from '#shared/git/storage/create-git-storage.ts';
 import { git } from '#shared/git/testing/git-client.ts';
 import { type GitTestServer, serveGit } from '#shared/git/testing/git-server.ts';
@@ -21,7 +21,7 @@ import { createLog, type Log } from '#shared/log.ts';
 import { createTestDatabase } from '#test/support/database/test-database.ts';
 
 /** A storage with a server in front of it, and a directory for clients. */
-export interface GitGround {
+export interface GitFixture {
   directory: string;
   storage: GitStorage;
   server: GitTestServer;
@@ -44,51 +44,54 @@ export interface GitGround {
   close(): Promise<void>;
 }
 
-export const groundKinds = ['postgres', 'object store', 'memory'] as const;
+export const storageKinds = ['postgres', 'object store', 'memory'] as const;
 
-/** Where a ground keeps its packs, and how that ends. */
-interface GroundFiles {
+/** Where a fixture keeps its packs, and how that ends. */
+interface FixtureFiles {
   files: PackFiles;
   close(): Promise<void>;
 }
 
-async function openGroundFiles(kind: (typeof groundKinds)[number], directory: string, log: Log): Promise<GroundFiles> {
+async function openFixtureFiles(kind: (typeof storageKinds)[number], directory: string, log: Log): Promise<FixtureFiles> {
   if (kind !== 'object store') return { files: createDirectoryPackFiles(join(directory, 'data')), close: async () => undefined };
   const { files, close } = await openObjectStorePackFiles(join(directory, 'cache'), log);
   return { files, close };
 }
 
-export interface GitGroundOptions {
+export interface GitFixtureOptions {
   clock?: Clock;
   /** Stands between the storage and what it keeps things in, to look on or to interfere. */
-  wrap?: (parts: GitStorageParts) => GitStorageParts;
+  wrap?: (parts: GitDrivers) => GitDrivers;
   /** Faults of objects that are let through. */
   tolerated?: readonly TolerableFault[];
 }
 
-export async function createGitGround(
-  kind: (typeof groundKinds)[number] = 'postgres',
-  { clock = systemClock, wrap = (parts) => parts, tolerated = [] }: GitGroundOptions = {},
-): Promise<GitGround> {
+export async function createGitFixture(
+  kind: (typeof storageKinds)[number] = 'postgres',
+  { clock = systemClock, wrap = (parts) => parts, tolerated = [] }: GitFixtureOptions = {},
+): Promise<GitFixture> {
   const directory = await mkdtemp(join(tmpdir(), 'paas-git-'));
   const logged: string[] = [];
   const log = createLog('warn', (line) => logged.push(line));
   const data = join(directory, 'data');
   const database = await createTestDatabase();
-  const { files, close: closeFiles } = await openGroundFiles(kind, directory, log);
+  const { files, close: closeFiles } = await openFixtureFiles(kind, directory, log);
   const storage =
     kind === 'memory'
       ? createFakeGitStorage({ directory: data, log, clock, tolerated })
-      : createGitStorageOf({ directory: data, log, clock, tolerated }, wrap({ ...postgresParts(database.db), files }));
+      : createGitStorageFrom(
+          { directory: data, log, clock, tolerated },
+          wrap({ ...createPostgresGitDrivers(database.db), files }),
+        );
   let clients = 0;
-  const ground: GitGround = {
+  const fixture: GitFixture = {
     directory,
     storage,
     db: database.db,
     url: database.url,
     logged,
-    server: await serveGit(storage, (repositoryId) => ground.applyPush(repositoryId), directory),
-    applyPush: (repositoryId) => (request) => ground.moveRefs(repositoryId, request),
+    server: await serveGit(storage, (repositoryId) => fixture.applyPush(repositoryId), directory),
+    applyPush: (repositoryId) => (request) => fixture.moveRefs(repositoryId, request),
     newRepository: () => newUuid<RepositoryId>(),
     async moveRefs(repositoryId, { commands, atomic, pack }) {
       return await database.db.transaction().execute(async (transaction) => {
@@ -105,7 +108,7 @@ export async function createGitGround(
     async workingCopy(repositoryId) {
       const path = join(directory, `client-${++clients}`);
       await git(directory, 'init', '-q', path);
-      await git(path, 'remote', 'add', 'origin', ground.server.url(repositoryId));
+      await git(path, 'remote', 'add', 'origin', fixture.server.url(repositoryId));
       return path;
     },
     async layOut(repositoryId) {
@@ -125,12 +128,12 @@ export async function createGitGround(
     },
     quarantined: (repositoryId) => readdir(join(data, repositoryId, 'quarantine')).catch(() => []),
     async close() {
-      await ground.server.close();
+      await fixture.server.close();
       await storage.close();
       await closeFiles();
       await database.close();
       await rm(directory, { recursive: true, force: true });
     },
   };
-  return ground;
+  return fixture;
 }

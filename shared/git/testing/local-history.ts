@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { RefChange } from '#shared/git/git-storage.ts';
 import { git, tryGit } from '#shared/git/testing/git-client.ts';
-import type { GitGround } from '#shared/git/testing/git-fixture.ts';
+import type { GitFixture } from '#shared/git/testing/git-fixture.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
 /** A history made by `git fast-import` and pushed without a client: hundreds of pushes take seconds. */
@@ -19,8 +19,8 @@ export interface LocalHistory {
   pushInVain(newOid: ObjectId, has: readonly string[]): Promise<void>;
 }
 
-export async function createLocalHistory(ground: GitGround, repositoryId: RepositoryId, path: string): Promise<LocalHistory> {
-  await git(ground.directory, 'init', '-q', '--bare', path);
+export async function createLocalHistory(fixture: GitFixture, repositoryId: RepositoryId, path: string): Promise<LocalHistory> {
+  await git(fixture.directory, 'init', '-q', '--bare', path);
   let commits = 0;
   const importCommits = async (branch: string, each: readonly NewCommit[]): Promise<ObjectId[]> => {
     const stream = each.map((commit, i) => [...commitLines(branch, commit, i + 1, ++commits), `get-mark :${i + 1}\n`].join(''));
@@ -29,7 +29,7 @@ export async function createLocalHistory(ground: GitGround, repositoryId: Reposi
     return stdout.trim().split('\n') as ObjectId[];
   };
   const stage = (newOid: ObjectId, has: readonly string[]) =>
-    ground.storage.stagePack(repositoryId, thinPack(path, newOid, has), new AbortController().signal);
+    fixture.storage.stagePack(repositoryId, thinPack(path, newOid, has), new AbortController().signal);
   return {
     directory: path,
     pack: (newOid, has) => thinPack(path, newOid, has),
@@ -44,15 +44,15 @@ export async function createLocalHistory(ground: GitGround, repositoryId: Reposi
       ),
     async push(name, newOid, has) {
       const pack = newOid === undefined ? undefined : await stage(newOid, has);
-      const oldOid = await ground.storage.refs.readRef(repositoryId, name);
+      const oldOid = await fixture.storage.refs.readRef(repositoryId, name);
       const command: RefChange = { name, oldOid, newOid };
-      const [result] = await ground.moveRefs(repositoryId, { commands: [command], atomic: false, pushOptions: [], pack });
+      const [result] = await fixture.moveRefs(repositoryId, { commands: [command], atomic: false, pushOptions: [], pack });
       await pack?.discard();
       if (result?.status !== 'ok') throw new Error(`${name} did not move`);
     },
     async pushInVain(newOid, has) {
       const pack = await stage(newOid, has);
-      await pack?.admit(ground.db);
+      await pack?.admit(fixture.db);
       await pack?.discard();
     },
   };

@@ -2,12 +2,12 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { git, tryGit } from '#shared/git/testing/git-client.ts';
-import type { GitGround } from '#shared/git/testing/git-fixture.ts';
+import type { GitFixture } from '#shared/git/testing/git-fixture.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
 /** The packs that are part of a repository, smallest first. */
 export async function listStoredPacks(
-  { db }: GitGround,
+  { db }: GitFixture,
   repositoryId: RepositoryId,
 ): Promise<{ objects: number; unreachable: boolean }[]> {
   const rows = await db
@@ -24,15 +24,15 @@ export async function listStoredPacks(
  * Sweeps, and lays the repository out: stock git finds it whole, our indexes are its own, and no file is there that no pack needs.
  * @returns the bare repository
  */
-export async function expectSound(ground: GitGround, repositoryId: RepositoryId): Promise<string> {
-  await ground.storage.sweep(0);
-  expect(await ground.quarantined(repositoryId)).toEqual([]);
-  const bare = await ground.layOut(repositoryId);
+export async function expectSound(fixture: GitFixture, repositoryId: RepositoryId): Promise<string> {
+  await fixture.storage.sweep(0);
+  expect(await fixture.quarantined(repositoryId)).toEqual([]);
+  const bare = await fixture.layOut(repositoryId);
   const { code, stderr } = await tryGit(bare, ['fsck', '--full', '--strict', '--no-dangling']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringMatching(/error|missing|broken/) });
   const directory = join(bare, 'objects', 'pack');
   const packs = (await readdir(directory)).filter((name) => name.endsWith('.pack'));
-  expect(packs.length).toBe((await listStoredPacks(ground, repositoryId)).length);
+  expect(packs.length).toBe((await listStoredPacks(fixture, repositoryId)).length);
   for (const pack of packs) {
     const theirs = join(bare, 'theirs.idx');
     await git(bare, 'index-pack', '-o', theirs, join(directory, pack));

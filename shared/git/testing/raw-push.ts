@@ -1,5 +1,5 @@
+import { ByteReader } from '#shared/byte-reader.ts';
 import type { ApplyPush, GitStorage } from '#shared/git/git-storage.ts';
-import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 

@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { delimiterPacket, encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { commitFiles, git, tryGit } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
 const speak = ['-c', 'protocol.version=2'];
-let ground: GitGround;
+let fixture: GitFixture;
 let id: RepositoryId;
 let copy: string;
 let ours: string;
@@ -15,26 +15,26 @@ let theirs: string;
 let clones = 0;
 
 beforeAll(async () => {
-  ground = await createGitGround('memory');
-  id = ground.newRepository();
-  copy = await ground.workingCopy(id);
+  fixture = await createGitFixture('memory');
+  id = fixture.newRepository();
+  copy = await fixture.workingCopy(id);
   for (let i = 0; i < 4; i++) {
     await commitFiles(copy, { 'top.txt': `${i}\n`, 'a/small.txt': `small ${i}\n`, 'a/b/c/large.txt': `${i}\n`.repeat(2000) });
   }
   await git(copy, 'tag', '-a', '-m', 'A tag', 'v1', 'HEAD~1');
   await git(copy, 'push', '-q', 'origin', 'main', '--tags');
-  ours = ground.server.url(id);
-  const bare = join(ground.directory, 'theirs.git');
-  await git(ground.directory, 'clone', '-q', '--mirror', copy, bare);
+  ours = fixture.server.url(id);
+  const bare = join(fixture.directory, 'theirs.git');
+  await git(fixture.directory, 'clone', '-q', '--mirror', copy, bare);
   await git(bare, 'config', 'uploadpack.allowFilter', 'true');
   theirs = `file://${bare}`;
 }, 60_000);
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
 /** Ids and types of all that a clone brought. */
 async function cloned(url: string, ...options: readonly string[]): Promise<string[]> {
-  const into = join(ground.directory, `parity-${++clones}`);
-  await git(ground.directory, ...speak, 'clone', '-q', '--bare', ...options, url, into);
+  const into = join(fixture.directory, `parity-${++clones}`);
+  await git(fixture.directory, ...speak, 'clone', '-q', '--bare', ...options, url, into);
   return (await git(into, 'cat-file', '--batch-all-objects', '--batch-check')).split('\n');
 }
 
@@ -63,7 +63,7 @@ describe('a filter leaves out what it does at git', () => {
   });
 
   it('and one that is not known is refused with those that are', async () => {
-    const { code, stderr } = await tryGit(ground.directory, [
+    const { code, stderr } = await tryGit(fixture.directory, [
       ...speak,
       'clone',
       '--filter=sparse:oid=main:top.txt',
@@ -71,7 +71,7 @@ describe('a filter leaves out what it does at git', () => {
       'sparse',
     ]);
     expect(code).toBe(128);
-    expect(stderr).toContain("the filter 'sparse:oid=main:top.txt' is not known here");
+    expect(stderr).toContain("unknown filter 'sparse:oid=main:top.txt'; use blob:none");
   });
 });
 
@@ -85,7 +85,7 @@ it('a client that wants nothing is told what both have, as it asks before a push
     flushPacket,
   ];
   const answer: Uint8Array[] = [];
-  const status = await ground.storage.server.uploadPack(
+  const status = await fixture.storage.server.uploadPack(
     { repositoryId: id, headRef: 'refs/heads/main' },
     {
       input: (async function* () {
@@ -103,7 +103,7 @@ it('a client that wants nothing is told what both have, as it asks before a push
 
 describe.each(['0', '2'])('version %s: a fetch without the history of', (version) => {
   const clone = (...options: readonly string[]) =>
-    tryGit(ground.directory, ['-c', `protocol.version=${version}`, 'clone', '-q', ...options, ours, `without-${++clones}`]);
+    tryGit(fixture.directory, ['-c', `protocol.version=${version}`, 'clone', '-q', ...options, ours, `without-${++clones}`]);
 
   it('a ref that is not there is refused by the name of the ref', async () => {
     const { code, stderr } = await clone('--shallow-exclude=never');
@@ -114,6 +114,6 @@ describe.each(['0', '2'])('version %s: a fetch without the history of', (version
   it.each(['v1', 'refs/tags/v1', 'tags/v1'])('the tag %s ends after it', async (name) => {
     const { code, stderr } = await clone(`--shallow-exclude=${name}`);
     expect(code, stderr).toBe(0);
-    expect(await git(join(ground.directory, `without-${clones}`), 'rev-list', '--count', 'HEAD')).toBe('1');
+    expect(await git(join(fixture.directory, `without-${clones}`), 'rev-list', '--count', 'HEAD')).toBe('1');
   });
 });

@@ -4,26 +4,32 @@ import type { Deepen } from '#shared/git/object-graph/shallow.ts';
 import { isObjectType } from '#shared/git/objects/object-type.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
-/** What a fetch asks for, in either version of the protocol. */
+/** What a client asks for in a fetch, in either version of the protocol. */
 export interface FetchRequest {
   wants: ObjectId[];
   haves: ObjectId[];
-  /** Commits at which the client's history is cut off now. */
+  /** Commits at which the client's history ends now. */
   shallow: ObjectId[];
   deepen: Deepen | undefined;
   filter: ObjectFilter;
+  /** The pack may base deltas on objects that the client has. */
   thin: boolean;
+  /** The client understands deltas that name their base by its distance. */
   offsetDeltas: boolean;
+  /** Annotated tags are sent along with the objects they point at. */
   includeTags: boolean;
+  /** The negotiation is over. */
   done: boolean;
+  /** The negotiation goes on until the client ends it. */
   waitForDone: boolean;
 }
 
-/** Wants, haves and shallow commits of one request. */
+/** Wants, haves and shallow commits of one request together. */
 const mostLines = 200_000;
 const mostExcluded = 100;
 const mostFilters = 100;
 
+/** A request that asks for nothing yet. */
 export function emptyFetchRequest(): FetchRequest {
   return {
     wants: [],
@@ -39,7 +45,7 @@ export function emptyFetchRequest(): FetchRequest {
   };
 }
 
-/** Takes one line into the request. @throws GitFault when it means nothing */
+/** Adds one line of the protocol to the request. @throws GitFault when the line is not valid */
 export function addFetchLine(request: FetchRequest, line: string): void {
   const space = line.indexOf(' ');
   const word = space < 0 ? line : line.slice(0, space);
@@ -87,12 +93,12 @@ export function addFetchLine(request: FetchRequest, line: string): void {
       request.waitForDone = true;
       return;
     default:
-      throw new GitFault(`the fetch asks for '${line.slice(0, 100)}', which is not known here`);
+      throw new GitFault(`unknown line in the fetch request: '${line.slice(0, 100)}'`);
   }
 }
 
 function add(request: FetchRequest, list: ObjectId[], value: string): void {
-  if (!/^[0-9a-f]{40}$/.test(value)) throw new GitFault('the fetch names an object by something that is no id');
+  if (!/^[0-9a-f]{40}$/.test(value)) throw new GitFault('the fetch names an object by an invalid id');
   if (request.wants.length + request.haves.length + request.shallow.length >= mostLines)
     throw new GitFault('the fetch names too many objects');
   list.push(value as ObjectId);
@@ -105,11 +111,11 @@ function exclude(request: FetchRequest, ref: string): void {
 }
 
 function count(value: string, what: string): number {
-  if (!/^\d{1,15}$/.test(value)) throw new GitFault(`the fetch has a ${what} that is no number`);
+  if (!/^\d{1,15}$/.test(value)) throw new GitFault(`the fetch has an invalid ${what}`);
   return Number(value);
 }
 
-/** A git that is told of several filters sends them as `combine:`, each encoded as in a URL. */
+/** git sends several filters as one `combine:`, each of them percent-encoded. */
 function parseFilter(value: string): ObjectFilter {
   if (!value.startsWith('combine:')) return parseSimpleFilter(value);
   const parts = value.slice('combine:'.length).split('+');
@@ -121,7 +127,7 @@ function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw new GitFault('a filter of the fetch is not encoded as in a URL');
+    throw new GitFault('a filter of the fetch is not percent-encoded');
   }
 }
 
@@ -133,6 +139,6 @@ function parseSimpleFilter(value: string): ObjectFilter {
   if (kind === 'tree' && unit === '') return { kind: 'tree-depth', depth: Number(digits) };
   if (kind === 'blob:limit') return { kind: 'blob-limit', bytes: Number(digits) * 1024 ** ['', 'k', 'm', 'g'].indexOf(unit) };
   throw new GitFault(
-    `the filter '${value.slice(0, 100)}' is not known here; blob:none, blob:limit=<n>, tree:<depth> and object:type=<type> are`,
+    `unknown filter '${value.slice(0, 100)}'; use blob:none, blob:limit=<n>, tree:<depth> or object:type=<type>`,
   );
 }

@@ -1,9 +1,9 @@
+import { ByteReader } from '#shared/byte-reader.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
 import type { GitRepository, GitStream } from '#shared/git/git-storage.ts';
-import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import { writePackets } from '#shared/git/protocol/write-packets.ts';
-import { type HeldPacks, holdPacks } from '#shared/git/repository/pinned-packs.ts';
+import { type PinnedPacks, pinPacks } from '#shared/git/repository/pinned-packs.ts';
 import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import { addFetchLine, emptyFetchRequest, type FetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
 import { type AdvertisedRef, readPeeledRefs } from '#shared/git/upload-pack/ref-advertisement.ts';
@@ -16,28 +16,31 @@ const capabilities =
   'allow-tip-sha1-in-want allow-reachable-sha1-in-want filter object-format=sha1 agent=paas';
 const mostHaves = 200_000;
 
-/** gitprotocol-pack(5): refs, what the client wants, rounds of what it has, the pack. */
+/**
+ * Serves a fetch in version 0 of the protocol (gitprotocol-pack(5)): lists the refs, reads what the client wants and, in rounds,
+ * what it has, and sends the pack.
+ */
 export async function serveFetchV0(access: RepositoryAccess, repository: GitRepository, stream: GitStream): Promise<void> {
   const reader = new ByteReader(stream.input);
   const refs = await readPeeledRefs(access, repository);
   if (stream.step !== 'serve') await advertise(repository, refs, stream);
   if (stream.step === 'advertise') return;
-  const asked = await readWants(reader);
-  if (asked === undefined) return;
-  const { request, options } = asked;
-  using held = await holdPacks(access, repository.repositoryId);
-  const { missing } = await held.run('negotiate', {
+  const wanted = await readWants(reader);
+  if (wanted === undefined) return;
+  const { request, options } = wanted;
+  using packs = await pinPacks(access, repository.repositoryId);
+  const { missing } = await packs.run('negotiate', {
     wants: request.wants,
     haves: [],
     clientShallow: request.shallow,
   });
   if (missing !== undefined) throw new GitFault(`upload-pack: not our ref ${missing}`);
-  const change = await readShallowChange(held, refs, request);
+  const change = await readShallowChange(packs, refs, request);
   if (change !== undefined)
     await stream.write(Buffer.concat([...shallowLines(change).map((line) => encodePacket(`${line}\n`)), flushPacket]));
-  const haves = await negotiate(held, reader, stream, request, options);
+  const haves = await negotiate(packs, reader, stream, request, options);
   if (haves === undefined) return;
-  await sendPack(held, refs, { ...request, haves }, change, stream, options.has('side-band-64k'));
+  await sendPack(packs, stream, { refs, request: { ...request, haves }, change, sideBand: options.has('side-band-64k') });
 }
 
 async function advertise({ headRef }: GitRepository, refs: readonly AdvertisedRef[], stream: GitStream): Promise<void> {
@@ -62,7 +65,7 @@ async function readWants(reader: ByteReader): Promise<{ request: FetchRequest; o
   for (;;) {
     const packet = await readPacket(reader);
     if (packet === 'end' || packet === 'flush') break;
-    if (typeof packet === 'string') throw new GitFault(`a ${packet} packet does not belong here`);
+    if (typeof packet === 'string') throw new GitFault(`unexpected ${packet} packet`);
     const line = packetText(packet);
     const first = request.wants.length === 0 && line.startsWith('want ');
     if (first)
@@ -82,9 +85,9 @@ async function readWants(reader: ByteReader): Promise<{ request: FetchRequest; o
   return { request, options };
 }
 
-/** What both have in common. Undefined when the client has left. */
+/** The commits that client and repository have in common. Undefined when the client disconnects. */
 async function negotiate(
-  held: HeldPacks,
+  packs: PinnedPacks,
   reader: ByteReader,
   stream: GitStream,
   { wants, shallow }: FetchRequest,
@@ -97,17 +100,17 @@ async function negotiate(
   for (;;) {
     const packet = await readPacket(reader);
     if (packet === 'end') return undefined;
-    if (packet !== 'flush' && typeof packet === 'string') throw new GitFault(`a ${packet} packet does not belong here`);
+    if (packet !== 'flush' && typeof packet === 'string') throw new GitFault(`unexpected ${packet} packet`);
     const line = packet === 'flush' ? 'flush' : packetText(packet);
     if (line.startsWith('have ')) {
       if (++total > mostHaves) throw new GitFault('the fetch names too many objects');
-      if (!/^have [0-9a-f]{40}$/.test(line)) throw new GitFault('the fetch names an object by something that is no id');
+      if (!/^have [0-9a-f]{40}$/.test(line)) throw new GitFault('the fetch names an object by an invalid id');
       round.push(line.slice('have '.length) as ObjectId);
       continue;
     }
-    if (line !== 'done' && line !== 'flush') throw new GitFault(`'${line.slice(0, 100)}' does not belong into a negotiation`);
+    if (line !== 'done' && line !== 'flush') throw new GitFault(`unexpected line in the negotiation: '${line.slice(0, 100)}'`);
     const answers: string[] = [];
-    const found = await held.run('negotiate', { wants, haves: [...common, ...round], clientShallow: shallow });
+    const found = await packs.run('negotiate', { wants, haves: [...common, ...round], clientShallow: shallow });
     const known = new Set(found.common);
     for (const oid of round) {
       if (!known.has(oid) || common.has(oid)) continue;

@@ -1,9 +1,9 @@
+import { ByteReader } from '#shared/byte-reader.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
 import type { GitRepository, GitStream } from '#shared/git/git-storage.ts';
-import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { delimiterPacket, encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import { writePackets } from '#shared/git/protocol/write-packets.ts';
-import { holdPacks } from '#shared/git/repository/pinned-packs.ts';
+import { pinPacks } from '#shared/git/repository/pinned-packs.ts';
 import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import { addFetchLine, emptyFetchRequest, type FetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
 import { readPeeledRefs } from '#shared/git/upload-pack/ref-advertisement.ts';
@@ -17,13 +17,13 @@ const capabilities = [
   'server-option',
   'object-format=sha1',
 ];
-/** Beyond it all refs are sent, as git does. */
+/** With more prefixes than that, all refs are sent, as git does. */
 const mostPrefixes = 1000;
-const argumentBytes = 16 * 1024 * 1024;
-/** What a line costs to hold, however little is in it. */
-const lineBytes = 60;
+const mostArgumentBytes = 16 * 1024 * 1024;
+/** Memory that a line takes beyond its text. */
+const lineOverheadBytes = 60;
 
-/** gitprotocol-v2(5): any number of commands, each one request and one answer. */
+/** Serves commands in version 2 of the protocol (gitprotocol-v2(5)), until the client is done. */
 export async function serveFetchV2(access: RepositoryAccess, repository: GitRepository, stream: GitStream): Promise<void> {
   const reader = new ByteReader(stream.input);
   if (stream.step !== 'serve')
@@ -32,7 +32,7 @@ export async function serveFetchV2(access: RepositoryAccess, repository: GitRepo
   for (let command = await readCommand(reader); command !== undefined; command = await readCommand(reader)) {
     if (command.name === 'ls-refs') await listRefs(access, repository, stream, command.lines);
     else if (command.name === 'fetch') await fetch(access, repository, stream, command.lines);
-    else throw new GitFault(`the command '${command.name.slice(0, 100)}' is not known here`);
+    else throw new GitFault(`unknown command: '${command.name.slice(0, 100)}'`);
   }
 }
 
@@ -54,14 +54,14 @@ async function readCommand(reader: ByteReader): Promise<Command | undefined> {
     if (packet === 'flush') {
       if (name !== undefined) return { name, lines };
       if (bytes === 0) return undefined;
-      throw new GitFault('a request without a command');
+      throw new GitFault('the request has no command');
     }
     if (packet === 'delimiter') {
       inArguments = true;
       continue;
     }
-    bytes += packet.length + lineBytes;
-    if (bytes > argumentBytes) throw new GitFault('the request is too long');
+    bytes += packet.length + lineOverheadBytes;
+    if (bytes > mostArgumentBytes) throw new GitFault('the request is too long');
     const line = packetText(packet);
     if (inArguments) lines.push(line);
     else if (line.startsWith('command=')) name = line.slice('command='.length);
@@ -75,8 +75,8 @@ async function listRefs(
   stream: GitStream,
   lines: readonly string[],
 ): Promise<void> {
-  const asked = lines.filter((line) => line.startsWith('ref-prefix ')).map((line) => line.slice('ref-prefix '.length));
-  const prefixes = asked.length === 0 || asked.length > mostPrefixes ? undefined : asked;
+  const requested = lines.filter((line) => line.startsWith('ref-prefix ')).map((line) => line.slice('ref-prefix '.length));
+  const prefixes = requested.length === 0 || requested.length > mostPrefixes ? undefined : requested;
   const [peel, symrefs, unborn] = ['peel', 'symrefs', 'unborn'].map((word) => lines.includes(word));
   const packets: string[] = [];
   if (prefixes === undefined || prefixes.some((prefix) => 'HEAD'.startsWith(prefix))) {
@@ -99,11 +99,11 @@ async function fetch(
 ): Promise<void> {
   const request = emptyFetchRequest();
   for (const line of lines) addFetchLine(request, line);
-  // A client that waits for done may only ask what both have, before a push.
+  // A client that sends `wait-for-done` may only negotiate, as it does before a push.
   if (request.wants.length === 0 && !request.waitForDone) throw new GitFault('the fetch wants nothing');
-  using held = await holdPacks(access, repository.repositoryId);
+  using packs = await pinPacks(access, repository.repositoryId);
   const { wants, shallow } = request;
-  const { missing, common, ready } = await held.run('negotiate', {
+  const { missing, common, ready } = await packs.run('negotiate', {
     wants,
     haves: request.haves,
     clientShallow: shallow,
@@ -122,17 +122,17 @@ async function fetch(
     if (!proceed) return;
   }
   const refs = await readPeeledRefs(access, repository, neededRefs(request));
-  const change = await readShallowChange(held, refs, request);
+  const change = await readShallowChange(packs, refs, request);
   if (change !== undefined) {
     await stream.write(
       Buffer.concat([...['shallow-info', ...shallowLines(change)].map((line) => encodePacket(`${line}\n`)), delimiterPacket]),
     );
   }
   await stream.write(encodePacket('packfile\n'));
-  await sendPack(held, refs, { ...request, haves: common }, change, stream, true);
+  await sendPack(packs, stream, { refs, request: { ...request, haves: common }, change, sideBand: true });
 }
 
-/** What names of refs a fetch is about begin with; undefined for any. */
+/** Prefixes of the refs that this fetch needs to know; undefined for all refs. */
 function neededRefs({ deepen, includeTags }: FetchRequest): readonly string[] | undefined {
   if (deepen?.kind === 'not') return undefined;
   return includeTags ? ['refs/tags/'] : [];

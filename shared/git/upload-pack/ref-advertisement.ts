@@ -1,21 +1,22 @@
 import type { GitRepository, Ref } from '#shared/git/git-storage.ts';
-import { holdPacks } from '#shared/git/repository/pinned-packs.ts';
+import { pinPacks } from '#shared/git/repository/pinned-packs.ts';
 import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
+/** A ref as clients see it. */
 export interface AdvertisedRef extends Ref {
-  /** What an annotated tag points at in the end; undefined for what is no tag. */
+  /** The object that an annotated tag points at, tags of tags peeled; undefined for other refs. */
   peeled: ObjectId | undefined;
 }
 
-/** What a tag object points at never changes, so it is looked up once. */
-const rememberedTags = 50_000;
+/** A cache: what a tag object points at never changes. */
+const mostCachedTags = 50_000;
 const peeledTags = new Map<ObjectId, ObjectId>();
 
 /**
- * Refs, and what the tags among them peel to.
+ * The refs of a repository, sorted by name, with what the tags among them peel to.
  *
- * @param prefixes only those whose name begins with one of them; all when not given
+ * @param prefixes only refs whose names begin with one of these; default: all refs
  */
 export async function readPeeledRefs(
   access: RepositoryAccess,
@@ -30,9 +31,9 @@ export async function readPeeledRefs(
     ...new Set(refs.filter(({ name, oid }) => !name.startsWith('refs/heads/') && !peeledTags.has(oid)).map(({ oid }) => oid)),
   ];
   if (unknown.length > 0) {
-    using held = await holdPacks(access, repositoryId);
-    const inspections = await held.run('inspect', { oids: unknown });
-    if (peeledTags.size + unknown.length > rememberedTags) peeledTags.clear();
+    using packs = await pinPacks(access, repositoryId);
+    const inspections = await packs.run('inspect', { oids: unknown });
+    if (peeledTags.size + unknown.length > mostCachedTags) peeledTags.clear();
     unknown.forEach((oid, i) => peeledTags.set(oid, (inspections[i]?.peeled ?? oid) as ObjectId));
   }
   return refs.map((ref) => {

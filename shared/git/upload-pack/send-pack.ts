@@ -3,24 +3,27 @@ import type { GitStream } from '#shared/git/git-storage.ts';
 import type { ShallowChange } from '#shared/git/object-graph/shallow.ts';
 import { flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { SideBandWriter } from '#shared/git/protocol/side-band-writer.ts';
-import type { HeldPacks } from '#shared/git/repository/pinned-packs.ts';
+import type { PinnedPacks } from '#shared/git/repository/pinned-packs.ts';
 import type { FetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
 import type { AdvertisedRef } from '#shared/git/upload-pack/ref-advertisement.ts';
 
-/** Lines for the client about where its history ends from now on. */
+/** The protocol's lines about where the client's history ends after this fetch. */
 export function shallowLines({ shallow, unshallow }: ShallowChange): string[] {
   return [...shallow.map((oid) => `shallow ${oid}`), ...unshallow.map((oid) => `unshallow ${oid}`)];
 }
 
-/** Undefined when the client asks for nothing of the kind. @throws GitFault when it names a ref that is not there */
+/**
+ * How the fetch changes where the client's history ends; undefined when the client does not ask for that.
+ * @throws GitFault when it names a ref that does not exist
+ */
 export async function readShallowChange(
-  held: HeldPacks,
+  packs: PinnedPacks,
   refs: readonly AdvertisedRef[],
   { wants, shallow, deepen }: FetchRequest,
 ): Promise<ShallowChange | undefined> {
   if (deepen === undefined) return undefined;
   const excluded = deepen.kind === 'not' ? deepen.refs.flatMap((ref) => refsNamed(ref, refs)) : [];
-  return await held.run('shallow', {
+  return await packs.run('shallow', {
     wants,
     clientShallow: shallow,
     deepen,
@@ -28,22 +31,28 @@ export async function readShallowChange(
   });
 }
 
-/** The ref that the client means, as git completes names. @throws GitFault when there is none */
+/** The refs that a name stands for, completed as git does it. @throws GitFault when there are none */
 function refsNamed(given: string, refs: readonly AdvertisedRef[]): AdvertisedRef[] {
   const names = [given, `refs/${given}`, `refs/tags/${given}`, `refs/heads/${given}`];
   const found = refs.filter(({ name }) => names.includes(name));
-  if (found.length === 0) throw new GitFault(`there is no ref '${given.slice(0, 100)}' here to leave out the history of`);
+  if (found.length === 0) throw new GitFault(`no such ref to exclude: '${given.slice(0, 100)}'`);
   return found;
 }
 
-/** Sends the pack that brings the client what it wants. */
+export interface PackToSend {
+  refs: readonly AdvertisedRef[];
+  request: FetchRequest;
+  /** Of `readShallowChange`. */
+  change: ShallowChange | undefined;
+  /** Whether the client reads side bands. */
+  sideBand: boolean;
+}
+
+/** Sends the pack with the objects that the client asked for and does not have. */
 export async function sendPack(
-  held: HeldPacks,
-  refs: readonly AdvertisedRef[],
-  request: FetchRequest,
-  change: ShallowChange | undefined,
+  packs: PinnedPacks,
   stream: GitStream,
-  sideBand: boolean,
+  { refs, request, change, sideBand }: PackToSend,
 ): Promise<void> {
   const { wants, haves, shallow, filter, thin, offsetDeltas, includeTags } = request;
   const tags = includeTags ? refs.flatMap(({ oid, peeled }) => (peeled === undefined ? [] : [{ tag: oid, target: peeled }])) : [];
@@ -61,6 +70,6 @@ export async function sendPack(
     offsetDeltas,
     tags,
   };
-  await out.keepAliveDuring(held.run('pack', params, { output: (chunk) => out.data(chunk), signal: stream.clientGone }));
+  await out.keepAliveDuring(packs.run('pack', params, { output: (chunk) => out.data(chunk), signal: stream.clientGone }));
   if (sideBand) await out.bare(flushPacket);
 }

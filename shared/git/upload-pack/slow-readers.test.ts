@@ -3,24 +3,24 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { delimiterPacket, encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { commitFiles, git } from '#shared/git/testing/git-client.ts';
-import { createGitGround, type GitGround } from '#shared/git/testing/git-fixture.ts';
+import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
 const mebibyte = 1024 * 1024;
 const packBytes = 12 * mebibyte;
 
-let ground: GitGround;
+let fixture: GitFixture;
 let id: RepositoryId;
 let head: string;
 beforeAll(async () => {
-  ground = await createGitGround('postgres');
-  id = ground.newRepository();
-  const work = await ground.workingCopy(id);
+  fixture = await createGitFixture('postgres');
+  id = fixture.newRepository();
+  const work = await fixture.workingCopy(id);
   head = await commitFiles(work, { 'large.bin': randomBytes(packBytes) });
   await git(work, 'push', '-q', 'origin', 'main');
 });
 afterAll(async () => {
-  await ground.close();
+  await fixture.close();
 });
 
 /** A clone by a client that reads nothing after the pack has begun. */
@@ -36,7 +36,7 @@ function cloneAndStop(): { stopped: Promise<void>; leave(): void; served: Promis
     flushPacket,
   ];
   let received = 0;
-  const served = ground.storage.server.uploadPack(
+  const served = fixture.storage.server.uploadPack(
     { repositoryId: id, headRef: 'refs/heads/main' },
     {
       input: (async function* () {
@@ -63,10 +63,10 @@ it('holds little of a pack for clients that stop reading it, keeps no thread fro
   const clients = Array.from({ length: 20 }, cloneAndStop);
   await Promise.all(clients.map(({ stopped }) => stopped));
 
-  const copy = join(ground.directory, 'copy');
-  await git(ground.directory, 'clone', '-q', ground.server.url(id), copy);
+  const copy = join(fixture.directory, 'copy');
+  await git(fixture.directory, 'clone', '-q', fixture.server.url(id), copy);
   expect(await git(copy, 'rev-parse', 'HEAD')).toBe(head);
-  const work = await ground.workingCopy(ground.newRepository());
+  const work = await fixture.workingCopy(fixture.newRepository());
   await commitFiles(work, { a: '1' });
   await git(work, 'push', '-q', 'origin', 'main');
   expect(process.memoryUsage().external - before).toBeLessThan((clients.length * packBytes) / 3);

@@ -12,8 +12,8 @@ const fatal = 128;
 /** See `GitServer.uploadPack`. */
 export async function uploadPack(access: RepositoryAccess, repository: GitRepository, stream: GitStream): Promise<number> {
   try {
-    const second = stream.protocol.split(':').includes('version=2');
-    await (second ? serveFetchV2(access, repository, stream) : serveFetchV0(access, repository, stream));
+    const isV2 = stream.protocol.split(':').includes('version=2');
+    await (isV2 ? serveFetchV2(access, repository, stream) : serveFetchV0(access, repository, stream));
     return 0;
   } catch (error) {
     if (stream.clientGone.aborted) return fatal;

@@ -8,7 +8,7 @@ import { readContents, readWholeTree } from '#shared/git/object-graph/read-tree.
 import { findShallow, type ShallowChange, type ShallowQuestion } from '#shared/git/object-graph/shallow.ts';
 import { selectEverything, wantsEverything } from '#shared/git/object-graph/whole-packs.ts';
 import type { CataloguedPack } from '#shared/git/packs/catalog/pack-catalog.ts';
-import type { FinishedPack } from '#shared/git/packs/files/pack-files.ts';
+import type { PackPaths } from '#shared/git/packs/files/pack-files.ts';
 import { type IntakeRequest, type IntakeResult, intakePack } from '#shared/git/packs/intake/pack-intake.ts';
 import type { PackLocation } from '#shared/git/packs/reading/open-pack.ts';
 import { copyPack } from '#shared/git/packs/writing/copy-pack.ts';
@@ -83,7 +83,7 @@ export const tasks = {
     });
   },
 
-  join(params: { packs: readonly PackLocation[]; paths: FinishedPack }, link: TaskLink): Promise<CataloguedPack> {
+  join(params: { packs: readonly PackLocation[]; paths: PackPaths }, link: TaskLink): Promise<CataloguedPack> {
     return withDatabase(params.packs, (database) => joinPacks(database, params.paths, createYieldToEventLoop(), link.signal));
   },
 

@@ -5,7 +5,7 @@ import { buildsOf, type MakeAct, refsOf, type Scene } from './act.ts';
 
 export const main = 'refs/heads/main';
 /** What a push is told when the server does not know whether it has happened: to push again. */
-const unknownReason = /^the server has failed on the way; push again/;
+const unknownReason = /^internal server error; refs may have changed, push again/;
 /** Told before anything was done. */
 const undoneReason = 'unpacker error';
 const mostAttempts = 100;

@@ -1,3 +1,4 @@
+import { ByteReader } from '#shared/byte-reader.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
 import { checkCommit, checkTag } from '#shared/git/objects/check-commit.ts';
 import { checkGitattributes } from '#shared/git/objects/check-gitattributes.ts';
@@ -7,9 +8,8 @@ import { parseCommit } from '#shared/git/objects/parse-commit.ts';
 import { parseTag } from '#shared/git/objects/parse-tag.ts';
 import { modes, TreeCursor } from '#shared/git/objects/tree.ts';
 import { applyDelta, readDeltaSizes } from '#shared/git/packs/format/delta.ts';
-import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
-import { readPush } from '#shared/git/receive-pack/push-protocol.ts';
+import { readReceivePackRequest } from '#shared/git/receive-pack/push-protocol.ts';
 import { isWritableRef, refNameProblem } from '#shared/git/refs/ref-name.ts';
 import { cut, streamed } from '#shared/git/testing/mutation.ts';
 import { commitOf, copyInstruction, deltaOf, treeEntry } from '#shared/git/testing/pack-builder.ts';
@@ -74,7 +74,7 @@ const commands: FuzzTarget = {
   ],
   words: [...packets, ...words('push-options', 'object-format=sha1', 'shallow ', id('d'))],
   async run(input) {
-    const asked = await readPush(readerOf(input), 100);
+    const asked = await readReceivePackRequest(readerOf(input), 100);
     for (const { oldOid, newOid, name } of asked?.changes ?? []) {
       for (const oid of [oldOid, newOid]) hold(oid === undefined || /^[0-9a-f]{40}$/.test(oid), 'ids are ids');
       hold(!name.includes('\0'), 'names end before a NUL byte');

@@ -4,7 +4,7 @@
  */
 import { connectPostgres } from '#shared/database/postgres.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
-import { createGitStorageOf, postgresParts } from '#shared/git/storage/create-git-storage.ts';
+import { createGitStorageFrom, createPostgresGitDrivers } from '#shared/git/storage/create-git-storage.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 
@@ -13,16 +13,16 @@ const { db } = connectPostgres(url, () => undefined, 5);
 const die = (here: string): void => {
   if (here === point) process.kill(process.pid, 'SIGKILL');
 };
-const { refs, catalog } = postgresParts(db);
+const { refs, catalog } = createPostgresGitDrivers(db);
 const files = createDirectoryPackFiles(directory);
-const storage = createGitStorageOf(
+const storage = createGitStorageFrom(
   { directory, log: createLog('warn', (line) => process.stderr.write(`${line}\n`)) },
   {
     refs,
     files: {
       ...files,
-      async keepPack(...pack) {
-        await files.keepPack(...pack);
+      async storePack(...pack) {
+        await files.storePack(...pack);
         die('pack kept');
       },
     },
@@ -32,8 +32,8 @@ const storage = createGitStorageOf(
         await catalog.retirePacks(...packs);
         die('packs retired');
       },
-      async hold(...held) {
-        const result = await catalog.hold(...held);
+      async withLock(...args) {
+        const result = await catalog.withLock(...args);
         die('committed');
         return result;
       },

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
+import { ByteReader } from '#shared/byte-reader.ts';
 import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import { commitOf, PackBuilder, treeEntry } from '#shared/git/testing/pack-builder.ts';
 

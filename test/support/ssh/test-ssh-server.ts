@@ -153,7 +153,10 @@ function stockGit(directoryOf: (repository: GitRepository) => string): GitServer
     return status ?? 1;
   };
   return {
-    receivePack: async (repository, stream) => ({ exitStatus: await serve('receive-pack', repository, stream), refsAsked: 1 }),
+    receivePack: async (repository, stream) => ({
+      exitStatus: await serve('receive-pack', repository, stream),
+      requestedRefs: 1,
+    }),
     uploadPack: (repository, stream) => serve('upload-pack', repository, stream),
   };
 }
@@ -162,6 +165,6 @@ function stockGit(directoryOf: (repository: GitRepository) => string): GitServer
 export function servedBy(serve: GitServer['uploadPack']): GitServer {
   return {
     uploadPack: serve,
-    receivePack: async (repository, stream) => ({ exitStatus: await serve(repository, stream), refsAsked: 1 }),
+    receivePack: async (repository, stream) => ({ exitStatus: await serve(repository, stream), requestedRefs: 1 }),
   };
 }

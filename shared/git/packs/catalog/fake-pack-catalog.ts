@@ -6,10 +6,10 @@ interface FakePack extends ListedPack {
   retiredAt: Date | undefined;
 }
 
-/** The twin for tests: no database, and so no part in anybody's transaction; whoever holds a repository holds it alone. */
+/** A catalog in memory, for tests. It takes no part in the caller's transaction, but its lock excludes other locks. */
 export function createFakePackCatalog(): PackCatalog {
   const repositories = new Map<RepositoryId, Map<string, FakePack>>();
-  const holders = new Map<RepositoryId, Promise<unknown>>();
+  const locks = new Map<RepositoryId, Promise<unknown>>();
   const packsOf = (repositoryId: RepositoryId): FakePack[] => [...(repositories.get(repositoryId)?.values() ?? [])];
   const listed = (repositoryId: RepositoryId): FakePack[] =>
     packsOf(repositoryId)
@@ -22,15 +22,15 @@ export function createFakePackCatalog(): PackCatalog {
     async countPacks(_db, repositoryId) {
       return listed(repositoryId).filter(({ unreachableSince }) => unreachableSince === undefined).length;
     },
-    async hold(db, repositoryId, use) {
-      // Within a caller's transaction it may be held already, and there is nothing here that could tell.
+    async withLock(db, repositoryId, use) {
+      // The caller's transaction may hold the lock already, and this fake cannot know that.
       if (db?.isTransaction === true) return await use(db);
-      const turn = (holders.get(repositoryId) ?? Promise.resolve()).then(() => use(db as Db));
-      holders.set(
+      const result = (locks.get(repositoryId) ?? Promise.resolve()).then(() => use(db as Db));
+      locks.set(
         repositoryId,
-        turn.catch(() => undefined),
+        result.catch(() => undefined),
       );
-      return await turn;
+      return await result;
     },
     async addPack(_db, repositoryId, pack, unreachableSince) {
       const packs = repositories.get(repositoryId) ?? new Map<string, FakePack>();

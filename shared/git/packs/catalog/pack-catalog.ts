@@ -1,7 +1,9 @@
 import type { Db } from '#shared/database/schema.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
+/** A pack as the catalog records it. */
 export interface CataloguedPack {
+  /** The pack's trailing checksum, 40 hex digits. */
   packId: string;
   objectCount: number;
   bytes: number;
@@ -9,31 +11,34 @@ export interface CataloguedPack {
 
 /** A pack that is part of a repository. */
 export interface ListedPack extends CataloguedPack {
-  /** Set where nothing needed its objects when they were last looked at. A push must not rely on them. */
+  /** Since when nothing has needed its objects; undefined for a reachable pack. A push must not rely on an unreachable pack. */
   unreachableSince: Date | undefined;
 }
 
-/** Which packs are part of a repository. Drivers: PostgreSQL, memory for tests. */
+/** Records which packs are part of which repository. Drivers: PostgreSQL, a fake for tests. */
 export interface PackCatalog {
-  /** The unreachable ones last, each kind oldest first. @param db to read within a transaction */
+  /** Reachable packs first, then unreachable ones; the oldest first in each group. @param db to read within a transaction */
   listPacks(repositoryId: RepositoryId, db?: Db): Promise<readonly ListedPack[]>;
-  /** How many there are but for unreachable ones. */
+  /** How many reachable packs there are. */
   countPacks(db: Db, repositoryId: RepositoryId): Promise<number>;
   /**
-   * Runs `use` in the caller's transaction, or in one of its own. To its end nobody else holds the repository: no pack is
-   * added or replaced, and no ref is moved.
+   * Runs `use` with the repository locked, in the caller's transaction or in one of its own. Until that transaction ends,
+   * nobody else adds or replaces a pack of the repository or moves its refs.
    */
-  hold<T>(db: Db | undefined, repositoryId: RepositoryId, use: (db: Db) => Promise<T>): Promise<T>;
-  /** In the caller's transaction. Again is harmless; one that was unreachable or retired is so no longer. */
+  withLock<T>(db: Db | undefined, repositoryId: RepositoryId, use: (db: Db) => Promise<T>): Promise<T>;
+  /**
+   * Adds a pack in the caller's transaction. A pack that is listed already takes on the new state: reachable, or unreachable
+   * since a time, and no longer retired.
+   */
   addPack(db: Db, repositoryId: RepositoryId, pack: CataloguedPack, unreachableSince?: Date): Promise<void>;
-  /** Takes packs off the list. Their files stay for those who have listed them: until `forgetRetired`, and a sweep. */
+  /** Takes packs off the list. Their files stay, for readers that listed them before, until `forgetRetired` and a sweep. */
   retirePacks(db: Db, repositoryId: RepositoryId, packIds: readonly string[], at: Date): Promise<void>;
-  /** Unreachable packs count as part of the repository like any other again, but for those named. False when there were none. */
+  /** Makes all unreachable packs reachable again, except those named. False when there were none. */
   reinstatePacks(db: Db, repositoryId: RepositoryId, except: readonly string[]): Promise<boolean>;
-  /** Of all repositories. */
+  /** Forgets packs that were retired before that time, in all repositories. */
   forgetRetired(before: Date): Promise<void>;
-  /** Ids of those that are listed or retired: their files are needed. */
+  /** Ids of the packs that are listed or retired: their files are needed. */
   knownPacks(repositoryId: RepositoryId, db?: Db): Promise<ReadonlySet<string>>;
-  /** False when there were none. */
+  /** Forgets all packs of a repository. False when there were none. */
   deletePacks(repositoryId: RepositoryId): Promise<boolean>;
 }

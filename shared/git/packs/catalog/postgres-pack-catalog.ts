@@ -2,6 +2,7 @@ import type { Db } from '#shared/database/schema.ts';
 import type { PackCatalog } from '#shared/git/packs/catalog/pack-catalog.ts';
 import { lockRepository } from '#shared/git/refs/postgres-refs.ts';
 
+/** The catalog in the table `git_packs`. */
 export function createPostgresPackCatalog(db: Db): PackCatalog {
   return {
     async listPacks(repositoryId, within = db) {
@@ -26,7 +27,7 @@ export function createPostgresPackCatalog(db: Db): PackCatalog {
         .executeTakeFirstOrThrow();
       return Number(count);
     },
-    async hold(within, repositoryId, use) {
+    async withLock(within, repositoryId, use) {
       const run = async (transaction: Db) => {
         await lockRepository(transaction, repositoryId);
         return await use(transaction);

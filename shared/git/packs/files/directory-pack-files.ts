@@ -5,7 +5,11 @@ import { syncDirectory } from '#shared/files/sync-directory.ts';
 import type { PackFiles } from '#shared/git/packs/files/pack-files.ts';
 import { isUuid, type RepositoryId } from '#shared/ids.ts';
 
-/** @param directory holds `<repository_id>/packs/<pack_id>.pack`, `.idx` and `.links` */
+/**
+ * Packs in a directory that all processes that serve the same repositories share.
+ *
+ * @param directory holds `<repository_id>/packs/<pack_id>.pack`, `.idx` and `.links`
+ */
 export function createDirectoryPackFiles(directory: string): PackFiles {
   const packsOf = (repositoryId: RepositoryId): string => join(directory, repositoryId, 'packs');
   const paths = (repositoryId: RepositoryId, packId: string) => ({
@@ -23,7 +27,7 @@ export function createDirectoryPackFiles(directory: string): PackFiles {
     async listPacks(repositoryId, olderThanSeconds) {
       const names = await readdir(packsOf(repositoryId)).catch(ifMissing([]));
       const before = Date.now() - olderThanSeconds * 1000;
-      // A crash may have left the files of a pack without their index.
+      // After a crash a pack may be without its index, so every file counts.
       const isOld = new Map<string, boolean>();
       for (const name of names) {
         const changedAt = (await stat(join(packsOf(repositoryId), name)).catch(ifMissing(undefined)))?.mtimeMs;
@@ -33,13 +37,13 @@ export function createDirectoryPackFiles(directory: string): PackFiles {
       return [...isOld].flatMap(([packId, old]) => (old ? [packId] : []));
     },
     preparePack: async () => undefined,
-    async keepPack(repositoryId, packId, files) {
+    async storePack(repositoryId, packId, files) {
       const target = paths(repositoryId, packId);
       if ((await mkdir(packsOf(repositoryId), { recursive: true })) !== undefined) {
         await syncDirectory(join(directory, repositoryId));
         await syncDirectory(directory);
       }
-      // The index last: where there is an index there is a pack.
+      // The index is moved last: where there is an index, there is a pack.
       await rename(files.packPath, target.pack).catch(ifMissing(undefined));
       await rename(files.linksPath, target.links).catch(ifMissing(undefined));
       await rename(files.indexPath, target.index).catch(ifMissing(undefined));
@@ -55,7 +59,7 @@ export function createDirectoryPackFiles(directory: string): PackFiles {
     async deletePacks(repositoryId) {
       const existed = await access(packsOf(repositoryId)).then(() => true, ifMissing(false));
       await rm(packsOf(repositoryId), { recursive: true, force: true });
-      // Unless something else is in it.
+      // Fails, as it should, when something else is in it.
       await rmdir(join(directory, repositoryId)).catch(() => undefined);
       return existed;
     },

@@ -8,12 +8,12 @@ interface SharedPack {
   links: SharedArrayBuffer;
 }
 
-/** The twin for tests: packs in shared memory, which threads can read without a copy. */
+/** Packs in shared memory, for tests. Threads read them without a copy. */
 export function createFakePackFiles(): PackFiles {
   const repositories = new Map<RepositoryId, Map<string, SharedPack>>();
   return {
     preparePack: async () => undefined,
-    async keepPack(repositoryId, packId, { packPath, indexPath, linksPath }) {
+    async storePack(repositoryId, packId, { packPath, indexPath, linksPath }) {
       const packs = repositories.get(repositoryId) ?? new Map<string, SharedPack>();
       if (packs.has(packId)) return;
       packs.set(packId, {

@@ -1,23 +1,23 @@
 import { join } from 'node:path';
 import type { PackCache, PackDigests } from '#shared/git/packs/files/pack-cache.ts';
-import { type FinishedPack, type PackFiles, PackStorageError } from '#shared/git/packs/files/pack-files.ts';
+import { type PackFiles, type PackPaths, PackStorageError } from '#shared/git/packs/files/pack-files.ts';
 import { isUuid, type RepositoryId } from '#shared/ids.ts';
 import type { Log } from '#shared/log.ts';
 import type { Bucket } from '#shared/object-store/bucket.ts';
 import { ObjectStoreError } from '#shared/object-store/object-store-error.ts';
 
 const extensions = ['pack', 'links', 'idx'] as const;
-/** Requests for one repository under way at once. */
+/** How many objects of a repository are deleted at once. */
 const requestsAtOnce = 8;
 
 /**
- * Packs as objects `<repository_id>/<pack_id>.pack`, `.idx` and `.links`, read by way of a cache on local disk. An object is
- * there whole or not at all, and the index comes last: where there is an index there is a pack.
+ * Packs as objects `<repository_id>/<pack_id>.pack`, `.idx` and `.links`, read through a cache on local disk. An object is
+ * stored as a whole or not at all, and the index is stored last: where there is an index, there is a pack.
  */
 export function createObjectStorePackFiles({ bucket, cache, log }: { bucket: Bucket; cache: PackCache; log: Log }): PackFiles {
   const keyOf = (repositoryId: RepositoryId, packId: string): string => `${repositoryId}/${packId}`;
-  const upload = async (key: string, { packPath, indexPath, linksPath }: FinishedPack): Promise<PackDigests> => {
-    // Written also where it is there already: an abandoned pack becomes a new one, which no sweep takes for old.
+  const upload = async (key: string, { packPath, indexPath, linksPath }: PackPaths): Promise<PackDigests> => {
+    // Uploaded even when it exists: an abandoned pack becomes a new one, which no sweep takes for an old one.
     const [pack, links] = await Promise.all([bucket.putFile(`${key}.pack`, packPath), bucket.putFile(`${key}.links`, linksPath)]);
     return { pack, links, idx: await bucket.putFile(`${key}.idx`, indexPath) };
   };
@@ -36,15 +36,15 @@ export function createObjectStorePackFiles({ bucket, cache, log }: { bucket: Buc
       const key = keyOf(repositoryId, packId);
       await cache.add(key, files, await upload(key, files));
     },
-    async keepPack(repositoryId, packId, files) {
+    async storePack(repositoryId, packId, files) {
       const key = keyOf(repositoryId, packId);
-      // A sweep may have taken it for abandoned since it was prepared.
+      // A sweep may have deleted it as abandoned since it was prepared.
       if (await bucket.hasObject(`${key}.idx`)) return;
       await upload(key, files);
     },
     async locatePack(repositoryId, packId) {
       const key = keyOf(repositoryId, packId);
-      const { paths, release } = await cache.hold(key, (directory) => download(key, directory));
+      const { paths, release } = await cache.pin(key, (directory) => download(key, directory));
       return { pack: paths.packPath, index: paths.indexPath, links: paths.linksPath, release };
     },
     async listRepositories() {
@@ -68,10 +68,10 @@ export function createObjectStorePackFiles({ bucket, cache, log }: { bucket: Buc
     async deletePacks(repositoryId) {
       const objects = await objectsOf(repositoryId);
       const left = objects.map(({ key }) => key).values();
-      const deleter = async (): Promise<void> => {
+      const deleteNext = async (): Promise<void> => {
         for (const key of left) await bucket.deleteObject(key);
       };
-      await Promise.all(Array.from({ length: requestsAtOnce }, deleter));
+      await Promise.all(Array.from({ length: requestsAtOnce }, deleteNext));
       for (const key of new Set(objects.map((object) => object.key.replace(/\.[a-z]+$/, '')))) await cache.forget(key);
       return objects.length > 0;
     },
@@ -80,7 +80,7 @@ export function createObjectStorePackFiles({ bucket, cache, log }: { bucket: Buc
   return translateErrors(files, log);
 }
 
-/** Callers know of packs, not of what keeps them. */
+/** Callers handle a PackStorageError, whatever the driver. */
 function translateErrors(files: PackFiles, log: Log): PackFiles {
   const translated =
     <Args extends unknown[], Result>(method: (...args: Args) => Promise<Result>) =>
@@ -95,7 +95,7 @@ function translateErrors(files: PackFiles, log: Log): PackFiles {
     };
   return {
     preparePack: translated(files.preparePack),
-    keepPack: translated(files.keepPack),
+    storePack: translated(files.storePack),
     locatePack: translated(files.locatePack),
     listRepositories: translated(files.listRepositories),
     listPacks: translated(files.listPacks),

@@ -3,7 +3,7 @@ import { createReadStream, renameSync } from 'node:fs';
 import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ifMissing } from '#shared/files/if-missing.ts';
-import type { FinishedPack } from '#shared/git/packs/files/pack-files.ts';
+import type { PackPaths } from '#shared/git/packs/files/pack-files.ts';
 import type { Log } from '#shared/log.ts';
 
 /** SHA-256 of each file of a pack, in hexadecimal. */
@@ -14,31 +14,34 @@ export interface PackDigests {
 }
 
 /** A pack in the cache, which stays there until `release`. */
-export interface HeldPack {
-  paths: FinishedPack;
+export interface CachedPack {
+  paths: PackPaths;
   release(): void;
 }
 
 export interface PackCacheOptions {
-  /** Of this process alone: holds `<repository_id>/<pack_id>/` with `pack`, `idx`, `links` and `sha256`, which names their sums. */
+  /** Used by this process alone. Gets `<repository_id>/<pack_id>/` with `pack`, `idx`, `links`, and their digests in `sha256`. */
   directory: string;
-  /** What may stay. What is held at a time stays, too. */
+  /** How much may stay. Packs in use stay beyond that. */
   bytes: number;
   log: Log;
 }
 
 interface Entry {
   bytes: number;
-  holders: number;
-  /** The pack is there, whole; undefined when that is not known. */
+  users: number;
+  /** Resolves when the whole pack is in the cache; undefined when that is not known. */
   ready: Promise<void> | undefined;
 }
 
 const names = ['pack', 'idx', 'links'] as const;
-/** Directories that are being filled or thrown away; whatever has such a name at a start is rubbish. */
-const passing = '.part';
+/** Suffix of directories that are being filled or deleted. Those found at a start are deleted. */
+const temporarySuffix = '.part';
 
-/** Packs of a remote store on local disk: brought once, kept while there is room, least recently used ones dropped first. */
+/**
+ * Packs of a remote store on local disk. Each is downloaded once and stays while there is room; the least recently used packs
+ * are dropped first.
+ */
 export class PackCache {
   readonly #directory: string;
   readonly #mostBytes: number;
@@ -55,93 +58,93 @@ export class PackCache {
   }
 
   /**
-   * Whoever asks while a pack is on its way waits for the same. What an earlier process left is held against its sums before
-   * it is used.
+   * Gives a pack that stays in the cache until it is released, and downloads it if need be. Callers that ask while a download
+   * is running share it. What an earlier process left is checked against its digests first.
    *
    * @param key `<repository_id>/<pack_id>`
-   * @param bring writes the three files into a directory; what it throws, everybody who waits gets
+   * @param download writes the three files into a directory; what it throws is thrown to all that wait for it
    */
-  async hold(key: string, bring: (directory: string) => Promise<PackDigests>): Promise<HeldPack> {
+  async pin(key: string, download: (directory: string) => Promise<PackDigests>): Promise<CachedPack> {
     await this.#open();
-    const entry = this.#entries.get(key) ?? { bytes: 0, holders: 0, ready: undefined };
+    const entry = this.#entries.get(key) ?? { bytes: 0, users: 0, ready: undefined };
     this.#entries.delete(key);
     this.#entries.set(key, entry);
-    entry.holders++;
+    entry.users++;
     try {
       for (let again = false; ; again = true) {
-        const ready = (entry.ready ??= this.#prepare(key, entry, bring));
+        const ready = (entry.ready ??= this.#prepare(key, entry, download));
         await ready;
         if (again || (await this.#isThere(key))) break;
-        // Somebody cleared the directory: the first to notice has it brought again.
+        // Somebody cleared the directory: the first caller to notice downloads the pack again.
         if (entry.ready === ready) entry.ready = undefined;
       }
     } catch (error) {
       this.#release(key, entry);
       throw error;
     }
-    let held = true;
+    let isPinned = true;
     return {
       paths: this.#paths(key),
       release: () => {
-        if (held) this.#release(key, entry);
-        held = false;
+        if (isPinned) this.#release(key, entry);
+        isPinned = false;
       },
     };
   }
 
-  /** Puts in a pack that was stored just now, by links to its files. Where the file system has none it is brought when needed. */
-  async add(key: string, { packPath, indexPath, linksPath }: FinishedPack, digests: PackDigests): Promise<void> {
+  /** Adds a pack that was just uploaded, by hard links to its files. Where links fail, the pack is downloaded when needed. */
+  async add(key: string, { packPath, indexPath, linksPath }: PackPaths, digests: PackDigests): Promise<void> {
     await this.#open();
     if (this.#entries.has(key)) return;
-    const entry: Entry = { bytes: 0, holders: 0, ready: undefined };
+    const entry: Entry = { bytes: 0, users: 0, ready: undefined };
     this.#entries.set(key, entry);
-    const added = this.#bring(key, entry, async (directory) => {
+    const added = this.#fill(key, entry, async (directory) => {
       await link(packPath, join(directory, 'pack'));
       await link(indexPath, join(directory, 'idx'));
       await link(linksPath, join(directory, 'links'));
       return digests;
     }).catch((error: unknown) => this.#log.debug('a pack was not put into the cache', { pack: key, error }));
-    // Whoever asks for it meanwhile waits for this; where it failed they find nothing, and bring it.
+    // Callers that ask for the pack now wait for this. If it fails, they find nothing and download the pack.
     entry.ready = added;
-    entry.holders++;
+    entry.users++;
     await added;
     this.#release(key, entry);
   }
 
-  /** Drops a pack that is gone from the store, unless it is being read. */
+  /** Drops a pack that was deleted from the store, unless it is in use. */
   async forget(key: string): Promise<void> {
     await this.#open();
     const entry = this.#entries.get(key);
-    if (entry?.holders === 0) await this.#drop(key, entry);
+    if (entry?.users === 0) await this.#drop(key, entry);
   }
 
-  #paths(key: string): FinishedPack {
+  #paths(key: string): PackPaths {
     const place = join(this.#directory, key);
     return { packPath: join(place, 'pack'), indexPath: join(place, 'idx'), linksPath: join(place, 'links') };
   }
 
   #release(key: string, entry: Entry): void {
-    entry.holders--;
-    if (entry.ready === undefined && entry.holders === 0 && entry.bytes === 0) this.#entries.delete(key);
+    entry.users--;
+    if (entry.ready === undefined && entry.users === 0 && entry.bytes === 0) this.#entries.delete(key);
     this.#trim();
   }
 
   #trim(): void {
     for (const [key, entry] of this.#entries) {
       if (this.#bytes <= this.#mostBytes) return;
-      if (entry.holders > 0 || entry.bytes === 0) continue;
+      if (entry.users > 0 || entry.bytes === 0) continue;
       void this.#drop(key, entry).catch((error: unknown) => {
         this.#log.warn('A pack could not be dropped from the cache.', { pack: key, error });
       });
     }
   }
 
-  /** Moved away at once, in the turn that forgets it: whoever asks next brings it anew, to a place that is free. */
+  /** Renamed synchronously, together with forgetting it: the next caller downloads the pack to a path that is free. */
   async #drop(key: string, entry: Entry): Promise<void> {
     this.#entries.delete(key);
     this.#bytes -= entry.bytes;
     entry.bytes = 0;
-    const dropped = this.#passingName(key);
+    const dropped = this.#temporaryPath(key);
     try {
       renameSync(join(this.#directory, key), dropped);
     } catch (error) {
@@ -150,8 +153,8 @@ export class PackCache {
     await rm(dropped, { recursive: true, force: true });
   }
 
-  #passingName(key: string): string {
-    return join(this.#directory, `${key}.${crypto.randomUUID()}${passing}`);
+  #temporaryPath(key: string): string {
+    return join(this.#directory, `${key}.${crypto.randomUUID()}${temporarySuffix}`);
   }
 
   async #isThere(key: string): Promise<boolean> {
@@ -159,23 +162,23 @@ export class PackCache {
     return found !== undefined;
   }
 
-  async #prepare(key: string, entry: Entry, bring: (directory: string) => Promise<PackDigests>): Promise<void> {
+  async #prepare(key: string, entry: Entry, download: (directory: string) => Promise<PackDigests>): Promise<void> {
     try {
-      if (entry.bytes > 0 && (await this.#isSound(key))) return;
+      if (entry.bytes > 0 && (await this.#isIntact(key))) return;
     } catch (error) {
       entry.ready = undefined;
       throw error;
     }
-    await this.#bring(key, entry, bring);
+    await this.#fill(key, entry, download);
   }
 
-  async #bring(key: string, entry: Entry, bring: (directory: string) => Promise<PackDigests>): Promise<void> {
-    const [place, draft] = [join(this.#directory, key), this.#passingName(key)];
+  async #fill(key: string, entry: Entry, write: (directory: string) => Promise<PackDigests>): Promise<void> {
+    const [place, draft] = [join(this.#directory, key), this.#temporaryPath(key)];
     try {
       await mkdir(draft, { recursive: true, mode: 0o700 });
-      const digests = await bring(draft);
+      const digests = await write(draft);
       await writeFile(join(draft, 'sha256'), names.map((name) => `${digests[name]}  ${name}\n`).join(''));
-      // What is there was found unsound.
+      // What is there was found damaged.
       await rm(place, { recursive: true, force: true });
       await rename(draft, place);
       const bytes = await sizeOf(place);
@@ -188,13 +191,13 @@ export class PackCache {
     }
   }
 
-  async #isSound(key: string): Promise<boolean> {
+  async #isIntact(key: string): Promise<boolean> {
     const place = join(this.#directory, key);
     const sums = await readFile(join(place, 'sha256'), 'utf8').catch(ifMissing(''));
     const lines = await Promise.all(names.map(async (name) => `${await digestOf(join(place, name))}  ${name}\n`));
-    const sound = lines.join('') === sums;
-    if (!sound) this.#log.warn('A pack in the cache was damaged or removed; it is brought again.', { pack: key });
-    return sound;
+    const intact = lines.join('') === sums;
+    if (!intact) this.#log.warn('A pack in the cache was damaged or removed. It is downloaded again.', { pack: key });
+    return intact;
   }
 
   #open(): Promise<void> {
@@ -205,19 +208,19 @@ export class PackCache {
     return this.#opened;
   }
 
-  /** What an earlier process left, oldest first. */
+  /** Registers what an earlier process left, the oldest first. */
   async #scan(): Promise<void> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     const found: { key: string; bytes: number; at: number }[] = [];
     for (const repositoryId of await readdir(this.#directory)) {
       for (const name of await readdir(join(this.#directory, repositoryId)).catch(ifMissing([]))) {
         const [key, place] = [`${repositoryId}/${name}`, join(this.#directory, repositoryId, name)];
-        if (name.endsWith(passing)) await rm(place, { recursive: true, force: true });
+        if (name.endsWith(temporarySuffix)) await rm(place, { recursive: true, force: true });
         else found.push({ key, bytes: await sizeOf(place), at: (await stat(place)).mtimeMs });
       }
     }
     for (const { key, bytes } of found.sort((a, b) => a.at - b.at)) {
-      this.#entries.set(key, { bytes, holders: 0, ready: undefined });
+      this.#entries.set(key, { bytes, users: 0, ready: undefined });
       this.#bytes += bytes;
     }
     this.#trim();

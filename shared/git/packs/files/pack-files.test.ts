@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
 import { createFakePackFiles } from '#shared/git/packs/files/fake-pack-files.ts';
-import type { FinishedPack, PackFiles } from '#shared/git/packs/files/pack-files.ts';
+import type { PackFiles, PackPaths } from '#shared/git/packs/files/pack-files.ts';
 import type { ByteLocation } from '#shared/git/packs/reading/random-access.ts';
 import { openObjectStorePackFiles } from '#shared/git/testing/object-store-files.ts';
 import { newUuid, type RepositoryId } from '#shared/ids.ts';
@@ -39,7 +39,7 @@ describe.each(drivers)('pack files in %s', (name, open) => {
 
   const newPackId = (): string => randomBytes(20).toString('hex');
 
-  async function quarantine(content = 'pack'): Promise<FinishedPack> {
+  async function quarantine(content = 'pack'): Promise<PackPaths> {
     const place = await mkdtemp(join(directory, 'quarantine-'));
     const paths = { packPath: join(place, 'pack'), indexPath: join(place, 'idx'), linksPath: join(place, 'links') };
     await writeFile(paths.packPath, content);
@@ -51,7 +51,7 @@ describe.each(drivers)('pack files in %s', (name, open) => {
   async function keep(repositoryId: RepositoryId, packId: string, content?: string): Promise<void> {
     const finished = await quarantine(content);
     await files.preparePack(repositoryId, packId, finished);
-    await files.keepPack(repositoryId, packId, finished);
+    await files.storePack(repositoryId, packId, finished);
   }
 
   const bytes = async (location: ByteLocation): Promise<string> =>
@@ -77,8 +77,8 @@ describe.each(drivers)('pack files in %s', (name, open) => {
     const finished = await quarantine('twice');
     await files.preparePack(repositoryId, packId, finished);
     await files.preparePack(repositoryId, packId, finished);
-    await files.keepPack(repositoryId, packId, finished);
-    await files.keepPack(repositoryId, packId, finished);
+    await files.storePack(repositoryId, packId, finished);
+    await files.storePack(repositoryId, packId, finished);
     await keep(repositoryId, packId, 'twice');
     expect(await read(repositoryId, packId)).toEqual(['twice', 'index of twice', 'null']);
     expect(await files.listPacks(repositoryId, 0)).toEqual([packId]);
@@ -89,7 +89,7 @@ describe.each(drivers)('pack files in %s', (name, open) => {
     const finished = await quarantine('swept');
     await files.preparePack(repositoryId, packId, finished);
     await files.deletePack(repositoryId, packId);
-    await files.keepPack(repositoryId, packId, finished);
+    await files.storePack(repositoryId, packId, finished);
     expect(await read(repositoryId, packId)).toEqual(['swept', 'index of swept', 'null']);
   });
 
@@ -137,8 +137,8 @@ describe('a pack that a crash left half', () => {
       for (const name of ['packPath', 'indexPath', 'linksPath']) await writeFile(join(directory, name), name);
       const finished = Object.fromEntries(
         ['packPath', 'indexPath', 'linksPath'].map((name) => [name, join(directory, name)]),
-      ) as unknown as FinishedPack;
-      await files.keepPack(repositoryId, whole, finished);
+      ) as unknown as PackPaths;
+      await files.storePack(repositoryId, whole, finished);
       const path = join(directory, repositoryId, 'packs', `${half}.pack`);
       await writeFile(path, 'half');
       await utimes(path, new Date(0), new Date(0));

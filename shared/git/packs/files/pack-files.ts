@@ -1,54 +1,55 @@
 import type { ByteLocation } from '#shared/git/packs/reading/random-access.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
-/** Paths of the pack, its index, and what `PackLinks` says of it. */
-export interface FinishedPack {
+/** Paths of a pack's three files: the pack, its index, and its `PackLinks`. */
+export interface PackPaths {
   readonly packPath: string;
   readonly indexPath: string;
   readonly linksPath: string;
 }
 
-/** Packs can neither be stored nor read for the moment, though nothing is wrong with them. The message is for clients. */
+/** Packs can be neither stored nor read at the moment, though nothing is wrong with them. The message is shown to clients. */
 export class PackStorageError extends Error {
   constructor(cause: unknown) {
-    super('the storage of packs cannot be reached; nothing was changed, try again in a while', { cause });
+    super('the pack storage cannot be reached; nothing was changed, try again later', { cause });
     this.name = 'PackStorageError';
   }
 }
 
-export interface KeptPack {
+/** Where this process can read a stored pack. */
+export interface LocatedPack {
   readonly pack: ByteLocation;
   readonly index: ByteLocation;
   readonly links: ByteLocation;
-  /** To be called when nobody reads it any more. */
+  /** To be called when the pack is no longer being read. */
   release?(): void;
 }
 
 /**
- * Where packs are kept once they are in. They never change. Drivers: a directory, an object store, memory for tests.
- * Every method may reject with a `PackStorageError`.
+ * Stores packs. A stored pack never changes. Drivers: a directory, an object store, a fake for tests. Every method may reject
+ * with a `PackStorageError`.
  */
 export interface PackFiles {
   /**
-   * Does of `keepPack` what takes long, so that no transaction waits for it. It leaves the files where they are. Again is
-   * harmless; a pack that is then not kept is listed by `listPacks`.
+   * Does the slow part of `storePack`, so that no transaction waits for it. The files stay where they are. Calling it again is
+   * harmless. A pack that is prepared and then not stored is listed by `listPacks`.
    */
-  preparePack(repositoryId: RepositoryId, packId: string, files: FinishedPack): Promise<void>;
+  preparePack(repositoryId: RepositoryId, packId: string, files: PackPaths): Promise<void>;
   /**
-   * Takes over the finished files of a pack from quarantine. When it resolves they are on stable storage under the pack's id.
-   * Again is harmless: a pack of the same id has the same content.
+   * Takes over the files of a pack from quarantine. When it resolves, they are on stable storage under the pack's id. Calling
+   * it again is harmless: packs with the same id have the same content.
    */
-  keepPack(repositoryId: RepositoryId, packId: string, files: FinishedPack): Promise<void>;
-  /** Where this process can read a kept pack, until it is released; a driver may have to bring it here first. */
-  locatePack(repositoryId: RepositoryId, packId: string): Promise<KeptPack>;
-  /** Repositories that have packs, whether or not anybody knows of them. */
+  storePack(repositoryId: RepositoryId, packId: string, files: PackPaths): Promise<void>;
+  /** Where this process can read a stored pack until it is released. A driver may have to download it first. */
+  locatePack(repositoryId: RepositoryId, packId: string): Promise<LocatedPack>;
+  /** Repositories that have files of packs, whether or not the catalog knows them. */
   listRepositories(): Promise<readonly RepositoryId[]>;
-  /** Ids of the packs of which anything was stored, all of it at least so long ago, part of the repository or not. */
+  /** Ids of packs with any file stored, all of them at least so long ago, whether or not the catalog knows them. */
   listPacks(repositoryId: RepositoryId, olderThanSeconds: number): Promise<readonly string[]>;
-  /** False when there was nothing of it. */
+  /** False when no file of the pack was stored. */
   deletePack(repositoryId: RepositoryId, packId: string): Promise<boolean>;
-  /** All of a repository's. False when there were none. */
+  /** Deletes all packs of a repository. False when there were none. */
   deletePacks(repositoryId: RepositoryId): Promise<boolean>;
-  /** Removes what storing that a crash cut short so long ago has left beside packs. Resolves with how much there was. */
+  /** Removes partial uploads that a crash left behind at least so long ago. Resolves with how many there were. */
   sweep(olderThanSeconds: number): Promise<number>;
 }

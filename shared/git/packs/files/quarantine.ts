@@ -3,16 +3,20 @@ import { join } from 'node:path';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
-/** A place for one push's files, until they are taken over or thrown away. */
+/** A directory for the files of one received pack, until they are stored or deleted. */
 export interface Quarantine {
   readonly packPath: string;
   readonly indexPath: string;
   readonly linksPath: string;
-  /** Removes whatever is still in it. Again is harmless. */
+  /** Deletes the directory and whatever is in it. Calling it again is harmless. */
   clear(): Promise<void>;
 }
 
-/** @param directory holds `<repository_id>/quarantine/<push>/` */
+/**
+ * Creates a quarantine.
+ *
+ * @param directory gets `<repository_id>/quarantine/<random id>/`
+ */
 export async function openQuarantine(directory: string, repositoryId: RepositoryId): Promise<Quarantine> {
   const place = join(directory, repositoryId, 'quarantine', crypto.randomUUID());
   await mkdir(place, { recursive: true, mode: 0o700 });
@@ -24,7 +28,7 @@ export async function openQuarantine(directory: string, repositoryId: Repository
   };
 }
 
-/** Removes quarantines that nobody has written to for so long. Resolves with how many there were. */
+/** Deletes quarantines that nobody has written to for so long. Resolves with how many there were. */
 export async function sweepQuarantines(directory: string, olderThanSeconds: number): Promise<number> {
   let swept = 0;
   for (const repositoryId of await readdir(directory).catch(ifMissing([]))) {

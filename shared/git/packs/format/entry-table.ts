@@ -16,7 +16,7 @@ export class EntryTable {
   /** Number of the entry that an offset delta is based on, else -1. */
   bases = new Int32Array(256);
   /** Where the instructions of a delta are held, inflated, else -1. */
-  heldAt = new Int32Array(256);
+  cachedAt = new Int32Array(256);
   /** Raw ids; of a reference delta, the id of its base until it is resolved. */
   oids: Buffer = Buffer.allocUnsafe(256 * oidBytes);
 
@@ -27,7 +27,7 @@ export class EntryTable {
     this.offsets[entry] = offset;
     this.types[entry] = type;
     this.bases[entry] = -1;
-    this.heldAt[entry] = -1;
+    this.cachedAt[entry] = -1;
     return entry;
   }
 
@@ -61,7 +61,7 @@ export class EntryTable {
     this.headLengths = grown(this.headLengths, new Uint8Array(capacity));
     this.types = grown(this.types, new Uint8Array(capacity));
     this.bases = grown(this.bases, new Int32Array(capacity));
-    this.heldAt = grown(this.heldAt, new Int32Array(capacity));
+    this.cachedAt = grown(this.cachedAt, new Int32Array(capacity));
     this.oids = grown(this.oids, Buffer.allocUnsafe(capacity * oidBytes));
   }
 }

@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest';
-import { HeldDeltas } from '#shared/git/packs/intake/delta-cache.ts';
+import { DeltaCache } from '#shared/git/packs/intake/delta-cache.ts';
 
 /** How many more bytes are held for one pack. */
-function fill(deltas: HeldDeltas): number {
+function fill(deltas: DeltaCache): number {
   let held = 0;
   while (deltas.place(1000) >= 0) held += 1000;
   return held;
 }
 
 it('holds a bounded amount for all packs of a thread together, and has the room again when they are done', () => {
-  const [first, second] = [new HeldDeltas(), new HeldDeltas()];
+  const [first, second] = [new DeltaCache(), new DeltaCache()];
   const all = fill(first);
   expect(all).toBeGreaterThan(16 * 1024 * 1024);
   expect(all).toBeLessThanOrEqual(32 * 1024 * 1024);
@@ -21,7 +21,7 @@ it('holds a bounded amount for all packs of a thread together, and has the room 
 });
 
 it('keeps each delta in a place of its own, with a byte to spare', () => {
-  const deltas = new HeldDeltas();
+  const deltas = new DeltaCache();
   const places = Array.from({ length: 5000 }, (_, i) => ({ at: deltas.place(i % 700), size: i % 700 }));
   for (const [i, { at, size }] of places.entries()) {
     const start = deltas.startInPage(at);

@@ -5,7 +5,7 @@ const pageBytes = 256 * 1024;
 let freePages = 128;
 
 /** Inflated deltas, one after the other in pages: as many as fit of those that were found while a pack arrived. */
-export class HeldDeltas {
+export class DeltaCache {
   readonly #pages: Buffer[] = [];
   #end = 0;
 

@@ -5,7 +5,7 @@ import { OidTable, oidBytes } from '#shared/git/objects/oid-table.ts';
 import { applyDelta, readDeltaSizes } from '#shared/git/packs/format/delta.ts';
 import type { EntryTable } from '#shared/git/packs/format/entry-table.ts';
 import { Inflater } from '#shared/git/packs/format/inflater.ts';
-import type { HeldDeltas } from '#shared/git/packs/intake/delta-cache.ts';
+import type { DeltaCache } from '#shared/git/packs/intake/delta-cache.ts';
 import type { ObjectSink, PackLimits } from '#shared/git/packs/intake/pack-scanner.ts';
 import type { RandomAccess } from '#shared/git/packs/reading/random-access.ts';
 import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
@@ -59,7 +59,7 @@ export class DeltaResolver {
   readonly #limits: PackLimits;
   readonly #onObject: ObjectSink;
   readonly #yieldToEventLoop: YieldToEventLoop;
-  readonly #deltas: HeldDeltas;
+  readonly #deltas: DeltaCache;
   readonly #inflater = new Inflater();
   readonly #firstByOffset: Int32Array;
   readonly #firstByOid: Int32Array;
@@ -84,7 +84,7 @@ export class DeltaResolver {
   constructor(
     entries: EntryTable,
     file: RandomAccess,
-    deltas: HeldDeltas,
+    deltas: DeltaCache,
     packEnd: number,
     limits: PackLimits,
     onObject: ObjectSink,
@@ -230,9 +230,9 @@ export class DeltaResolver {
 
   /** @param passing whether the next one may overwrite the result, unless it is pushed */
   #make(entry: number, base: Buffer, passing: boolean): Made {
-    const heldAt = this.#entries.heldAt[entry] ?? -1;
-    const delta = heldAt < 0 ? this.#inflateDelta(entry) : this.#deltas.pageOf(heldAt);
-    const deltaStart = heldAt < 0 ? 0 : this.#deltas.startInPage(heldAt);
+    const cachedAt = this.#entries.cachedAt[entry] ?? -1;
+    const delta = cachedAt < 0 ? this.#inflateDelta(entry) : this.#deltas.pageOf(cachedAt);
+    const deltaStart = cachedAt < 0 ? 0 : this.#deltas.startInPage(cachedAt);
     const deltaEnd = deltaStart + (this.#entries.sizes[entry] ?? 0);
     const sizes = readDeltaSizes(delta, deltaEnd, deltaStart);
     if (sizes.resultSize > this.#limits.objectBytes) {

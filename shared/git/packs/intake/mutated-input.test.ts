@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { ByteReader } from '#shared/byte-reader.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
 import { applyDelta, readDeltaSizes } from '#shared/git/packs/format/delta.ts';
-import { HeldDeltas } from '#shared/git/packs/intake/delta-cache.ts';
+import { DeltaCache } from '#shared/git/packs/intake/delta-cache.ts';
 import { PackScanner } from '#shared/git/packs/intake/pack-scanner.ts';
-import { ByteReader } from '#shared/git/protocol/byte-reader.ts';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
-import { readPush } from '#shared/git/receive-pack/push-protocol.ts';
+import { readReceivePackRequest } from '#shared/git/receive-pack/push-protocol.ts';
 import { cut, mutate, streamed } from '#shared/git/testing/mutation.ts';
 import { copyInstruction, deltaOf, PackBuilder, seal } from '#shared/git/testing/pack-builder.ts';
 import { createRandom, type Random } from '#test/support/random.ts';
@@ -41,7 +41,7 @@ describe('whatever becomes of valid input, it is taken or refused with a reason,
       flushPacket,
     ]);
     const outcome = await survey(valid, async (input, random) => {
-      const asked = await readPush(new ByteReader(streamed(cut(input, random))), 100);
+      const asked = await readReceivePackRequest(new ByteReader(streamed(cut(input, random))), 100);
       for (const { oldOid, newOid } of asked?.changes ?? []) {
         for (const oid of [oldOid, newOid]) if (oid !== undefined) expect(oid).toMatch(/^[0-9a-f]{40}$/);
       }
@@ -78,7 +78,7 @@ describe('whatever becomes of valid input, it is taken or refused with a reason,
     const limits = { packBytes: 1_000_000, objectBytes: 100_000, objects: 100 };
     const outcome = await survey(valid, (input, random) => {
       let heldBytes = 0;
-      const scanner = new PackScanner(limits, new HeldDeltas(), (_entry, _type, _oid, content) => {
+      const scanner = new PackScanner(limits, new DeltaCache(), (_entry, _type, _oid, content) => {
         heldBytes = Math.max(heldBytes, content?.length ?? 0);
       });
       try {

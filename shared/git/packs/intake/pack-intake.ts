@@ -6,7 +6,7 @@ import { GitFault } from '#shared/git/git-fault.ts';
 import type { TolerableFault } from '#shared/git/objects/tolerable-faults.ts';
 import { encodeEntryHeader, encodePackHeader, packHeaderBytes, packTrailerBytes } from '#shared/git/packs/format/pack-entry.ts';
 import { encodePackIndex } from '#shared/git/packs/format/pack-index.ts';
-import { HeldDeltas } from '#shared/git/packs/intake/delta-cache.ts';
+import { DeltaCache } from '#shared/git/packs/intake/delta-cache.ts';
 import { DeltaResolver, largestDeltaWork } from '#shared/git/packs/intake/delta-resolver.ts';
 import { LinkCheck } from '#shared/git/packs/intake/link-check.ts';
 import { type PackLimits, PackScanner } from '#shared/git/packs/intake/pack-scanner.ts';
@@ -58,7 +58,7 @@ export async function intakePack(
   const links = new LinkCheck(request.withoutHistory !== true, new Set(request.tolerated));
   const addObject = (_entry: number, type: number, oid: Buffer, content: Buffer | undefined): void =>
     links.addObject(type, oid, content);
-  const deltas = new HeldDeltas();
+  const deltas = new DeltaCache();
   const scanner = new PackScanner(request.limits, deltas, addObject);
   const file = await open(request.packPath, 'wx+', 0o444);
   try {

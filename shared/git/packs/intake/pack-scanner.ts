@@ -7,7 +7,7 @@ import { oidBytes } from '#shared/git/objects/oid-table.ts';
 import { EntryTable } from '#shared/git/packs/format/entry-table.ts';
 import { Inflater } from '#shared/git/packs/format/inflater.ts';
 import { emptyEntryHeader, packHeaderBytes, packTrailerBytes, readEntryHeader } from '#shared/git/packs/format/pack-entry.ts';
-import type { HeldDeltas } from '#shared/git/packs/intake/delta-cache.ts';
+import type { DeltaCache } from '#shared/git/packs/intake/delta-cache.ts';
 
 export interface PackLimits {
   /** Of the pack as sent. */
@@ -37,7 +37,7 @@ export class PackScanner {
   checksum: Buffer | undefined;
   readonly #limits: PackLimits;
   readonly #onObject: ObjectSink;
-  readonly #deltas: HeldDeltas;
+  readonly #deltas: DeltaCache;
   readonly #inflater = new Inflater();
   readonly #packHash = createHash('sha1');
   readonly #header = emptyEntryHeader();
@@ -55,7 +55,7 @@ export class PackScanner {
   #largeHash: Hash | undefined;
 
   /** @param deltas keeps what fits, so that it need not be inflated again when the deltas are resolved */
-  constructor(limits: PackLimits, deltas: HeldDeltas, onObject: ObjectSink) {
+  constructor(limits: PackLimits, deltas: DeltaCache, onObject: ObjectSink) {
     this.#limits = limits;
     this.#deltas = deltas;
     this.#onObject = onObject;
@@ -137,7 +137,7 @@ export class PackScanner {
     const entry = entries.add(offset, header.type);
     entries.sizes[entry] = header.size;
     entries.headLengths[entry] = header.length;
-    if (header.type >= offsetDelta) entries.heldAt[entry] = this.#deltas.place(header.size);
+    if (header.type >= offsetDelta) entries.cachedAt[entry] = this.#deltas.place(header.size);
     if (header.type === offsetDelta) {
       const base = entries.findOffset(offset - header.baseDistance);
       if (base < 0 || base === entry) throw new GitFault(`the delta at offset ${offset} is based on nothing in the pack`);
@@ -168,10 +168,10 @@ export class PackScanner {
     const { entries } = this;
     const { size, type } = this.#header;
     const entry = entries.count - 1;
-    const heldAt = entries.heldAt[entry] ?? -1;
-    const output = heldAt < 0 ? this.#scratch : this.#deltas.pageOf(heldAt);
-    const whole = heldAt >= 0 || (type < offsetDelta && this.#largeHash === undefined);
-    const contentStart = heldAt < 0 ? headroom : this.#deltas.startInPage(heldAt);
+    const cachedAt = entries.cachedAt[entry] ?? -1;
+    const output = cachedAt < 0 ? this.#scratch : this.#deltas.pageOf(cachedAt);
+    const whole = cachedAt >= 0 || (type < offsetDelta && this.#largeHash === undefined);
+    const contentStart = cachedAt < 0 ? headroom : this.#deltas.startInPage(cachedAt);
     const inflater = this.#inflater;
     let at = start;
     do {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseGitCommand, parseGitProtocol } from './git-command.ts';
+import { parseGitAddress, parseGitCommand, parseGitProtocol } from './git-request.ts';
 
 describe('parseGitCommand', () => {
   test.each([
@@ -45,6 +45,36 @@ describe('parseGitCommand', () => {
     `git-receive-pack '${'a'.repeat(100_000)}!'`,
   ])('refuses %j', (text) => {
     expect(parseGitCommand(text)).toBeUndefined();
+  });
+});
+
+describe('parseGitAddress', () => {
+  const parse = (method: string, address: string) => parseGitAddress(method, new URL(address, 'http://localhost'));
+
+  test.each([
+    ['GET', '/hello.git/info/refs?service=git-upload-pack', { appName: 'hello', service: 'upload-pack', step: 'advertise' }],
+    ['GET', '/a-2.git/info/refs?service=git-receive-pack&x=1', { appName: 'a-2', service: 'receive-pack', step: 'advertise' }],
+    ['POST', '/hello.git/git-upload-pack', { appName: 'hello', service: 'upload-pack', step: 'serve' }],
+    ['POST', '/hello.git/git-receive-pack', { appName: 'hello', service: 'receive-pack', step: 'serve' }],
+  ])('takes %s %s', (method, address, expected) => {
+    expect(parse(method, address)).toEqual(expected);
+  });
+
+  test.each([
+    ['POST', '/hello.git/info/refs?service=git-upload-pack'],
+    ['GET', '/hello.git/git-upload-pack'],
+    ['PUT', '/hello.git/git-receive-pack'],
+    ['GET', '/hello.git/info/refs'],
+    ['GET', '/hello.git/info/refs?service=upload-pack'],
+    ['GET', '/hello.git/info/refs?service=git-upload-archive'],
+    ['GET', '/hello.git/HEAD'],
+    ['GET', '/hello/info/refs?service=git-upload-pack'],
+    ['GET', '/a/b.git/info/refs?service=git-upload-pack'],
+    ['POST', '/-hello.git/git-upload-pack'],
+    ['POST', '/hello.git/git-upload-pack/'],
+    ['POST', `/${'a'.repeat(101)}.git/git-upload-pack`],
+  ])('refuses %s %s', (method, address) => {
+    expect(parse(method, address)).toBeUndefined();
   });
 });
 

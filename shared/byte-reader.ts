@@ -1,6 +1,12 @@
-import { GitFault } from '#shared/git/git-fault.ts';
+/** The stream ended in the middle of what was to be read. */
+export class StreamEndedError extends Error {
+  constructor() {
+    super('the stream ended too early');
+    this.name = 'StreamEndedError';
+  }
+}
 
-/** Takes exact numbers of bytes from a stream that comes in pieces of any size. */
+/** Reads exact numbers of bytes from a stream that arrives in chunks of any size. */
 export class ByteReader {
   readonly #input: AsyncIterator<Uint8Array>;
   #chunk: Uint8Array = new Uint8Array(0);
@@ -9,27 +15,27 @@ export class ByteReader {
     this.#input = input[Symbol.asyncIterator]();
   }
 
-  /** Undefined when the stream ends before the first byte. @throws GitFault when it ends after that */
+  /** Undefined when the stream ends before the first byte. @throws StreamEndedError when it ends after that */
   async read(length: number): Promise<Buffer | undefined> {
     const bytes = Buffer.allocUnsafe(length);
-    for (let have = 0; have < length; ) {
+    for (let filled = 0; filled < length; ) {
       if (this.#chunk.length === 0) {
         const next = await this.#input.next();
         if (next.done === true) {
-          if (have === 0) return undefined;
-          throw new GitFault('the connection ended in the middle of a message');
+          if (filled === 0) return undefined;
+          throw new StreamEndedError();
         }
         this.#chunk = next.value;
       }
-      const part = this.#chunk.subarray(0, length - have);
-      bytes.set(part, have);
-      have += part.length;
+      const part = this.#chunk.subarray(0, length - filled);
+      bytes.set(part, filled);
+      filled += part.length;
       this.#chunk = this.#chunk.subarray(part.length);
     }
     return bytes;
   }
 
-  /** Everything that has not been taken yet. */
+  /** All bytes that were not read yet, in chunks as they arrive. */
   rest(): AsyncIterator<Uint8Array> {
     return {
       next: async () => {

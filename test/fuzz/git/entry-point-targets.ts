@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
-import { parseGitAddress, protocolOf, readToken } from '#api/git/git-address.ts';
 import { readRequestBody } from '#api/git/git-body.ts';
+import { readToken } from '#api/git/read-token.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
-import { parseGitCommand, parseGitProtocol } from '#sshd/commands/git-command.ts';
+import { parseGitAddress, parseGitCommand, parseGitProtocol } from '#shared/git/protocol/git-request.ts';
 import type { FuzzTarget } from '#test/fuzz/git/engine.ts';
 import { hold, words } from '#test/fuzz/git/expectations.ts';
 
@@ -77,7 +77,7 @@ const httpAddress: FuzzTarget = {
   ),
   run(input) {
     const [method = '', path = '', version = '', authorization = ''] = input.toString('latin1').split('\n', 4);
-    hold(protocolOf(version) === '' || protocol.test(protocolOf(version)), 'a protocol is one of three');
+    hold(protocol.test(parseGitProtocol(version) ?? 'version=0'), 'a protocol is one of three');
     const token = readToken(authorization);
     hold(token === undefined || token.length <= authorization.length, 'a token was sent');
     const base = 'http://localhost';
