@@ -6,6 +6,7 @@ import { createTeam } from '#shared/core/accounts/team-service.ts';
 import { enqueueAddonJobs, runEnsureAddonJob } from '#shared/core/addons/addon-job.ts';
 import type { AppAddons } from '#shared/core/addons/addons.ts';
 import { createAddons } from '#shared/core/addons/addons-service.ts';
+import { enqueueEnsureWorkload } from '#shared/core/app-jobs.ts';
 import type { Apps, Domains } from '#shared/core/apps/apps.ts';
 import { createApps } from '#shared/core/apps/apps-service.ts';
 import { runSettleDomainJob } from '#shared/core/apps/domain-settlement.ts';
@@ -31,9 +32,7 @@ import { createLogs } from '#shared/core/telemetry/logs-service.ts';
 import type { AppMetrics, Logs } from '#shared/core/telemetry/telemetry.ts';
 import type { Webhooks } from '#shared/core/webhooks/webhooks.ts';
 import { createWebhooks } from '#shared/core/webhooks/webhooks-service.ts';
-import type { AppId, BuildId, DeployId, RepositoryId } from '#shared/ids.ts';
 import type { JobHandlers } from '#shared/jobs/jobs.ts';
-import type { AddonType } from '#shared/platform/addons.ts';
 
 /** Everything that entry points may ask of core. */
 export interface Services {
@@ -82,15 +81,15 @@ export function createServices(context: Context): Services {
 /** What a worker runs. */
 export function createJobHandlers(context: Context): JobHandlers {
   return {
-    build: ({ buildId }, signal) => runBuildJob(context, buildId as BuildId, signal),
-    deploy: ({ deployId }, signal) => runDeployJob(context, deployId as DeployId, signal),
-    'ensure-workload': ({ appId }) => runEnsureWorkloadJob(context, appId as AppId),
-    'ensure-addon': ({ appId, addonType }, signal) => runEnsureAddonJob(context, appId as AppId, addonType as AddonType, signal),
-    restart: ({ appId }) => runRestartJob(context, appId as AppId),
-    'settle-domain': ({ appId, host }) => runSettleDomainJob(context, appId as AppId, host),
-    'purge-app': ({ appId }) => runPurgeJob(context, appId as AppId),
-    repack: ({ repositoryId }, signal) => runRepackJob(context, repositoryId as RepositoryId, signal),
-    'collect-garbage': ({ repositoryId }, signal) => runCollectGarbageJob(context, repositoryId as RepositoryId, signal),
+    build: ({ buildId }, signal) => runBuildJob(context, buildId, signal),
+    deploy: ({ deployId }, signal) => runDeployJob(context, deployId, signal),
+    'ensure-workload': ({ appId }) => runEnsureWorkloadJob(context, appId),
+    'ensure-addon': ({ appId, addonType }, signal) => runEnsureAddonJob(context, appId, addonType, signal),
+    restart: ({ appId }) => runRestartJob(context, appId),
+    'settle-domain': ({ appId, host }) => runSettleDomainJob(context, appId, host),
+    'purge-app': ({ appId }) => runPurgeJob(context, appId),
+    repack: ({ repositoryId }, signal) => runRepackJob(context, repositoryId, signal),
+    'collect-garbage': ({ repositoryId }, signal) => runCollectGarbageJob(context, repositoryId, signal),
   };
 }
 
@@ -99,7 +98,7 @@ export function createJobHandlers(context: Context): JobHandlers {
  * and behind those of its add-ons.
  */
 export async function resumeApps(context: Context): Promise<number> {
-  const { db, jobs } = context;
+  const { db } = context;
   const withAddons = await db
     .selectFrom('apps')
     .select('id')
@@ -113,7 +112,6 @@ export async function resumeApps(context: Context): Promise<number> {
     .where('deleted_at', 'is', null)
     .where('current_release_id', 'is not', null)
     .execute();
-  for (const { id } of rows)
-    await jobs.enqueue(db, 'ensure-workload', { appId: id }, { queue: `deploy:${id}`, key: `ensure:${id}` });
+  for (const { id } of rows) await enqueueEnsureWorkload(context, db, id);
   return rows.length;
 }

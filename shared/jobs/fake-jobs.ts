@@ -21,7 +21,7 @@ export class FakeJobs implements Jobs {
     this.pending = this.pending.filter((job) => job !== waiting);
     const { runAt: asked, ...others } = options;
     const runAt = options.keepsTime === true && waiting !== undefined ? waiting.options.runAt : asked;
-    this.pending.push({ name, payload, options: runAt === undefined ? others : { ...others, runAt } });
+    this.pending.push({ name, payload, options: { ...others, runAt } });
     this.wake();
     return Promise.resolve();
   }

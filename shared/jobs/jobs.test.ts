@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import type { Db } from '#shared/database/schema.ts';
+import type { AppId, BuildId } from '#shared/ids.ts';
 import { describeJobs } from '#shared/jobs/contract/jobs.ts';
 import { FakeJobs } from '#shared/jobs/fake-jobs.ts';
 import { graphileJobs, migrateJobs, startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
@@ -13,6 +14,9 @@ import { startPostgres } from '#shared/platform/local/postgres/postgres-server.t
 import { findPostmaster } from '#shared/platform/local/postgres/postmaster.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
 import { openTestPostgres } from '#test/support/database/test-postgres.ts';
+
+const appJob = (name: string) => ({ appId: name as AppId });
+const buildJob = (name: string) => ({ buildId: name as BuildId });
 
 const log = createLog('silent', () => undefined);
 
@@ -69,7 +73,7 @@ describe('graphile-worker', () => {
 
   it('forgets a job whose transaction is rolled back', async () => {
     const failing = database.db.transaction().execute(async (trx) => {
-      await graphileJobs.enqueue(trx, 'restart', { appId: 'ghost' });
+      await graphileJobs.enqueue(trx, 'restart', appJob('ghost'));
       throw new Error('changed my mind');
     });
     await expect(failing).rejects.toThrow('changed my mind');
@@ -78,7 +82,7 @@ describe('graphile-worker', () => {
   });
 
   it('takes over at once what a dead worker held, when it is the only one', async () => {
-    await graphileJobs.enqueue(database.db, 'restart', { appId: 'orphan' }, { queue: 'q' });
+    await graphileJobs.enqueue(database.db, 'restart', appJob('orphan'), { queue: 'q' });
     await database.pool.query(`update graphile_worker._private_jobs set locked_by = 'dead', locked_at = now(), attempts = 1`);
     await database.pool.query(`update graphile_worker._private_job_queues set locked_by = 'dead', locked_at = now()`);
     const seen = Promise.withResolvers<string>();
@@ -100,7 +104,7 @@ describe('graphile-worker', () => {
     );
     await database.pool.query(`insert into worker_leases values ('dead', now() + interval '1 hour')`);
     await database.db.transaction().execute(async (trx) => {
-      await graphileJobs.enqueue(trx, 'restart', { appId: 'orphan' });
+      await graphileJobs.enqueue(trx, 'restart', appJob('orphan'));
       await sql`update graphile_worker._private_jobs set locked_by = 'dead', locked_at = now(), attempts = 1`.execute(trx);
     });
     expect(await seen.promise).toBe('orphan');
@@ -119,21 +123,21 @@ describe('graphile-worker', () => {
       const worker = await startGraphileWorker({ pool, db, handlers, log, concurrency: 4, soleWorker, leaseSeconds: 0.5 });
       await expect.poll(async () => (await pool.query('select from worker_leases')).rowCount).toBe(1);
       await db.transaction().execute(async (trx) => {
-        await graphileJobs.enqueue(trx, 'restart', { appId: 'unheard of' }, { queue: 'q' });
+        await graphileJobs.enqueue(trx, 'restart', appJob('unheard of'), { queue: 'q' });
         for (const table of ['jobs', 'job_queues'])
           await sql`update ${sql.table(`graphile_worker._private_${table}`)}
             set locked_by = (select worker_id from worker_leases), locked_at = now()`.execute(trx);
       });
-      await graphileJobs.enqueue(db, 'restart', { appId: 'behind it' }, { queue: 'q' });
+      await graphileJobs.enqueue(db, 'restart', appJob('behind it'), { queue: 'q' });
       await expect.poll(() => seen, patience).toEqual(['unheard of', 'behind it']);
       await worker.stop();
     },
   );
 
   it('leaves nothing of a job that was replaced while the worker that ran it died', async () => {
-    await graphileJobs.enqueue(database.db, 'restart', { appId: 'old' }, { key: 'a' });
+    await graphileJobs.enqueue(database.db, 'restart', appJob('old'), { key: 'a' });
     await database.pool.query(`update graphile_worker._private_jobs set locked_by = 'dead', locked_at = now(), attempts = 1`);
-    await graphileJobs.enqueue(database.db, 'restart', { appId: 'new' }, { key: 'a' });
+    await graphileJobs.enqueue(database.db, 'restart', appJob('new'), { key: 'a' });
     const seen: string[] = [];
     const worker = await startWorker(
       database,
@@ -161,7 +165,7 @@ describe('graphile-worker', () => {
       }
       ended.resolve();
     };
-    await graphileJobs.enqueue(db, 'build', { buildId: 'long' });
+    await graphileJobs.enqueue(db, 'build', buildJob('long'));
     const handlers = { ...untouched, build };
     const worker = await startGraphileWorker({ pool, db, handlers, log, concurrency: 4, soleWorker, leaseSeconds: 0.5 });
     await ended.promise;
@@ -170,8 +174,8 @@ describe('graphile-worker', () => {
   });
 
   it('takes over what a dead worker held once its lease is over, and leaves the living alone', async () => {
-    await graphileJobs.enqueue(database.db, 'restart', { appId: 'of the dead' });
-    await graphileJobs.enqueue(database.db, 'build', { buildId: 'of the living' });
+    await graphileJobs.enqueue(database.db, 'restart', appJob('of the dead'));
+    await graphileJobs.enqueue(database.db, 'build', buildJob('of the living'));
     await database.pool.query(
       `insert into worker_leases values ('dead', now() - interval '1 minute'), ('living', now() + interval '1 minute')`,
     );
@@ -222,13 +226,13 @@ it('a worker outlives its database: what failed while that was away is run again
   };
   const worker = await startGraphileWorker({ pool, db, handlers, log, concurrency: 4, soleWorker: true, leaseSeconds: 2 });
   try {
-    await graphileJobs.enqueue(db, 'build', { buildId: 'long' });
+    await graphileJobs.enqueue(db, 'build', buildJob('long'));
     await started.promise;
-    await graphileJobs.enqueue(db, 'restart', { appId: 'first' });
+    await graphileJobs.enqueue(db, 'restart', appJob('first'));
     await expect.poll(() => findPostmaster(join(server.directory, 'postgres', 'cluster')), patience).toBeUndefined();
     await startPostgres({ directory: join(server.directory, 'postgres'), settings: { fsync: 'off' }, log });
     await expect.poll(() => runs.toSorted(), patience).toEqual(['build', 'build', 'first', 'first']);
-    await graphileJobs.enqueue(db, 'restart', { appId: 'second' });
+    await graphileJobs.enqueue(db, 'restart', appJob('second'));
     await expect.poll(() => runs.at(-1), patience).toBe('second');
     expect(runs).toHaveLength(5);
   } finally {

@@ -3,30 +3,32 @@
  * after a crash within seconds. A handler must therefore be idempotent, and fence its writes with a token it claims
  * from the row it works on. Drivers: graphile-worker on PostgreSQL, memory.
  */
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
+import type { AppId, BuildId, DeployId, RepositoryId } from '#shared/ids.ts';
+import type { AddonType } from '#shared/platform/addons.ts';
 
 export interface JobPayloads {
-  build: { buildId: string };
-  deploy: { deployId: string };
-  'ensure-workload': { appId: string };
-  restart: { appId: string };
-  'ensure-addon': { appId: string; addonType: string };
-  'purge-app': { appId: string };
-  'settle-domain': { appId: string; host: string };
-  repack: { repositoryId: string };
-  'collect-garbage': { repositoryId: string };
+  build: { buildId: BuildId };
+  deploy: { deployId: DeployId };
+  'ensure-workload': { appId: AppId };
+  restart: { appId: AppId };
+  'ensure-addon': { appId: AppId; addonType: AddonType };
+  'purge-app': { appId: AppId };
+  'settle-domain': { appId: AppId; host: string };
+  repack: { repositoryId: RepositoryId };
+  'collect-garbage': { repositoryId: RepositoryId };
 }
 
 export type JobName = keyof JobPayloads;
 
 export interface EnqueueOptions {
   /** A second job with the same key replaces the first one while that has not started. */
-  key?: string;
+  key?: string | undefined;
   /** Jobs of one queue run one after the other, in order. */
-  queue?: string;
-  runAt?: Date;
+  queue?: string | undefined;
+  runAt?: Date | undefined;
   /** With a key: a job that waits already is run when it was to be, not at `runAt`. */
-  keepsTime?: boolean;
+  keepsTime?: boolean | undefined;
 }
 
 export interface Jobs {

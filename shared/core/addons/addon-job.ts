@@ -1,6 +1,7 @@
 import { addonStatus, addonVariable, planSize } from '#shared/core/addons/addon-plans.ts';
 import { openAddonCredentials, openAddonPassword, sealAddonSecret } from '#shared/core/addons/addon-secrets.ts';
 import { type AddonRow, readAddonRow } from '#shared/core/addons/addons-store.ts';
+import { enqueueEnsureAddon } from '#shared/core/app-jobs.ts';
 import { type AppRow, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
@@ -15,23 +16,10 @@ const patienceMilliseconds = 30_000;
 const shortPatienceMilliseconds = 5000;
 const retryMilliseconds = 15_000;
 
-/**
- * In the order of the app's deploys: servers go after the release that no longer knows them is live, and come before
- * the processes of an app that is started again.
- */
-export async function enqueueAddonJob({ jobs }: Context, db: Db, appId: AppId, type: AddonType, runAt?: Date): Promise<void> {
-  await jobs.enqueue(
-    db,
-    'ensure-addon',
-    { appId, addonType: type },
-    { queue: `deploy:${appId}`, key: `addon:${type}:${appId}`, ...(runAt === undefined ? {} : { runAt }) },
-  );
-}
-
 /** For each add-on of the app, whatever state it is in. */
 export async function enqueueAddonJobs(context: Context, db: Db, appId: AppId): Promise<void> {
   const rows = await db.selectFrom('app_addons').select('addon_type').where('app_id', '=', appId).execute();
-  for (const row of rows) await enqueueAddonJob(context, db, appId, row.addon_type);
+  for (const row of rows) await enqueueEnsureAddon(context, db, appId, row.addon_type);
 }
 
 /**
@@ -92,7 +80,7 @@ async function recordOutcome(
     // Asked to be otherwise meanwhile: the job of that is on its way.
     if (locked === undefined || row === undefined || row.generation !== seen.generation) return;
     if (status !== 'Ready')
-      await enqueueAddonJob(context, trx, app.id, type, new Date(clock.now().getTime() + retryMilliseconds));
+      await enqueueEnsureAddon(context, trx, app.id, type, new Date(clock.now().getTime() + retryMilliseconds));
     // A store of several servers serves by the one that is there.
     const isReachable = status !== 'Creating';
     const known = await openAddonCredentials(context, app.tenant_id, row);

@@ -1,10 +1,10 @@
 import { requireRole } from '#shared/core/accounts/authorization.ts';
 import type { Principal } from '#shared/core/accounts/principals.ts';
-import { enqueueAddonJob } from '#shared/core/addons/addon-job.ts';
 import { addonStatus, addonVariable, toPlan } from '#shared/core/addons/addon-plans.ts';
 import { newAddonPassword, openAddonCredentials, sealAddonSecret } from '#shared/core/addons/addon-secrets.ts';
 import type { Addon, AppAddons } from '#shared/core/addons/addons.ts';
 import { type AddonRow, listAddonRows, readAddonRow } from '#shared/core/addons/addons-store.ts';
+import { enqueueEnsureAddon } from '#shared/core/app-jobs.ts';
 import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { type AppRow, lockApp } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -49,7 +49,7 @@ export function createAddons(context: Context): AppAddons {
         .where('app_id', '=', app.id)
         .where('addon_type', '=', known)
         .execute();
-      await enqueueAddonJob(context, trx, app.id, known);
+      await enqueueEnsureAddon(context, trx, app.id, known);
       const after = await readAddonRow(trx, app.id, known);
       if (after === undefined) throw notFound('add-on');
       return toAddon(after, after.status);
@@ -93,7 +93,7 @@ export function createAddons(context: Context): AppAddons {
             removed_at: null,
           })
           .execute();
-        await enqueueAddonJob(context, trx, row.id, type);
+        await enqueueEnsureAddon(context, trx, row.id, type);
         return true;
       });
       if (!created) {

@@ -2,6 +2,7 @@ import { requireRole } from '#shared/core/accounts/authorization.ts';
 import { resolveCaller } from '#shared/core/accounts/callers.ts';
 import type { Caller } from '#shared/core/accounts/principals.ts';
 import { enqueueAddonJobs } from '#shared/core/addons/addon-job.ts';
+import { enqueueEnsureWorkload, enqueuePurge } from '#shared/core/app-jobs.ts';
 import { type AppAccess, requireApp, requireAppToChange, resolveCallerAndApp } from '#shared/core/apps/app-access.ts';
 import type { App, Apps } from '#shared/core/apps/apps.ts';
 import { type AppRow, listApps, readAppById } from '#shared/core/apps/apps-store.ts';
@@ -97,9 +98,9 @@ export function createApps(context: Context, generateName: () => string = genera
           .execute();
         for (const { id } of gone) {
           await cancelOpenBuilds(trx, id);
-          await context.jobs.enqueue(trx, 'ensure-workload', { appId: id }, { queue: `deploy:${id}`, key: `ensure:${id}` });
+          await enqueueEnsureWorkload(context, trx, id);
           await enqueueAddonJobs(context, trx, id);
-          await context.jobs.enqueue(trx, 'purge-app', { appId: id }, { runAt: restorableUntil(now), key: `purge:${id}` });
+          await enqueuePurge(context, trx, id, restorableUntil(now));
         }
       });
       context.wakeups.wake(deletionKey(row.id));
@@ -126,7 +127,7 @@ export function createApps(context: Context, generateName: () => string = genera
           .execute();
         for (const { id } of back) {
           await enqueueAddonJobs(context, trx, id);
-          await context.jobs.enqueue(trx, 'ensure-workload', { appId: id }, { queue: `deploy:${id}`, key: `ensure:${id}` });
+          await enqueueEnsureWorkload(context, trx, id);
         }
       });
       return reread(row.id);

@@ -1,3 +1,4 @@
+import { enqueueEnsureWorkload, enqueueSettleDomain } from '#shared/core/app-jobs.ts';
 import { readAppById } from '#shared/core/apps/apps-store.ts';
 import { readDomain, readHolder } from '#shared/core/apps/domains-store.ts';
 import { isNeverPublic } from '#shared/core/apps/host-name.ts';
@@ -34,10 +35,10 @@ export async function runSettleDomainJob(context: Context, appId: AppId, host: s
   await lookLater(context, context.db, appId, host, ageSeconds / 4);
 }
 
-export async function lookLater({ jobs, clock }: Context, db: Db, appId: AppId, host: string, seconds = 0): Promise<void> {
+export async function lookLater(context: Context, db: Db, appId: AppId, host: string, seconds = 0): Promise<void> {
   const wait = Math.min(Math.max(seconds, shortestWaitSeconds), longestWaitSeconds);
-  const runAt = new Date(clock.now().getTime() + wait * 1000);
-  await jobs.enqueue(db, 'settle-domain', { appId, host }, { runAt, key: `domain:${appId}:${host}` });
+  const runAt = new Date(context.clock.now().getTime() + wait * 1000);
+  await enqueueSettleDomain(context, db, appId, host, runAt);
 }
 
 /**
@@ -74,7 +75,7 @@ export async function settleDomain(context: Context, appId: AppId, host: string)
   }
 }
 
-async function activate({ jobs }: Context, trx: Db, appId: AppId, host: string): Promise<void> {
+async function activate(context: Context, trx: Db, appId: AppId, host: string): Promise<void> {
   await trx
     .updateTable('domains')
     .set({ status: 'active' })
@@ -82,11 +83,11 @@ async function activate({ jobs }: Context, trx: Db, appId: AppId, host: string):
     .where('host', '=', host)
     .where('status', '=', 'pending')
     .execute();
-  await jobs.enqueue(trx, 'ensure-workload', { appId }, { queue: `deploy:${appId}`, key: `ensure:${appId}` });
+  await enqueueEnsureWorkload(context, trx, appId);
 }
 
 /** The row stays until the route is gone (`forgetTakenHosts`): a host must not lead to two apps, not for a moment. */
-export async function takeAway({ jobs }: Context, trx: Db, appId: AppId, host: string): Promise<void> {
+export async function takeAway(context: Context, trx: Db, appId: AppId, host: string): Promise<void> {
   await trx
     .updateTable('domains')
     .set({ status: 'removing' })
@@ -94,7 +95,7 @@ export async function takeAway({ jobs }: Context, trx: Db, appId: AppId, host: s
     .where('host', '=', host)
     .where('status', '=', 'active')
     .execute();
-  await jobs.enqueue(trx, 'ensure-workload', { appId }, { queue: `deploy:${appId}`, key: `ensure:${appId}` });
+  await enqueueEnsureWorkload(context, trx, appId);
 }
 
 /** To be read before the route is brought up to date, and forgotten after it. */

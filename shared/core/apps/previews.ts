@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { enqueuePurgeNow } from '#shared/core/app-jobs.ts';
 import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
 import { cancelOpenBuilds } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -68,7 +69,7 @@ export async function removePreviews(context: Context, trx: Db, parentId: AppId,
   for (const { id } of previews) {
     await trx.updateTable('apps').set({ deleted_at: now, updated_at: now }).where('id', '=', id).execute();
     await cancelOpenBuilds(trx, id);
-    await context.jobs.enqueue(trx, 'purge-app', { appId: id }, { queue: `deploy:${id}`, key: `purge:${id}` });
+    await enqueuePurgeNow(context, trx, id);
   }
 }
 

@@ -1,3 +1,4 @@
+import { enqueueBuild } from '#shared/core/app-jobs.ts';
 import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import { addBuildStart } from '#shared/core/builds/build-starts-store.ts';
 import type { BuildRow } from '#shared/core/builds/builds-store.ts';
@@ -28,7 +29,7 @@ export const supersededMessage = 'Superseded by a newer push.';
  * Builds of one app run one after the other; of those that wait only the newest is kept.
  */
 export async function createBuild(context: Context, trx: Db, app: AppRow, build: NewBuild): Promise<BuildRow> {
-  const { clock, platform, jobs, wakeups } = context;
+  const { clock, platform, wakeups } = context;
   if (!platform.capabilities.sandbox) await requireOperator(trx, app);
   const { existed } = await platform.caches.ensureCache(app.id);
   // The volume stays where a transaction is rolled back: without a build it was made for, nothing has filled it.
@@ -66,7 +67,7 @@ export async function createBuild(context: Context, trx: Db, app: AppRow, build:
     })
     .returningAll()
     .executeTakeFirstOrThrow();
-  await jobs.enqueue(trx, 'build', { buildId: row.id }, { queue: `build:${app.id}` });
+  await enqueueBuild(context, trx, app.id, row.id);
   for (const { id } of superseded) wakeups.wake(buildLogKey(id));
   return row;
 }

@@ -1,3 +1,4 @@
+import { enqueuePurge } from '#shared/core/app-jobs.ts';
 import { restorableUntil } from '#shared/core/apps/apps-service.ts';
 import { type AppRow, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -14,13 +15,13 @@ export async function runPurgeJob(context: Context, appId: AppId): Promise<void>
 }
 
 async function purge(context: Context, trx: Db, appId: AppId): Promise<void> {
-  const { db, platform, git, jobs } = context;
+  const { db, platform, git } = context;
   const app = await lockApp(trx, appId);
   if (app === undefined || app.deleted_at === null) return;
   const due = await purgeTime(context, app, app.deleted_at);
   if (due > context.clock.now()) {
     // Restored and deleted again meanwhile: its time began anew.
-    await jobs.enqueue(trx, 'purge-app', { appId }, { runAt: due, key: `purge:${appId}` });
+    await enqueuePurge(context, trx, appId, due);
     return;
   }
   // Their rows go with their app's; what they have on the ground would stay.

@@ -1,3 +1,4 @@
+import { enqueueEnsureWorkload, enqueueRestart } from '#shared/core/app-jobs.ts';
 import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
 import { forgetTakenHosts, readTakenHosts } from '#shared/core/apps/domain-settlement.ts';
@@ -10,7 +11,7 @@ import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 
 export function createProcesses(context: Context): Processes {
-  const { db, jobs, clock } = context;
+  const { db, clock } = context;
   return {
     async listProcesses(caller, app) {
       return describeProcesses(context, (await requireApp(context, caller, app)).row);
@@ -40,7 +41,7 @@ export function createProcesses(context: Context): Processes {
           .values({ app_id: row.id, type, quantity })
           .onConflict((conflict) => conflict.columns(['app_id', 'type']).doUpdateSet({ quantity }))
           .execute();
-        await jobs.enqueue(trx, 'ensure-workload', { appId: row.id }, { queue: `deploy:${row.id}`, key: `ensure:${row.id}` });
+        await enqueueEnsureWorkload(context, trx, row.id);
       });
       const after = (await describeProcesses(context, row)).find((process) => process.type === type);
       return after ?? { type, command: release.processes[type] ?? '', quantity, instances: [] };
@@ -50,7 +51,7 @@ export function createProcesses(context: Context): Processes {
       const { row } = await requireAppToChange(context, caller, app);
       const release = await currentRelease(context, row);
       if (release === undefined) throw nothingReleased(row);
-      await jobs.enqueue(db, 'restart', { appId: row.id }, { queue: `deploy:${row.id}`, key: `restart:${row.id}` });
+      await enqueueRestart(context, db, row.id);
       return { restartedAt: clock.now(), processes: Object.keys(release.processes) };
     },
   };

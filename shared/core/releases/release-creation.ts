@@ -1,3 +1,4 @@
+import { enqueueDeploy } from '#shared/core/app-jobs.ts';
 import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { nextReleaseVersion, type ReleaseRow } from '#shared/core/releases/releases-store.ts';
@@ -63,7 +64,7 @@ export async function createRelease(
       finished_at: null,
     })
     .execute();
-  await context.jobs.enqueue(trx, 'deploy', { deployId }, { queue: `deploy:${app.id}` });
+  await enqueueDeploy(context, trx, app.id, deployId);
   return { releaseId, deployId, version };
 }
 

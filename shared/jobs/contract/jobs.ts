@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Db } from '#shared/database/schema.ts';
+import type { AppId, BuildId } from '#shared/ids.ts';
 import type { JobHandlers, Jobs, JobWorker } from '#shared/jobs/jobs.ts';
+
+const appJob = (name: string) => ({ appId: name as AppId });
+const buildJob = (name: string) => ({ buildId: name as BuildId });
 
 export interface JobsUnderTest {
   db: Db;
@@ -38,7 +42,7 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
     it('runs a job with the payload it was enqueued with', async () => {
       const seen = Promise.withResolvers<string>();
       worker = await subject.start({ ...idle, build: ({ buildId }) => Promise.resolve(seen.resolve(buildId)) });
-      await subject.jobs.enqueue(subject.db, 'build', { buildId: 'one' });
+      await subject.jobs.enqueue(subject.db, 'build', buildJob('one'));
       expect(await seen.promise).toBe('one');
     });
 
@@ -54,7 +58,7 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
           if (buildId === 'c') done.resolve();
         },
       });
-      for (const buildId of ['a', 'b', 'c']) await subject.jobs.enqueue(subject.db, 'build', { buildId }, { queue: 'q' });
+      for (const buildId of ['a', 'b', 'c']) await subject.jobs.enqueue(subject.db, 'build', buildJob(buildId), { queue: 'q' });
       await done.promise;
       expect(events).toEqual(['start a', 'end a', 'start b', 'end b', 'start c', 'end c']);
     });
@@ -71,7 +75,7 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
           return Promise.resolve();
         },
       });
-      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'x' });
+      await subject.jobs.enqueue(subject.db, 'restart', appJob('x'));
       await done.promise;
       expect(attempts).toBe(2);
     });
@@ -79,8 +83,9 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
     it('keeps one job a key while it waits: the newest', async () => {
       const seen: string[] = [];
       const done = Promise.withResolvers<void>();
-      for (const appId of ['old', 'new']) await subject.jobs.enqueue(subject.db, 'restart', { appId }, { key: 'k', queue: 'q' });
-      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'last' }, { queue: 'q' });
+      for (const appId of ['old', 'new'])
+        await subject.jobs.enqueue(subject.db, 'restart', appJob(appId), { key: 'k', queue: 'q' });
+      await subject.jobs.enqueue(subject.db, 'restart', appJob('last'), { queue: 'q' });
       worker = await subject.start({
         ...idle,
         restart: ({ appId }) => {
@@ -97,11 +102,11 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
       const seen: string[] = [];
       const done = Promise.withResolvers<void>();
       const tomorrow = new Date(Date.now() + 86_400_000);
-      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'first' }, { key: 'early', keepsTime: true });
-      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'soon' }, { key: 'early', keepsTime: true, runAt: tomorrow });
-      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'late' }, { key: 'late', keepsTime: true, runAt: tomorrow });
-      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'later' }, { key: 'late', keepsTime: true });
-      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'last' });
+      await subject.jobs.enqueue(subject.db, 'restart', appJob('first'), { key: 'early', keepsTime: true });
+      await subject.jobs.enqueue(subject.db, 'restart', appJob('soon'), { key: 'early', keepsTime: true, runAt: tomorrow });
+      await subject.jobs.enqueue(subject.db, 'restart', appJob('late'), { key: 'late', keepsTime: true, runAt: tomorrow });
+      await subject.jobs.enqueue(subject.db, 'restart', appJob('later'), { key: 'late', keepsTime: true });
+      await subject.jobs.enqueue(subject.db, 'restart', appJob('last'));
       worker = await subject.start({
         ...idle,
         restart: ({ appId }) => {
@@ -117,8 +122,8 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
     it('does not run a job before its time', async () => {
       const seen: string[] = [];
       const done = Promise.withResolvers<void>();
-      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'tomorrow' }, { runAt: new Date(Date.now() + 86_400_000) });
-      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'now' });
+      await subject.jobs.enqueue(subject.db, 'restart', appJob('tomorrow'), { runAt: new Date(Date.now() + 86_400_000) });
+      await subject.jobs.enqueue(subject.db, 'restart', appJob('now'));
       worker = await subject.start({
         ...idle,
         restart: ({ appId }) => {
@@ -141,7 +146,7 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
             signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
           }),
       });
-      await subject.jobs.enqueue(subject.db, 'restart', { appId: 'x' });
+      await subject.jobs.enqueue(subject.db, 'restart', appJob('x'));
       await started.promise;
       await worker.stop();
       const again = Promise.withResolvers<string>();
