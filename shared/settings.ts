@@ -50,8 +50,8 @@ const schema = z.object({
   PAAS_LOG_LEVEL: z.enum(logLevels).default('info'),
 });
 
-/** What the command line reads (cli/command-line/help-text.ts): they may be set in the shell that starts the platform, and mean nothing to it. */
-const clientVariables = new Set(['PAAS_API_URL', 'PAAS_APP', 'PAAS_PASSWORD', 'PAAS_TOKEN']);
+/** What the command line reads: they may be set in the shell that starts the platform, which ignores them. */
+const clientVariables = new Set(['PAAS_API_URL', 'PAAS_APP', 'PAAS_PASSWORD', 'PAAS_TENANT', 'PAAS_TOKEN']);
 
 /** Everything an operator can set. Paths are as given; the main makes them absolute. */
 export interface Settings {

@@ -22,6 +22,7 @@ export function overview(commands: readonly Command[], paint: Paint): string {
 const environment: readonly (readonly [string, string])[] = [
   ['PAAS_APP', 'the app, where neither -a nor -r names one; else it is that of the git remote "paas"'],
   ['PAAS_API_URL', 'the platform; else it is that of the last login, or http://localhost:8080'],
+  ['PAAS_TENANT', 'the id of the team to act in; else it is the one you have been in longest'],
   ['PAAS_TOKEN', 'an access token to use in place of the stored login'],
   ['PAAS_PASSWORD', 'the password for login and signup where there is no terminal to ask on'],
   ['NO_COLOR', 'no colours, as there are none where the output is not a terminal'],
