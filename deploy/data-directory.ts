@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StartError } from '#deploy/start-error.ts';
+import { tryFileLock } from '#shared/files/file-lock.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { replaceFile } from '#shared/files/replace-file.ts';
 import { syncDirectory } from '#shared/files/sync-directory.ts';
@@ -33,33 +34,40 @@ async function makeDirectories(path: string): Promise<void> {
 }
 
 /**
- * One control plane a directory. The lock is a file that names its holder by pid and start time, so that a lock whose
- * holder was killed is no lock.
+ * Makes this process the only control plane of a data directory. The kernel holds the lock, and frees it when the process ends in
+ * any way. Beside it `lock` names the holder by pid and start time, for the message to whoever comes second.
  * @throws StartError naming the holder
  */
 export async function lockDataDirectory(dataDir: string): Promise<{ release(): Promise<void> }> {
-  const path = join(dataDir, 'lock');
-  const content = JSON.stringify(await readProcessIdentity(process.pid));
-  for (;;) {
-    try {
-      await writeFile(path, content, { flag: 'wx', mode: 0o600 });
-      return { release: () => rm(path, { force: true }) };
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  const record = join(dataDir, 'lock');
+  const lock = tryFileLock(join(dataDir, 'lock.sqlite'));
+  try {
+    const holder = await readHolder(record);
+    // A version before this one only wrote its pid down.
+    const holderIsAlive = holder !== undefined && (await isAlive(holder));
+    if (lock === undefined || (holderIsAlive && holder.pid !== process.pid)) {
+      const pid = holderIsAlive ? ` (pid ${holder.pid})` : '';
+      throw new StartError(`Another paas${pid} runs on ${dataDir}. Stop it, or set PAAS_DATA_DIR to another directory.`);
     }
-    const holder = await readHolder(path);
-    if (holder !== undefined && (await isAlive(holder))) {
-      throw new StartError(
-        `Another paas (pid ${holder.pid}) runs on ${dataDir}. Stop it, or set PAAS_DATA_DIR to another directory.`,
-      );
-    }
-    await rm(path, { force: true });
+    await replaceFile(record, JSON.stringify(await readProcessIdentity(process.pid)), 0o600);
+  } catch (error) {
+    lock?.release();
+    throw error;
   }
+  return {
+    async release() {
+      try {
+        await rm(record, { force: true });
+      } finally {
+        lock.release();
+      }
+    },
+  };
 }
 
-async function readHolder(path: string): Promise<ProcessIdentity | undefined> {
+async function readHolder(record: string): Promise<ProcessIdentity | undefined> {
   try {
-    return JSON.parse(await readFile(path, 'utf8')) as ProcessIdentity;
+    return JSON.parse(await readFile(record, 'utf8')) as ProcessIdentity;
   } catch {
     return undefined;
   }

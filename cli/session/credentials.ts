@@ -2,7 +2,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { CliError } from '#cli/errors/cli-error.ts';
-import { withFileLock } from '#cli/session/file-lock.ts';
+import { withFileLock } from '#shared/files/file-lock.ts';
 import { isMissing } from '#shared/files/if-missing.ts';
 import { replaceFile } from '#shared/files/replace-file.ts';
 
