@@ -68,7 +68,7 @@ export default defineConfig({
   plugins: ['eslint', 'typescript', 'import', 'node', 'unicorn', 'oxc', 'vitest'],
   jsPlugins: [{ name: 'paas', specifier: './test/check/no-shell.ts' }],
   categories: { correctness: 'error' },
-  options: { typeAware: true },
+  options: { typeAware: true, reportUnusedDisableDirectives: 'error' },
   rules: {
     ...mayNotImport(),
     'paas/no-shell': 'error',

@@ -6,7 +6,6 @@ const forbidden = [
   /\.\.|@\{|^@$|\\/,
   /(^|\/)\./,
   /\.lock(\/|$)|\.$/,
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
   /[\x00-\x20\x7f~^:?*[]/,
 ];
 
