@@ -10,6 +10,7 @@ import type { BuildCaches } from '#shared/platform/build-caches.ts';
 import type { Builds } from '#shared/platform/builds.ts';
 import type { Certificates } from '#shared/platform/certificates.ts';
 import type { Images } from '#shared/platform/images.ts';
+import type { Rollouts } from '#shared/platform/rollouts.ts';
 import type { Workloads } from '#shared/platform/workloads.ts';
 
 export interface Platform {
@@ -18,6 +19,7 @@ export interface Platform {
   readonly builds: Builds;
   readonly images: Images;
   readonly workloads: Workloads;
+  readonly rollouts: Rollouts;
   readonly logs: AppLogs;
   readonly certificates: Certificates;
   readonly addons: Addons;

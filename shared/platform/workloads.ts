@@ -1,4 +1,4 @@
-/** Port: running a release of an app and moving traffic to it. */
+/** Port: running a release of an app. Replacing it by a newer one is the port Rollouts. */
 import type { AppId, ReleaseId, TenantId } from '#shared/ids.ts';
 import type { LineSink } from '#shared/platform/builds.ts';
 import type { AppUsage } from '#shared/platform/usage.ts';
@@ -26,46 +26,51 @@ export interface ProcessSpec {
   quantity: number;
 }
 
-export interface RolloutPlan {
-  /** Percentages of traffic, ascending, last 100. */
-  weights: readonly number[];
-  /** Longest time on one step while there is traffic to learn from; without traffic a step passes at once. */
-  stepSeconds: number;
-}
-
-export interface RolloutFacts {
-  phase: 'starting' | 'progressing' | 'live' | 'aborted';
-  /** Traffic of the new release now, in percent. */
-  weight: number;
-  /** Why it was aborted, or what the step was judged by ('120 requests, 0 errors'). */
-  detail?: string;
-  /** Last lines of the new release's output, when it aborted before or while serving. */
-  output?: readonly string[];
-}
-
 export interface Workloads {
   /**
-   * Brings `spec` live beside whatever serves now: start, wait for health, move traffic by `plan`, drain and stop the
-   * old. Yields a fact at each change; the last is 'live' or 'aborted' (then the old release has all traffic and the new
-   * one is gone). Called again after a crash it picks up from where the ground is. Ending the iteration early leaves the
-   * rollout where it is; the signal aborts it.
-   */
-  rollOut(spec: WorkloadSpec, plan: RolloutPlan, signal: AbortSignal): AsyncIterable<RolloutFacts>;
-  /**
-   * Makes exactly `spec` run and serve, without a canary: after a start of the platform and for scaling. Instances that
-   * already match are left alone. Resolves when traffic is served by `spec` or it is known that it cannot be.
+   * Makes exactly `spec` run and serve, without a canary: after a start of the platform, for scaling and for new hosts.
+   * Instances that match already are left alone; an unfinished rollout of another release is aborted. Resolves when `spec`
+   * serves or it is known that it cannot.
+   *
+   * Kubernetes: applies Deployment, Rollout, Services and HTTPRoute, and waits for the Rollout to be healthy.
    */
   ensureWorkload(spec: WorkloadSpec): Promise<void>;
-  /** Replaces every instance one by one without losing a request. Resolves when all are new. */
+  /**
+   * Replaces every instance one by one without losing a request. Resolves when all are new.
+   *
+   * Kubernetes: sets the Rollout's `spec.restartAt`; an annotation of the Deployment would start a canary.
+   */
   restartWorkload(appId: AppId): Promise<void>;
-  /** Stops all of the app's instances and its routes. False when there was nothing. Its logs stay. */
+  /**
+   * Ends all of the app's instances, its rollout and its routes. False when there was nothing. Its logs stay.
+   *
+   * Kubernetes: deletes Rollout, Deployment, Services and HTTPRoute.
+   */
   deleteWorkload(appId: AppId): Promise<boolean>;
-  /** Empty when nothing runs. */
+  /**
+   * Of all releases that run, ordered by name. Empty when nothing runs.
+   *
+   * Kubernetes: lists the app's pods.
+   */
   readInstances(appId: AppId): Promise<readonly InstanceFacts[]>;
   /** What the app's instances use, and what reached it. Nothing of either for an app that does not run. */
   readUsage(appId: AppId): Promise<AppUsage>;
-  /** Runs `command` in the image once, beside the app (release command). Resolves with its exit code. */
-  runOnce(spec: WorkloadSpec, command: string, line: LineSink, signal: AbortSignal): Promise<number>;
+  /**
+   * Runs a command once, beside the app (the release command), and gives `line` what it prints. Resolves with its exit code,
+   * 128 + n when it was ended by signal n. Rejects with the signal's reason when that aborts; the command has ended then.
+   *
+   * Kubernetes: creates the Job `run-<id>`; where it exists already it follows that one.
+   */
+  runOnce(run: CommandRun, line: LineSink, signal: AbortSignal): Promise<number>;
+}
+
+export interface CommandRun {
+  /** Names the run: another call with the same id means the same run. A deploy's id, for its release command. */
+  id: string;
+  /** Of the release whose image and environment the command gets. */
+  spec: WorkloadSpec;
+  /** A shell command line. Only a shell inside the app's own sandbox ever sees it. */
+  command: string;
 }
 
 export type InstanceState = 'starting' | 'up' | 'crashed' | 'stopping';

@@ -7,7 +7,9 @@ import { type AppId, newUuid } from '#shared/ids.ts';
 import type { AppLogEntry } from '#shared/platform/app-logs.ts';
 import { isAlive, type ProcessIdentity } from '#shared/platform/local/sandbox/process-identity.ts';
 import type { InstanceRecord } from '#shared/platform/local/workloads/instances.ts';
-import type { InstanceFacts, RolloutFacts, RolloutPlan } from '#shared/platform/workloads.ts';
+import type { RolloutFacts } from '#shared/platform/rollouts.ts';
+import { rollOut } from '#shared/platform/testing/roll-out.ts';
+import type { InstanceFacts } from '#shared/platform/workloads.ts';
 import { holdLoad } from '#test/support/platform/load.ts';
 import { startWorkloadProcess, type WorkloadProcess } from '#test/support/workloads/start-workload-process.ts';
 import {
@@ -20,7 +22,7 @@ import {
   webProcess,
 } from '#test/support/workloads/workload-fixture.ts';
 
-const plan: RolloutPlan = { weights: [10, 25, 50, 100], stepSeconds: 2 };
+const stepSeconds = 2;
 
 /** Real instances in real sandboxes behind a real gateway; the control plane is a process that the tests kill. */
 describe('workloads behind the gateway', () => {
@@ -43,7 +45,7 @@ describe('workloads behind the gateway', () => {
   beforeEach(async () => {
     appId = newUuid();
     host = await startHost();
-    await rollOut(1);
+    await bringLive(1);
   });
   afterEach(async () => {
     await host.call({ op: 'stopAll' });
@@ -53,7 +55,8 @@ describe('workloads behind the gateway', () => {
   const startHost = (): Promise<WorkloadProcess> => startWorkloadProcess(dataDir, gatewayFiles(dataDir).controlSocket);
   const spec = (releaseVersion: number, quantity = 1) =>
     specOf(appId, releaseVersion, image, { processes: [{ ...webProcess, quantity }] });
-  const rollOut = (releaseVersion: number): Promise<void> => host.call({ op: 'rollOut', spec: spec(releaseVersion), plan });
+  const bringLive = (releaseVersion: number): Promise<void> =>
+    host.call({ op: 'rollOut', spec: spec(releaseVersion), stepSeconds });
   const instances = (): Promise<InstanceFacts[]> => host.call({ op: 'readInstances', appId });
   const answer = async (): Promise<string> => (await gateway.fetch(spec(1).hosts[0] ?? '')).body;
   const load = () => holdLoad({ httpPort: gateway.gateway.httpPort }, `app-${appId.slice(0, 8)}`);
@@ -67,10 +70,10 @@ describe('workloads behind the gateway', () => {
   it('loses no request of visitors over rollouts, a restart, and scaling up and down', async () => {
     const visitors = load();
     await expect.poll(() => visitors.count(), { timeout: 10_000 }).toBeGreaterThan(50);
-    await rollOut(2);
+    await bringLive(2);
     await host.call({ op: 'ensureWorkload', spec: spec(2, 3) });
     await host.call({ op: 'restartWorkload', appId });
-    await rollOut(3);
+    await bringLive(3);
     await host.call({ op: 'ensureWorkload', spec: spec(3, 1) });
     const { outcomes, bodies } = await visitors.stop();
     expect(Object.keys(outcomes)).toEqual(['200']);
@@ -81,7 +84,7 @@ describe('workloads behind the gateway', () => {
     const appHost = spec(1).hosts[0] ?? '';
     const slow = gateway.fetch(appHost, { path: '/slow' });
     await expect.poll(async () => gateway.router.readInFlight((await records())[0]?.key ?? ''), { timeout: 10_000 }).toBe(1);
-    await rollOut(2);
+    await bringLive(2);
     expect((await gateway.fetch(appHost)).body).toMatch(/^v2 /);
     expect(await slow).toMatchObject({ status: 200, body: 'slow v1' });
   });
@@ -108,7 +111,7 @@ describe('workloads behind the gateway', () => {
     const visitors = load();
     const atQuarter = Promise.withResolvers<void>();
     host.onFact(({ weight }) => void (weight === 25 && atQuarter.resolve()));
-    const cut = expect(rollOut(2)).rejects.toThrow('The host ended');
+    const cut = expect(bringLive(2)).rejects.toThrow('The host ended');
     await atQuarter.promise;
     await host.kill();
     await cut;
@@ -117,7 +120,7 @@ describe('workloads behind the gateway', () => {
     host = await startHost();
     const facts: RolloutFacts[] = [];
     host.onFact((fact) => facts.push(fact));
-    await rollOut(2);
+    await bringLive(2);
     expect(Object.keys((await visitors.stop()).outcomes)).toEqual(['200']);
     expect(facts[0]?.weight).toBeGreaterThanOrEqual(25);
     expect(facts.at(-1)?.phase).toBe('live');
@@ -230,9 +233,9 @@ describe('what an app is told when it does not come up', () => {
       const image = await makeImage(dataDir, `bad-${name.replaceAll(' ', '-')}`, { 'server.js': script });
       const spec = specOf(newUuid(), 1, image, name.includes('health') ? { healthPath: '/healthz' } : {});
       const facts: RolloutFacts[] = [];
-      for await (const fact of ground.workloads.rollOut(spec, plan, new AbortController().signal)) facts.push(fact);
+      for await (const fact of rollOut(ground.rollouts, spec)) facts.push(fact);
       expect(facts.at(-1)?.phase).toBe('aborted');
-      expect(facts.at(-1)?.detail).toMatch(expected);
+      expect(facts.at(-1)?.failure?.cause).toMatch(expected);
     } finally {
       await ground.stopAll();
     }

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import { type KeysetPage, keysetBefore } from '#shared/database/keyset.ts';
-import type { Database, Db } from '#shared/database/schema.ts';
+import type { Database, Db, DeployStep } from '#shared/database/schema.ts';
 import type { AppId, DeployId, ReleaseId } from '#shared/ids.ts';
 import { isUuid } from '#shared/ids.ts';
 
@@ -97,4 +97,15 @@ export async function claimDeploy(db: Db, deployId: DeployId): Promise<DeployRow
     .where('status', 'in', ['pending', 'rolling'])
     .returningAll()
     .executeTakeFirst();
+}
+
+/** Records the steps of a rollout so far. Writes nothing and gives false when another attempt has claimed the deploy since. */
+export async function writeDeploySteps(db: Db, deploy: DeployRow, steps: readonly DeployStep[]): Promise<boolean> {
+  const written = await db
+    .updateTable('deploys')
+    .set({ weight: steps.at(-1)?.weight ?? 0, steps: JSON.stringify(steps) })
+    .where('id', '=', deploy.id)
+    .where('attempt', '=', deploy.attempt)
+    .executeTakeFirst();
+  return written.numUpdatedRows > 0n;
 }

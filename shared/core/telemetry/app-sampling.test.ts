@@ -6,6 +6,7 @@ import type { MetricKind } from '#shared/core/telemetry/telemetry.ts';
 import { type AppId, newTenantId, newUuid, type ReleaseId, type RepositoryId, type TenantId, type UserId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import { createFakeAppLogs } from '#shared/platform/fake/app-logs.ts';
+import { createFakeApps } from '#shared/platform/fake/app-workload.ts';
 import { createFakeWorkloads, type FakeWorkloads } from '#shared/platform/fake/workloads.ts';
 import { createFakeRouter, type FakeRouter } from '#shared/routing/fake-router.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
@@ -32,7 +33,7 @@ describe('sampling of apps', () => {
     await database.db.deleteFrom('apps').execute();
     clock = TestClock.standing(new Date('2026-03-01T00:00:00.000Z'));
     router = createFakeRouter();
-    workloads = createFakeWorkloads({ router, logs: createFakeAppLogs(clock), clock });
+    workloads = createFakeWorkloads(createFakeApps({ router, logs: createFakeAppLogs(clock), clock }));
     ground = { db: database.db, clock, log: createLog('silent', () => undefined), platform: { workloads } };
     appId = await startApp();
   });

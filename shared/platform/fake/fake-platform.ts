@@ -4,16 +4,19 @@ import type { Platform } from '#shared/platform/platform.ts';
 import { createFakeRouter, type FakeRouter } from '../../routing/fake-router.ts';
 import { createFakeAddons, type FakeAddons } from './addons.ts';
 import { createFakeAppLogs, type FakeAppLogs } from './app-logs.ts';
+import { createFakeApps, type ProgramScript } from './app-workload.ts';
 import { createFakeBuildCaches } from './build-caches.ts';
 import { createFakeBuilds, type FakeBuildStep } from './builds.ts';
 import { createFakeImages } from './images.ts';
-import { createFakeWorkloads, type FakeWorkloads, type ProgramScript } from './workloads.ts';
+import { createFakeRollouts, type FakeRollouts } from './rollouts.ts';
+import { createFakeWorkloads, type FakeWorkloads } from './workloads.ts';
 
 export interface FakePlatform extends Platform {
   readonly builds: InProcessBuilds;
   readonly logs: FakeAppLogs;
   readonly addons: FakeAddons;
   readonly workloads: FakeWorkloads;
+  readonly rollouts: FakeRollouts;
   readonly router: FakeRouter;
 }
 
@@ -24,7 +27,7 @@ export interface FakePlatformOptions {
   script?: ProgramScript;
 }
 
-/** The whole ground in memory: nothing is built and nothing runs, but every fact about it is as the real grounds tell it. */
+/** The whole platform in memory: nothing is built and nothing runs, but every fact is reported as a real platform does. */
 export function createFakePlatform({
   clock,
   logs = createFakeAppLogs(clock),
@@ -33,6 +36,7 @@ export function createFakePlatform({
 }: FakePlatformOptions): FakePlatform {
   const router = createFakeRouter();
   const images = createFakeImages();
+  const apps = createFakeApps({ router, logs, clock, script });
   return {
     capabilities: { pipeline: 'memory', sandbox: true },
     builds: createFakeBuilds({ images, ...(buildStep === undefined ? {} : { step: buildStep }) }),
@@ -40,7 +44,8 @@ export function createFakePlatform({
     images,
     logs,
     router,
-    workloads: createFakeWorkloads({ router, logs, clock, ...(script === undefined ? {} : { script }) }),
+    workloads: createFakeWorkloads(apps),
+    rollouts: createFakeRollouts(apps),
     addons: createFakeAddons(),
     certificates: { readCertificate: (host) => router.readCertificate(host) },
   };

@@ -60,6 +60,7 @@ export async function createLocalPlatform({
     builds,
     images,
     workloads: local.workloads,
+    rollouts: local.rollouts,
     logs: local.logs,
     addons,
     certificates: { readCertificate: (host) => router.readCertificate(host) },

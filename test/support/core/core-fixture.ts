@@ -15,9 +15,9 @@ import type { AppId, RepositoryId } from '#shared/ids.ts';
 import { migrateJobs, startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
 import type { JobWorker } from '#shared/jobs/jobs.ts';
 import { createLog } from '#shared/log.ts';
+import type { ProgramScript } from '#shared/platform/fake/app-workload.ts';
 import type { FakeBuildStep } from '#shared/platform/fake/builds.ts';
 import { createFakePlatform, type FakePlatform } from '#shared/platform/fake/fake-platform.ts';
-import type { ProgramScript } from '#shared/platform/fake/workloads.ts';
 import { createCoreContext } from '#test/support/core/core-context.ts';
 import { createTestDatabase } from '#test/support/database/test-database.ts';
 

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import type { RolloutFacts } from '#shared/platform/workloads.ts';
+import type { RolloutFacts } from '#shared/platform/rollouts.ts';
 import type { WorkloadAnswer, WorkloadCall } from '#test/support/workloads/workload-process.ts';
 
 export interface WorkloadProcess {

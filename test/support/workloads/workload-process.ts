@@ -2,12 +2,14 @@
 
 import type { AppId } from '#shared/ids.ts';
 import type { AppLogQuery } from '#shared/platform/app-logs.ts';
-import type { RolloutPlan, WorkloadSpec } from '#shared/platform/workloads.ts';
+import { rollOut } from '#shared/platform/testing/roll-out.ts';
+import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import { createGatewayRouter } from '#shared/routing/gateway-router.ts';
+import { createDecider } from '#test/support/workloads/rollout-decider.ts';
 import { openWorkloadFixture } from '#test/support/workloads/workload-fixture.ts';
 
 export type WorkloadCall =
-  | { op: 'rollOut'; spec: WorkloadSpec; plan: RolloutPlan }
+  | { op: 'rollOut'; spec: WorkloadSpec; stepSeconds: number }
   | { op: 'ensureWorkload'; spec: WorkloadSpec }
   | { op: 'restartWorkload' | 'readInstances'; appId: AppId }
   | { op: 'readLogs'; appId: AppId; query: AppLogQuery }
@@ -20,35 +22,36 @@ export type WorkloadAnswer =
   | { id: number; problem: string };
 
 const [dataDir = '', controlSocket = ''] = process.argv.slice(2);
-const ground = await openWorkloadFixture(dataDir, createGatewayRouter(controlSocket));
-await ground.adopt();
-const say = (answer: WorkloadAnswer): void => void process.send?.(answer);
+const fixture = await openWorkloadFixture(dataDir, createGatewayRouter(controlSocket));
+await fixture.adopt();
+const send = (answer: WorkloadAnswer): void => void process.send?.(answer);
 
 async function perform(call: WorkloadCall): Promise<unknown> {
   switch (call.op) {
     case 'rollOut': {
-      for await (const fact of ground.workloads.rollOut(call.spec, call.plan, new AbortController().signal)) say({ fact });
+      const decide = createDecider(call.stepSeconds);
+      for await (const fact of rollOut(fixture.rollouts, call.spec, { decide })) send({ fact });
       return undefined;
     }
     case 'ensureWorkload':
-      return ground.workloads.ensureWorkload(call.spec);
+      return fixture.workloads.ensureWorkload(call.spec);
     case 'restartWorkload':
-      return ground.workloads.restartWorkload(call.appId);
+      return fixture.workloads.restartWorkload(call.appId);
     case 'readInstances':
-      return ground.workloads.readInstances(call.appId);
+      return fixture.workloads.readInstances(call.appId);
     case 'readLogs':
-      return ground.logs.readLogs(call.appId, call.query);
+      return fixture.logs.readLogs(call.appId, call.query);
     case 'detach':
-      return ground.detach();
+      return fixture.detach();
     case 'stopAll':
-      return ground.stopAll();
+      return fixture.stopAll();
   }
 }
 
 process.on('message', ({ id, call }: { id: number; call: WorkloadCall }) => {
   perform(call).then(
-    (result) => say({ id, result }),
-    (error: unknown) => say({ id, problem: String(error) }),
+    (result) => send({ id, result }),
+    (error: unknown) => send({ id, problem: String(error) }),
   );
 });
-say({ ready: true });
+send({ ready: true });

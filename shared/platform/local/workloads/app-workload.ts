@@ -7,11 +7,12 @@ import type { AppId } from '#shared/ids.ts';
 import type { ProcessSpec, WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { AppRoute, Router } from '#shared/routing/routing.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
+import { type Changes, createChanges } from './changes.ts';
 import { type InstanceRecord, newInstanceKey } from './instances.ts';
 import { planRoute } from './route-plan.ts';
-import { type InstanceGround, SupervisedInstance } from './supervised-instance.ts';
+import { type InstanceDependencies, SupervisedInstance } from './supervised-instance.ts';
 
-export interface AppGround extends InstanceGround {
+export interface AppDependencies extends InstanceDependencies {
   router: Router;
   secretBox: SecretBox;
   /** `workloads/<app_id>` */
@@ -32,13 +33,15 @@ export interface BootFailure {
 }
 
 /**
- * All of one app that runs on this machine. It offers the moves from which rollouts, scaling and restarts are made; who
- * calls two of them at once must know what they do (`workloads.ts` lets one operation an app run at a time).
+ * All of one app that runs on this machine. Rollouts, scaling and restarts are made of its methods; one such operation runs
+ * at a time (`workloads.ts`).
  */
 export class AppWorkload {
   readonly appId: AppId;
-  readonly ground: AppGround;
+  readonly deps: AppDependencies;
   readonly instances = new Set<SupervisedInstance>();
+  /** Of releases, weights and states of instances. */
+  readonly changes: Changes = createChanges();
   weights = new Map<number, number>();
   #releases: Releases = {};
   #routing: Promise<void> = Promise.resolve();
@@ -49,9 +52,9 @@ export class AppWorkload {
   #detached = false;
   #routeDeleted = false;
 
-  constructor(appId: AppId, ground: AppGround) {
+  constructor(appId: AppId, deps: AppDependencies) {
     this.appId = appId;
-    this.ground = ground;
+    this.deps = deps;
   }
 
   get live(): WorkloadSpec | undefined {
@@ -65,22 +68,23 @@ export class AppWorkload {
   /** Written down, sealed since it holds the app's variables, so that a later control plane can restart what crashes. */
   async setReleases(releases: Releases): Promise<void> {
     this.#releases = releases;
-    await mkdir(this.ground.directory, { recursive: true, mode: 0o700 });
-    const sealed = await this.ground.secretBox.seal(JSON.stringify(releases), this.#purpose);
+    this.changes.notify();
+    await mkdir(this.deps.directory, { recursive: true, mode: 0o700 });
+    const sealed = await this.deps.secretBox.seal(JSON.stringify(releases), this.#purpose);
     await replaceFile(this.#releasesPath, sealed, 0o600);
   }
 
   /** Learns what an earlier control plane wrote down; nothing is started or ended yet. */
   async load(): Promise<void> {
     const sealed = await readFile(this.#releasesPath, 'utf8').catch(ifMissing(undefined));
-    if (sealed !== undefined) this.#releases = JSON.parse(await this.ground.secretBox.open(sealed, this.#purpose)) as Releases;
-    for (const record of await this.ground.store.list()) {
-      if (record.port !== 0) this.ground.ports.hold(record.port);
-      const alive = record.program !== undefined && (await this.ground.programs.isAlive(record.program));
+    if (sealed !== undefined) this.#releases = JSON.parse(await this.deps.secretBox.open(sealed, this.#purpose)) as Releases;
+    for (const record of await this.deps.store.list()) {
+      if (record.port !== 0) this.deps.ports.hold(record.port);
+      const alive = record.program !== undefined && (await this.deps.programs.isAlive(record.program));
       const state = alive || record.state !== 'up' ? record.state : 'crashed';
       this.#add(this.#specOf(record.releaseVersion), { ...record, state }, true);
     }
-    this.#lastRoute = await this.ground.router.readRoute(this.appId);
+    this.#lastRoute = await this.deps.router.readRoute(this.appId);
     this.weights = new Map(this.#lastRoute?.backends.map(({ releaseVersion, weight }) => [releaseVersion, weight]));
   }
 
@@ -119,7 +123,7 @@ export class AppWorkload {
         releaseVersion: spec.releaseVersion,
         state: 'new',
         port: 0,
-        startedAt: this.ground.clock.now().toISOString(),
+        startedAt: this.deps.clock.now().toISOString(),
         restarts: 0,
       },
       false,
@@ -141,6 +145,12 @@ export class AppWorkload {
   async setWeights(weights: readonly (readonly [version: number, weight: number])[]): Promise<void> {
     this.weights = new Map(weights);
     await this.syncRoute();
+    this.changes.notify();
+  }
+
+  /** Writes a line to the app's log in the platform's own name. */
+  logLine(message: string, releaseVersion?: number): Promise<void> {
+    return this.deps.output.say(message, releaseVersion);
   }
 
   /** Brings the gateway to follow what runs now. */
@@ -157,7 +167,7 @@ export class AppWorkload {
   retire(...instances: SupervisedInstance[]): { outOfTraffic: Promise<void>; gone: Promise<void> } {
     const outOfTraffic = Promise.all(instances.map((instance) => instance.markStopping())).then(() => this.syncRoute());
     const gone = outOfTraffic
-      .catch((error: unknown) => this.ground.log.warn('the gateway did not take a route', { appId: this.appId, error }))
+      .catch((error: unknown) => this.deps.log.warn('the gateway did not take a route', { appId: this.appId, error }))
       .then(async () => {
         await Promise.all(instances.map((instance) => this.#drainAndStop(instance)));
       });
@@ -186,7 +196,7 @@ export class AppWorkload {
     await Promise.all(all.map((instance) => instance.markStopping()));
     const forgotten = route === 'delete' ? this.#deleteRoute() : this.syncRoute().then(() => true);
     const known = await forgotten.catch((error: unknown) => {
-      this.ground.log.warn('the gateway did not take a route', { appId: this.appId, error });
+      this.deps.log.warn('the gateway did not take a route', { appId: this.appId, error });
       return false;
     });
     await Promise.all([this.stop(...all), ...this.#retiring]);
@@ -204,12 +214,13 @@ export class AppWorkload {
   async forget(): Promise<void> {
     this.#releases = {};
     this.weights.clear();
+    this.changes.notify();
     await rm(this.#releasesPath, { force: true });
-    await rm(join(this.ground.directory, 'instances'), { recursive: true, force: true });
+    await rm(join(this.deps.directory, 'instances'), { recursive: true, force: true });
   }
 
   get #releasesPath(): string {
-    return join(this.ground.directory, 'releases.sealed');
+    return join(this.deps.directory, 'releases.sealed');
   }
 
   get #purpose(): string {
@@ -222,7 +233,10 @@ export class AppWorkload {
   }
 
   #add(spec: WorkloadSpec | undefined, record: InstanceRecord, found: boolean): SupervisedInstance {
-    const instance = new SupervisedInstance(this.ground, spec, record, found, () => this.#syncSoon());
+    const instance = new SupervisedInstance(this.deps, spec, record, found, () => {
+      this.changes.notify();
+      this.#syncSoon();
+    });
     this.instances.add(instance);
     return instance;
   }
@@ -231,8 +245,8 @@ export class AppWorkload {
   #syncSoon(): void {
     if (this.#leaving.signal.aborted) return;
     this.syncRoute().catch((error: unknown) => {
-      this.ground.log.warn('the gateway did not take a route; trying again', { appId: this.appId, error });
-      this.ground.clock.sleep(1000, this.#leaving.signal).then(
+      this.deps.log.warn('the gateway did not take a route; trying again', { appId: this.appId, error });
+      this.deps.clock.sleep(1000, this.#leaving.signal).then(
         () => this.#syncSoon(),
         () => undefined,
       );
@@ -241,7 +255,7 @@ export class AppWorkload {
 
   #deleteRoute(): Promise<boolean> {
     this.#routeDeleted = true;
-    const deleted = this.#routing.then(() => this.ground.router.deleteRoute(this.appId));
+    const deleted = this.#routing.then(() => this.deps.router.deleteRoute(this.appId));
     this.#routing = deleted.then(
       () => undefined,
       () => undefined,
@@ -256,7 +270,7 @@ export class AppWorkload {
     const instances = [...this.instances].map(({ record }) => record);
     const route = planRoute({ appId: this.appId, appName, hosts, weights: this.weights, instances });
     if (JSON.stringify(route) === JSON.stringify(this.#lastRoute)) return;
-    await this.ground.router.applyRoute(route);
+    await this.deps.router.applyRoute(route);
     this.#lastRoute = route;
   }
 
@@ -265,12 +279,12 @@ export class AppWorkload {
       if (instance.record.type === 'web') await this.#drain(instance.record.key);
       if (!this.#detached) await this.stop(instance);
     } catch (error) {
-      this.ground.log.error('an instance could not be stopped', { instance: instance.record.key, error });
+      this.deps.log.error('an instance could not be stopped', { instance: instance.record.key, error });
     }
   }
 
   async #drain(key: string): Promise<void> {
-    const { router, clock, drainSeconds, drainPollMilliseconds } = this.ground;
+    const { router, clock, drainSeconds, drainPollMilliseconds } = this.deps;
     const deadline = AbortSignal.any([AbortSignal.timeout(drainSeconds * 1000), this.#leaving.signal]);
     // A gateway that does not answer has nothing in flight that could be waited for.
     while (!deadline.aborted && (await router.readInFlight(key).catch(() => 0)) > 0) {

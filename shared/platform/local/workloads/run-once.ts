@@ -1,11 +1,11 @@
 import type { Clock } from '#shared/clock.ts';
 import { limits } from '#shared/limits.ts';
 import type { LineSink } from '#shared/platform/builds.ts';
-import type { WorkloadSpec } from '#shared/platform/workloads.ts';
+import type { CommandRun } from '#shared/platform/workloads.ts';
 import { createLineSplitter } from '../logs/line-splitter.ts';
 import { describeEnd, type Programs } from './programs.ts';
 
-export interface RunGround {
+export interface RunDependencies {
   programs: Programs;
   clock: Clock;
   stopSeconds: number;
@@ -13,14 +13,14 @@ export interface RunGround {
 
 /** Runs a command beside the app to its end. Rejects with the signal's reason when that aborts, after all its processes ended. */
 export async function runProgramOnce(
-  { programs, clock, stopSeconds }: RunGround,
-  spec: WorkloadSpec,
-  command: string,
+  { programs, clock, stopSeconds }: RunDependencies,
+  { id: runId, spec, command }: CommandRun,
   line: LineSink,
   signal: AbortSignal,
 ): Promise<number> {
   signal.throwIfAborted();
-  const id = `run.v${spec.releaseVersion}.${crypto.randomUUID().slice(0, 8)}`;
+  // An earlier attempt at the same run ended with its control plane, but may take a moment to.
+  const id = `run.${runId}.${crypto.randomUUID().slice(0, 8)}`;
   const program = await programs.start({
     id,
     appId: spec.appId,

@@ -13,8 +13,8 @@ import type { PortPool } from './ports.ts';
 import { describeEnd, type ProgramEnd, type Programs } from './programs.ts';
 import { describeMissedBoot, planEnvironment, planRestartDelay } from './supervision.ts';
 
-/** What all instances of an app stand on. */
-export interface InstanceGround {
+/** What the instances of an app share. */
+export interface InstanceDependencies {
   programs: Programs;
   ports: PortPool;
   store: InstanceStore;
@@ -46,7 +46,7 @@ export type BootResult = { up: true } | { up: false; cause: string };
  * for traffic, and starts it again with growing delay when it crashes.
  */
 export class SupervisedInstance {
-  readonly #ground: InstanceGround;
+  readonly #deps: InstanceDependencies;
   readonly #spec: WorkloadSpec | undefined;
   readonly #changed: (instance: SupervisedInstance) => void;
   #record: InstanceRecord;
@@ -65,13 +65,13 @@ export class SupervisedInstance {
 
   /** @param spec undefined for an instance of a release that is known no more: all that can be done is to stop it */
   constructor(
-    ground: InstanceGround,
+    deps: InstanceDependencies,
     spec: WorkloadSpec | undefined,
     record: InstanceRecord,
     found: boolean,
     changed: (instance: SupervisedInstance) => void,
   ) {
-    this.#ground = ground;
+    this.#deps = deps;
     this.#spec = spec;
     this.#record = record;
     this.#changed = changed;
@@ -99,7 +99,7 @@ export class SupervisedInstance {
   /** Begins a new instance, or goes on with one that an earlier control plane left. */
   begin(): void {
     this.#life ??= this.#live().catch((error: unknown) => {
-      this.#ground.log.error('an instance is no longer supervised', { instance: this.#record.key, error });
+      this.#deps.log.error('an instance is no longer supervised', { instance: this.#record.key, error });
       this.#firstBoot.resolve({ up: false, cause: 'could not be supervised' });
     });
   }
@@ -115,16 +115,16 @@ export class SupervisedInstance {
   /** Ends all its processes, politely first, and forgets it. */
   async stop(): Promise<void> {
     await this.markStopping();
-    this.#ground.output.adoptOutput(this.#record.key);
+    this.#deps.output.adoptOutput(this.#record.key);
     const { program } = this.#record;
-    const wasAlive = program !== undefined && (await this.#ground.programs.isAlive(program));
+    const wasAlive = program !== undefined && (await this.#deps.programs.isAlive(program));
     if (program !== undefined) await this.#endProgram(program);
     await this.#life;
     if (wasAlive) await this.#say(`Stopped ${this.name}`);
-    await this.#ground.output.closeOutput(this.#record.key);
+    await this.#deps.output.closeOutput(this.#record.key);
     await this.#saving;
-    await this.#ground.store.remove(this.#record.key);
-    this.#ground.ports.release(this.#record.port);
+    await this.#deps.store.remove(this.#record.key);
+    this.#deps.ports.release(this.#record.port);
   }
 
   /** Leaves the process running, and lets go of it. */
@@ -137,18 +137,18 @@ export class SupervisedInstance {
   async #live(): Promise<void> {
     let adopted = await this.#findAgain();
     while (!this.#ending.signal.aborted) {
-      const begun = this.#ground.clock.now().getTime();
+      const begun = this.#deps.clock.now().getTime();
       const cause = await this.#oneRun(adopted);
       adopted = false;
       if (this.#ending.signal.aborted || cause === undefined) return;
-      const stable = this.#ground.clock.now().getTime() - begun >= this.#ground.timings.stableSeconds * 1000;
+      const stable = this.#deps.clock.now().getTime() - begun >= this.#deps.timings.stableSeconds * 1000;
       await this.#waitToRestart(cause, stable);
     }
   }
 
   /** Whether the program that an earlier control plane started still runs. */
   async #findAgain(): Promise<boolean> {
-    const { programs, output, bootId } = this.#ground;
+    const { programs, output, bootId } = this.#deps;
     const { program, state, key } = this.#record;
     if (program === undefined) {
       if (state === 'new' && this.#found) await endUnrecorded('PAAS_INSTANCE', key);
@@ -171,7 +171,7 @@ export class SupervisedInstance {
       else await this.#launch();
     } catch (error) {
       if (!(error instanceof AppError))
-        this.#ground.log.error('an instance could not be started', { instance: this.#record.key, error });
+        this.#deps.log.error('an instance could not be started', { instance: this.#record.key, error });
       return `could not be started: ${error instanceof AppError ? error.message : 'the platform failed'}`;
     }
     const ended = this.#ended;
@@ -185,17 +185,17 @@ export class SupervisedInstance {
     }
     const end = await this.#unlessDetached(ended);
     if (end === undefined) return undefined;
-    await this.#ground.programs.end(program);
+    await this.#deps.programs.end(program);
     if (missedBoot !== undefined) return missedBoot;
     const before = this.#record.state === 'up' || this.#record.port === 0 ? '' : ' before it listened on PORT';
-    return `${describeEnd(end, this.#ground.timings.memoryBytes)}${before}`;
+    return `${describeEnd(end, this.#deps.timings.memoryBytes)}${before}`;
   }
 
   async #launch(): Promise<void> {
     const launched = Promise.withResolvers<void>();
     this.#launching = launched.promise;
     try {
-      const { ports, programs, output, clock } = this.#ground;
+      const { ports, programs, output, clock } = this.#deps;
       const spec = this.#spec;
       const process = spec?.processes.find(({ type }) => type === this.#record.type);
       if (spec === undefined || process === undefined)
@@ -238,7 +238,7 @@ export class SupervisedInstance {
   #watchAdopted(): void {
     const { program } = this.#record;
     if (program === undefined) return;
-    const { clock, timings, programs } = this.#ground;
+    const { clock, timings, programs } = this.#deps;
     const look = async (): Promise<ProgramEnd> => {
       while (!this.#detached && (await programs.isAlive(program))) await clock.sleep(timings.alivePollMilliseconds);
       return { code: undefined, outOfMemory: await programs.ranOutOfMemory(program) };
@@ -254,8 +254,8 @@ export class SupervisedInstance {
       return undefined;
     }
     const over = AbortSignal.any([this.#ending.signal, abortedAfter(ended)]);
-    const { bootSeconds } = this.#ground.timings;
-    const spent = adopted ? this.#ground.clock.now().getTime() - Date.parse(this.#record.startedAt) : 0;
+    const { bootSeconds } = this.#deps.timings;
+    const spent = adopted ? this.#deps.clock.now().getTime() - Date.parse(this.#record.startedAt) : 0;
     const deadline = AbortSignal.timeout(Math.max(0, bootSeconds * 1000 - spent));
     const problem = await this.#becomeHealthy(AbortSignal.any([over, deadline]));
     if (over.aborted) return undefined;
@@ -272,7 +272,7 @@ export class SupervisedInstance {
 
   /** Undefined as soon as it is fit for traffic; the last problem when the signal ends the wait. */
   async #becomeHealthy(signal: AbortSignal): Promise<string | undefined> {
-    const { clock, timings } = this.#ground;
+    const { clock, timings } = this.#deps;
     let problem = 'did not listen';
     try {
       if (this.#record.port === 0) {
@@ -298,14 +298,14 @@ export class SupervisedInstance {
     const delaySeconds = planRestartDelay(this.#crashesInARow);
     await this.#update({ state: 'crashed', program: undefined, restarts: this.#record.restarts + 1 });
     this.#changed(this);
-    await this.#ground.output.flush(this.#record.key);
+    await this.#deps.output.flush(this.#record.key);
     await this.#say(`${this.name} ${cause}, restarting in ${delaySeconds} s`);
     this.#firstBoot.resolve({ up: false, cause });
-    await this.#ground.clock.sleep(delaySeconds * 1000, this.#ending.signal).catch(() => undefined);
+    await this.#deps.clock.sleep(delaySeconds * 1000, this.#ending.signal).catch(() => undefined);
   }
 
   async #endProgram(program: SandboxRecord): Promise<void> {
-    const { programs, timings, clock } = this.#ground;
+    const { programs, timings, clock } = this.#deps;
     await programs.terminate(program);
     const patience = AbortSignal.timeout(timings.stopSeconds * 1000);
     while (!patience.aborted && (await programs.isAlive(program))) await clock.sleep(20);
@@ -329,12 +329,12 @@ export class SupervisedInstance {
     const state = this.#record.state === 'stopping' ? 'stopping' : (change.state ?? this.#record.state);
     this.#record = { ...this.#record, ...change, state };
     // One after the other, each the newest: an older state must not be written last.
-    this.#saving = this.#saving.then(() => this.#ground.store.save(this.#record));
+    this.#saving = this.#saving.then(() => this.#deps.store.save(this.#record));
     await this.#saving;
   }
 
   #say(message: string): Promise<void> {
-    return this.#ground.output.say(message, this.#record.releaseVersion);
+    return this.#deps.output.say(message, this.#record.releaseVersion);
   }
 }
 

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type AppId, newUuid } from '#shared/ids.ts';
+import { describeRollouts } from '#shared/platform/contract/rollouts.ts';
 import { describeWorkloads } from '#shared/platform/contract/workloads.ts';
+import { visitRouter } from '#shared/platform/testing/visit-router.ts';
+import type { WorkloadsUnderTest } from '#shared/platform/testing/workloads-under-test.ts';
 import { createFakeRouter } from '#shared/routing/fake-router.ts';
 import {
   makeDataDir,
@@ -11,35 +14,39 @@ import {
   specOf,
 } from '#test/support/workloads/workload-fixture.ts';
 
-describeWorkloads('local', async () => {
+async function openFixture(): Promise<WorkloadsUnderTest> {
   const dataDir = await makeDataDir();
   const router = createFakeRouter();
-  const ground = await openWorkloadFixture(dataDir, router);
-  await ground.adopt();
-  const ask = async (appId: AppId, name: string, path: string): Promise<string> => {
+  const local = await openWorkloadFixture(dataDir, router);
+  await local.adopt();
+  const fetchFrom = async (appId: AppId, name: string, path: string): Promise<string> => {
     const instances = (await router.readRoute(appId))?.backends[0]?.instances ?? [];
     const port = instances.find(({ key }) => key.startsWith(`${name}.`))?.port;
     return (await fetch(`http://127.0.0.1:${port}${path}`)).text();
   };
   return {
-    workloads: ground.workloads,
-    logs: ground.logs,
-    router,
+    workloads: local.workloads,
+    rollouts: local.rollouts,
+    logs: local.logs,
+    ...visitRouter(router),
     image: await makeImage(dataDir, 'contract', { 'server.js': serverScript() }),
     commands: { serve: '/opt/node server.js', work: 'sleep 1000', fail: 'echo no database; exit 4' },
     runs: { exits9: 'echo out; exit 9', hangs: 'trap "" TERM; echo out; sleep 1000 & wait; wait' },
     async crash(appId, name) {
-      await ask(appId, name, '/crash').catch(() => undefined);
+      await fetchFrom(appId, name, '/crash').catch(() => undefined);
     },
     async work(appId, name) {
-      await ask(appId, name, '/busy');
+      await fetchFrom(appId, name, '/busy');
     },
     async stop() {
-      await ground.stopAll();
+      await local.stopAll();
       await removeDataDir(dataDir);
     },
   };
-});
+}
+
+describeWorkloads('local', openFixture);
+describeRollouts('local', openFixture);
 
 describe('local output', () => {
   it('is taken over from an app that opens its own output, and from one that printed more than any file limit', async () => {
@@ -76,7 +83,8 @@ describe('local commands', () => {
         const lines: string[] = [];
         const command =
           'echo "$HOME"; ls; mkdir uploads && echo kept > uploads/a && echo set > ~/.settings && cat uploads/a .settings';
-        expect(await workloads.runOnce(spec, command, (line) => lines.push(line), new AbortController().signal)).toBe(0);
+        const run = { id: crypto.randomUUID(), spec, command };
+        expect(await workloads.runOnce(run, (line) => lines.push(line), new AbortController().signal)).toBe(0);
         expect(lines).toEqual(['/app', 'lib', 'kept', 'set']);
       }
     } finally {
@@ -92,12 +100,8 @@ describe('local commands', () => {
       const spec = specOf(newUuid(), 1, await makeImage(dataDir, 'empty', { file: '' }));
       for (let round = 0; round < 20; round += 1) {
         const lines: string[] = [];
-        const code = await workloads.runOnce(
-          spec,
-          'echo out; echo err >&2',
-          (line) => lines.push(line),
-          new AbortController().signal,
-        );
+        const run = { id: 'same run', spec, command: 'echo out; echo err >&2' };
+        const code = await workloads.runOnce(run, (line) => lines.push(line), new AbortController().signal);
         expect([code, lines.toSorted()]).toEqual([0, ['err', 'out']]);
       }
     } finally {

@@ -7,6 +7,7 @@ import { type AppId, isUuid } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 import type { AppLogs } from '#shared/platform/app-logs.ts';
+import type { Rollouts } from '#shared/platform/rollouts.ts';
 import type { Workloads } from '#shared/platform/workloads.ts';
 import type { Router } from '#shared/routing/routing.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
@@ -17,11 +18,11 @@ import { readInstanceUsage } from './instance-usage.ts';
 import { createInstanceStore } from './instances.ts';
 import { createPortPool, readPortRange } from './ports.ts';
 import type { Programs } from './programs.ts';
-import { rollOut } from './rollout.ts';
+import { ensureRelease, restartInstances } from './release-moves.ts';
+import { createLocalRollouts } from './rollouts.ts';
 import { runProgramOnce } from './run-once.ts';
-import type { InstanceTimings, SupervisedInstance } from './supervised-instance.ts';
+import type { InstanceTimings } from './supervised-instance.ts';
 import { createTurns } from './turns.ts';
-import { ensureRelease, restartInstances } from './workload-moves.ts';
 
 export interface LocalWorkloadsOptions {
   /** Holds `workloads/`. */
@@ -38,11 +39,12 @@ export interface LocalWorkloadsOptions {
 export interface WorkloadTimings extends InstanceTimings {
   drainSeconds: number;
   drainPollMilliseconds: number;
-  stepPollMilliseconds: number;
+  trafficPollMilliseconds: number;
 }
 
 export interface LocalWorkloads {
   readonly workloads: Workloads;
+  readonly rollouts: Rollouts;
   readonly logs: AppLogs;
   /**
    * Finds again what an earlier control plane left running, takes out of the routes what is gone, and supervises all of
@@ -65,7 +67,7 @@ const defaultTimings: WorkloadTimings = {
   healthPollMilliseconds: 50,
   alivePollMilliseconds: 500,
   drainPollMilliseconds: 50,
-  stepPollMilliseconds: 100,
+  trafficPollMilliseconds: 100,
 };
 
 /** Lines of output that go with a failed rollout. */
@@ -79,7 +81,7 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
   const ports = createPortPool(await readPortRange());
   const bootId = (await readProcessIdentity(process.pid))?.bootId ?? '';
   const apps = new Map<AppId, Promise<AppWorkload>>();
-  const turns = createTurns<AppId>();
+  const slots = createTurns<AppId>();
   /** Aborted when the app is deleted: what is under way for it is given up. */
   const deletions = new Map<AppId, AbortController>();
   const left = new AbortController();
@@ -106,11 +108,11 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
     return app;
   }
 
-  /** One operation an app at a time; those of others go on. */
-  function inTurn<T>(appId: AppId, work: (app: AppWorkload, deleted: AbortSignal) => Promise<T>): Promise<T> {
-    return turns.run(appId, async () => {
+  /** One operation an app at a time. `over` aborts when the app is deleted or the platform lets go of it. */
+  function runInSlot<T>(appId: AppId, work: (app: AppWorkload, over: AbortSignal) => Promise<T>): Promise<T> {
+    return slots.run(appId, async () => {
       refuseWhenLeft();
-      return work(await appOf(appId), deletionOf(appId));
+      return work(await appOf(appId), AbortSignal.any([left.signal, deletionOf(appId)]));
     });
   }
 
@@ -124,36 +126,30 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
     if (left.signal.aborted) throw new AppError('internal', 'The platform is stopping.');
   }
 
-  const workloads: Workloads = {
-    async *rollOut(spec, plan, signal) {
-      const release = await turns.take(spec.appId);
-      try {
-        refuseWhenLeft();
-        const app = await appOf(spec.appId);
-        const canceled = AbortSignal.any([signal, deletionOf(spec.appId)]);
-        if (app.live?.releaseVersion === spec.releaseVersion) {
-          await ensureRelease(app, spec, left.signal);
-          yield { phase: 'live', weight: 100 };
-          return;
-        }
-        const readLastLines = (instance: SupervisedInstance) => logs.readLastLines(spec.appId, instance.record.key, outputLines);
-        const ground = { readLastLines, stepPollMilliseconds: timings.stepPollMilliseconds };
-        yield* rollOut(app, spec, plan, ground, canceled, left.signal);
-      } finally {
-        release();
-      }
+  const rollouts = createLocalRollouts({
+    runInSlot,
+    async openApp(appId) {
+      refuseWhenLeft();
+      return appOf(appId);
     },
-    ensureWorkload: (spec) =>
-      inTurn(spec.appId, (app, deleted) => ensureRelease(app, spec, AbortSignal.any([left.signal, deleted]))),
-    restartWorkload: (appId) => inTurn(appId, (app, deleted) => restartInstances(app, AbortSignal.any([left.signal, deleted]))),
+    findApp: async (appId) => apps.get(appId),
+    readLastLines: (appId, instanceKey) => logs.readLastLines(appId, instanceKey, outputLines),
+    left: left.signal,
+    trafficPollMilliseconds: timings.trafficPollMilliseconds,
+  });
+
+  const workloads: Workloads = {
+    ensureWorkload: (spec) => runInSlot(spec.appId, (app, over) => ensureRelease(app, spec, over)),
+    restartWorkload: (appId) => runInSlot(appId, restartInstances),
     async deleteWorkload(appId) {
       if (!apps.has(appId)) return router.deleteRoute(appId);
       deletions.get(appId)?.abort();
       deletions.delete(appId);
-      return inTurn(appId, async (app) => {
+      return runInSlot(appId, async (app) => {
         const ran = app.instances.size > 0 || app.live !== undefined;
         const routed = await app.stopAll('delete');
         await app.forget();
+        await rollouts.forgetRollout(appId);
         apps.delete(appId);
         return routed || ran;
       });
@@ -183,18 +179,13 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
       ]);
       return { instances: instances.filter((usage) => usage !== undefined), traffic: [...past, ...present] };
     },
-    runOnce: (spec, command, line, signal) =>
-      runProgramOnce(
-        { programs, clock, stopSeconds: timings.stopSeconds },
-        spec,
-        command,
-        line,
-        AbortSignal.any([signal, left.signal]),
-      ),
+    runOnce: (run, line, signal) =>
+      runProgramOnce({ programs, clock, stopSeconds: timings.stopSeconds }, run, line, AbortSignal.any([signal, left.signal])),
   };
 
   return {
     workloads,
+    rollouts,
     logs,
     async adopt() {
       const names = await readdir(workloadsDir).catch(ifMissing([]));

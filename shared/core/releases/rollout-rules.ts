@@ -1,0 +1,126 @@
+/** How a rollout is judged: from what was measured to what is done next. */
+import type { RolloutFacts, TrafficFacts } from '#shared/platform/rollouts.ts';
+
+export interface RolloutRules {
+  /** Percentages of traffic, ascending, last 100. */
+  weights: readonly number[];
+  /** Longest time on one step while there is traffic to learn from; without traffic a step passes at once. */
+  stepSeconds: number;
+  /** This many good answers pass a step. */
+  enoughGoodRequests: number;
+  /** Fewer errors than this may be bad luck. */
+  fewestErrors: number;
+  /** Without a request for this long there is nothing to learn from. */
+  quietSeconds: number;
+  /** Assumed of an old release that was never asked. */
+  presumedErrorRate: number;
+}
+
+/** The weights are those of SPEC.md §3. */
+export const defaultRolloutRules = {
+  weights: [10, 25, 50, 100],
+  enoughGoodRequests: 20,
+  fewestErrors: 3,
+  quietSeconds: 1,
+  presumedErrorRate: 0.02,
+} as const satisfies Omit<RolloutRules, 'stepSeconds'>;
+
+export type TrafficCounts = Pick<TrafficFacts, 'requests' | 'errors'>;
+
+/** Where a step began. */
+export interface StepStart {
+  weight: number;
+  at: Date;
+  /** Of the new release. */
+  candidate: TrafficCounts;
+}
+
+export interface Step {
+  phase: RolloutFacts['phase'];
+  /** Traffic of the new release now, in percent. */
+  weight: number;
+  seconds: number;
+  /** Since the last request to either release; Infinity when there was none since the rollout began. */
+  secondsSinceRequest: number;
+  /** Of the new release, on this step. */
+  candidate: TrafficCounts;
+  /** Of the old release, as far back as is known. */
+  stable: TrafficCounts;
+  /** Why an instance of the new release does not run; undefined when all do. */
+  crash: string | undefined;
+}
+
+export type StepDecision =
+  | { action: 'wait' }
+  /** `promote` is the last step. There is no `judgedBy` where there was no traffic to learn from. */
+  | { action: 'advance' | 'promote'; judgedBy?: string }
+  | { action: 'abort'; cause: string };
+
+/** The step that `facts` belong to: the one that began at `start`, or another that begins with them. */
+export function startOfStep(facts: RolloutFacts, start: StepStart | undefined, now: Date): StepStart {
+  return start?.weight === facts.weight ? start : { weight: facts.weight, at: now, candidate: facts.traffic.candidate };
+}
+
+export function measureStep(facts: RolloutFacts, start: StepStart, now: Date): Step {
+  const { candidate, stable } = facts.traffic;
+  return {
+    phase: facts.phase,
+    weight: facts.weight,
+    seconds: (now.getTime() - start.at.getTime()) / 1000,
+    secondsSinceRequest: facts.secondsSinceRequest,
+    candidate: {
+      requests: candidate.requests - start.candidate.requests,
+      errors: candidate.errors - start.candidate.errors,
+    },
+    stable,
+    crash: facts.crash,
+  };
+}
+
+export function decideStep(step: Step, rules: RolloutRules): StepDecision {
+  const { phase, weight, candidate, stable, crash } = step;
+  if (crash !== undefined)
+    return { action: 'abort', cause: phase === 'serving' && weight < 100 ? `${crash} at ${weight}%` : crash };
+  if (phase !== 'serving') return { action: 'wait' };
+  if (weight >= 100) return { action: 'promote' };
+  const judgedBy = `${candidate.requests} requests, ${candidate.errors} errors`;
+  if (isClearlyWorse(candidate, stable, rules)) {
+    return {
+      action: 'abort',
+      cause: `${judgedBy} at ${weight}%, where the release before had ${stable.errors} in ${stable.requests}`,
+    };
+  }
+  const action = nextWeight(rules.weights, weight) < 100 ? 'advance' : 'promote';
+  if (candidate.requests - candidate.errors >= rules.enoughGoodRequests) return { action, judgedBy };
+  if (step.secondsSinceRequest >= rules.quietSeconds) return { action };
+  if (step.seconds >= rules.stepSeconds) return { action, judgedBy };
+  return { action: 'wait' };
+}
+
+/** The first of `weights` above `weight`; 100 where there is none. */
+export function nextWeight(weights: readonly number[], weight: number): number {
+  return weights.find((candidate) => candidate > weight) ?? 100;
+}
+
+/** Whether even a kind reading of the new release's errors is above a harsh reading of the old one's. */
+export function isClearlyWorse(
+  candidate: TrafficCounts,
+  stable: TrafficCounts,
+  { fewestErrors, presumedErrorRate }: Pick<RolloutRules, 'fewestErrors' | 'presumedErrorRate'>,
+): boolean {
+  if (candidate.errors < fewestErrors) return false;
+  const [kindest] = errorRateBounds(candidate);
+  const harshest = stable.requests === 0 ? presumedErrorRate : errorRateBounds(stable)[1];
+  return kindest > harshest;
+}
+
+/** Wilson score interval at 95%: honest with few requests, where a plain quotient is not. */
+function errorRateBounds({ requests, errors }: TrafficCounts): [number, number] {
+  if (requests === 0) return [0, 1];
+  const z = 1.96;
+  const rate = errors / requests;
+  const scale = 1 + z ** 2 / requests;
+  const middle = rate + z ** 2 / (2 * requests);
+  const spread = z * Math.sqrt((rate * (1 - rate)) / requests + z ** 2 / (4 * requests ** 2));
+  return [(middle - spread) / scale, (middle + spread) / scale];
+}

@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Principal } from '#shared/core/accounts/principals.ts';
+import { runBuildJob } from '#shared/core/builds/build-job.ts';
+import { runDeployJob } from '#shared/core/releases/deploy-job.ts';
+import { claimDeploy } from '#shared/core/releases/releases-store.ts';
+import type { DeployId } from '#shared/ids.ts';
+import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
+
+const never = new AbortController().signal;
+const patience = { timeout: 20_000 };
+
+/** Rollouts of a second release beside a first that serves, on a platform that has the facts a test makes. */
+describe('a rollout', () => {
+  let core: CoreFixture;
+  let owner: Principal;
+  let app: FixtureApp;
+  beforeAll(async () => {
+    core = await createCoreFixture();
+    owner = await core.signUp();
+  });
+  afterAll(() => core.close());
+  beforeEach(async () => {
+    core.script = {};
+    app = await core.createApp(owner);
+    await release();
+    await deploy();
+    await release({ more: '' });
+  });
+
+  async function release(files: Record<string, string> = {}): Promise<void> {
+    await app.commit(files);
+    await app.push('-o', 'detach', 'main');
+    await runBuildJob(core.context, (await core.latestBuild(app.id)).id, never);
+  }
+  const listDeploys = async () => (await core.services.releases.listDeploys(owner, app.id, { limit: 50 })).items;
+  /** Of the newest release, with steps that take a minute where there are visitors. */
+  async function deploy(signal = never): Promise<void> {
+    const [newest] = await listDeploys();
+    const settings = { ...core.context.settings, canaryStepSeconds: 60 };
+    await runDeployJob({ ...core.context, settings }, newest?.id as DeployId, signal);
+  }
+  const weights = async () =>
+    ((await core.platform.router.readRoute(app.id))?.backends ?? []).map(({ releaseVersion, weight }) => [
+      releaseVersion,
+      weight,
+    ]);
+  const readLog = async () =>
+    (await core.services.builds.readBuildLog(owner, app.id, 'latest', {})).map(({ line }) => line).join('\n');
+
+  /** Both releases fail: nothing is good enough to pass a step, and the new one is no worse. */
+  const undecided = () => 500;
+
+  /** Visitors during `work`, each answered at once with the status of the release that it gets. Gives how many were refused. */
+  async function withVisitors(status: (releaseVersion: number) => number, work: () => Promise<unknown>): Promise<number> {
+    const host = core.context.addresses.appHost(app.name);
+    let count = 0;
+    let refused = 0;
+    const timer = setInterval(() => {
+      count += 1;
+      const request = core.platform.router.beginRequest(host);
+      if (request === undefined) refused += 1;
+      else request.end({ status: status(request.releaseVersion) });
+    }, 1);
+    try {
+      await expect.poll(() => count, patience).toBeGreaterThan(200);
+      await work();
+    } finally {
+      clearInterval(timer);
+    }
+    return refused;
+  }
+
+  it('goes through every weight at once without visitors, and records each', async () => {
+    await deploy();
+    const [newest] = await listDeploys();
+    expect(newest).toMatchObject({ status: 'live', weight: 100, error: null });
+    expect(newest?.steps.map(({ weight }) => weight)).toEqual([0, 10, 25, 50, 100]);
+    expect(await weights()).toEqual([[2, 100]]);
+    expect(await readLog()).not.toMatch(/\d%: /);
+  });
+
+  it('passes each step on enough good answers, logs by what it was judged, and refuses nobody', async () => {
+    expect(await withVisitors(() => 200, deploy)).toBe(0);
+    expect((await listDeploys())[0]?.status).toBe('live');
+    const judged = (await readLog()).match(/^ {7}\d+%: .*$/gm) ?? [];
+    expect(judged.map((line) => line.replace(/\d+ requests/, 'n requests'))).toEqual([
+      '       10%: n requests, 0 errors',
+      '       25%: n requests, 0 errors',
+      '       50%: n requests, 0 errors',
+    ]);
+  });
+
+  it('gives all traffic back to the old release when the new one answers with errors', async () => {
+    const refused = await withVisitors((releaseVersion) => (releaseVersion === 2 ? 503 : 200), deploy);
+    const [newest] = await listDeploys();
+    expect(newest).toMatchObject({ status: 'aborted', weight: 0 });
+    expect(newest?.error).toMatch(/^\d+ requests, \d+ errors at \d+%, where the release before had 0 in \d+$/);
+    expect(await weights()).toEqual([[1, 100]]);
+    expect(refused).toBe(0);
+    expect(await readLog()).toContain('The release before it serves on.');
+  });
+
+  it('is aborted by an instance that does not run any more', async () => {
+    await withVisitors(undecided, async () => {
+      const deploying = deploy();
+      await expect.poll(weights, patience).toEqual([[1, 90], [2, 10]]); // biome-ignore format: pairs
+      core.platform.rollouts.crash(app.id, 'web.1 exited with code 1');
+      await deploying;
+    });
+    expect((await listDeploys())[0]).toMatchObject({ status: 'aborted', error: 'web.1 exited with code 1 at 10%' });
+    expect(await weights()).toEqual([[1, 100]]);
+  });
+
+  it('is aborted when its app is deleted', async () => {
+    await withVisitors(undecided, async () => {
+      const deploying = deploy();
+      await expect.poll(weights, patience).toEqual([[1, 90], [2, 10]]); // biome-ignore format: pairs
+      await core.services.apps.deleteApp(owner, app.id);
+      await deploying;
+    });
+    await core.services.apps.restoreApp(owner, app.id);
+    expect((await listDeploys())[0]).toMatchObject({ status: 'aborted', error: 'The app was deleted.' });
+  });
+
+  it('stays where it is when its worker stops, and is taken up there by the next', async () => {
+    await withVisitors(undecided, async () => {
+      const stopping = new AbortController();
+      const deploying = deploy(stopping.signal);
+      await expect.poll(async () => (await listDeploys())[0]?.weight, patience).toBe(10);
+      stopping.abort(new Error('stopping'));
+      await expect(deploying).rejects.toThrow('stopping');
+      expect(await weights()).toEqual([[1, 90], [2, 10]]); // biome-ignore format: pairs
+      expect((await listDeploys())[0]).toMatchObject({ status: 'rolling', weight: 10 });
+    });
+    const [, before] = await core.platform.workloads.readInstances(app.id);
+    await deploy();
+    expect((await listDeploys())[0]).toMatchObject({ status: 'live', weight: 100 });
+    expect((await core.platform.workloads.readInstances(app.id))[0]?.startedAt).toEqual(before?.startedAt);
+  });
+
+  it('is left to the attempt that has claimed the deploy since', async () => {
+    const readFacts = core.platform.rollouts.watchRollout;
+    const { id } = (await listDeploys())[0] ?? { id: '' as DeployId };
+    core.platform.rollouts.watchRollout = async function* (...watched) {
+      for await (const facts of readFacts(...watched)) {
+        if (facts.weight === 25) await claimDeploy(core.context.db, id);
+        yield facts;
+      }
+    };
+    await deploy().finally(() => {
+      core.platform.rollouts.watchRollout = readFacts;
+    });
+    expect((await listDeploys())[0]).toMatchObject({ status: 'rolling', weight: 10, error: null });
+    expect(await weights()).toEqual([[1, 75], [2, 25]]); // biome-ignore format: pairs
+    await deploy();
+    expect((await listDeploys())[0]?.status).toBe('live');
+  });
+
+  it('fails when the platform cannot carry it out, and the release before has all traffic again', async () => {
+    await withVisitors(undecided, async () => {
+      const deploying = deploy();
+      await expect.poll(weights, patience).toEqual([[1, 90], [2, 10]]); // biome-ignore format: pairs
+      core.platform.rollouts.fail(app.id, 'The gateway does not answer.');
+      await deploying;
+    });
+    expect((await listDeploys())[0]?.status).toBe('failed');
+    expect(core.logged.join('\n')).toContain('The gateway does not answer.');
+    await core.startWorker();
+    await expect.poll(weights, patience).toEqual([[1, 100]]);
+    await core.stopWorker();
+  });
+});

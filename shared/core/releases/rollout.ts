@@ -1,0 +1,107 @@
+import { type DeployRun, deletionCause, describeWhatServes, type Verdict } from '#shared/core/releases/deploy-run.ts';
+import { writeDeploySteps } from '#shared/core/releases/releases-store.ts';
+import {
+  decideStep,
+  defaultRolloutRules,
+  measureStep,
+  type RolloutRules,
+  type StepDecision,
+  type StepStart,
+  startOfStep,
+} from '#shared/core/releases/rollout-rules.ts';
+import type { RolloutFacts } from '#shared/platform/rollouts.ts';
+
+/** Another attempt has taken over: what this one came to is not recorded. */
+const fencedOff: Verdict = { status: 'superseded', error: null, lines: [] };
+
+/**
+ * Brings the release live in steps, or takes it back. Starts the rollout or takes up one that an earlier attempt left, then
+ * follows the driver's facts: each is recorded, judged and answered with an order.
+ * @throws the reason of `stopping`, the rollout stays where it is then; an Error when the platform could not carry it out
+ */
+export async function rollOut(run: DeployRun): Promise<Verdict> {
+  const { context, app, deploy, release, spec, log, stopping } = run;
+  const { rollouts } = context.platform;
+  const rules: RolloutRules = { ...defaultRolloutRules, stepSeconds: context.settings.canaryStepSeconds };
+  const weights = isFirst(run) ? [100] : rules.weights;
+  if (deploy.attempt === 1) log.line(describeStart(run, weights));
+  const steps = [...deploy.steps];
+  let highestWeight = 0;
+  let step: StepStart | undefined;
+  let judgedWeight = 0;
+  await rollouts.startRollout(spec, weights);
+  for await (const facts of rollouts.watchRollout(app.id, stopping)) {
+    if (facts.releaseId !== release.id) throw new Error(`v${facts.releaseVersion} is being rolled out instead.`);
+    const now = context.clock.now();
+    if (facts.weight > highestWeight || steps.length === 0) {
+      highestWeight = facts.weight;
+      steps.push({ weight: facts.weight, at: now.toISOString() });
+      if (!(await writeDeploySteps(context.db, deploy, steps))) return fencedOff;
+    }
+    if (facts.phase === 'live') return { status: 'live', error: null, lines: describeDeployed(run) };
+    if (facts.phase === 'aborted') return describeAborted(run, facts);
+    if (facts.phase === 'failed') throw new Error(facts.failure?.cause ?? 'The rollout failed.');
+    step = startOfStep(facts, step, now);
+    const decision: StepDecision = run.deleted.aborted
+      ? { action: 'abort', cause: deletionCause }
+      : decideStep(measureStep(facts, step, now), rules);
+    if ('judgedBy' in decision && judgedWeight < facts.weight) {
+      judgedWeight = facts.weight;
+      log.line(`       ${facts.weight}%: ${decision.judgedBy}`);
+    }
+    await obey(run, facts, decision);
+  }
+  stopping.throwIfAborted();
+  throw new Error('The rollout ended without a result.');
+}
+
+/** Gives the order that follows from a decision. The driver may report the same facts until it has carried that out. */
+async function obey({ context, app, release }: DeployRun, facts: RolloutFacts, decision: StepDecision): Promise<void> {
+  const { rollouts } = context.platform;
+  switch (decision.action) {
+    case 'wait':
+      return;
+    case 'advance':
+      return rollouts.advanceRollout(app.id, release.id, facts.weight);
+    case 'promote':
+      return rollouts.promoteRollout(app.id, release.id);
+    case 'abort':
+      return rollouts.abortRollout(app.id, release.id, decision.cause);
+  }
+}
+
+function isFirst({ app }: DeployRun): boolean {
+  return app.current_release_id === null;
+}
+
+function hasWeb({ spec }: DeployRun): boolean {
+  return spec.processes.some((process) => process.type === 'web' && process.quantity > 0);
+}
+
+function describeStart(run: DeployRun, weights: readonly number[]): string {
+  if (!hasWeb(run)) return '-----> Starting the processes';
+  return `-----> Rolling out: ${weights.map((weight) => `${weight}%`).join(' ')}`;
+}
+
+function describeDeployed(run: DeployRun): string[] {
+  const { context, app, spec } = run;
+  const idle = spec.processes
+    .filter((process) => process.quantity === 0 && process.type !== 'release')
+    .map((process) => process.type);
+  return [
+    ...(idle.length > 0 ? [`       Not running: ${idle.join(', ')} (start with \`paas ps:scale ${idle[0]}=1\`)`] : []),
+    hasWeb(run) ? `       ${context.addresses.webUrl(app.name)} deployed` : `       ${app.name} deployed`,
+  ];
+}
+
+function describeAborted(run: DeployRun, { failure }: RolloutFacts): Verdict {
+  const error = failure?.cause ?? 'The new release did not become healthy.';
+  const refused = ` !     v${run.release.version} was not rolled out: ${error}`;
+  if (run.deleted.aborted) return { status: 'aborted', error, lines: [refused] };
+  const output = (failure?.output ?? []).map((line) => `       ${line}`);
+  return {
+    status: 'aborted',
+    error,
+    lines: [...(output.length > 0 ? ['       Its last output:', ...output] : []), refused, describeWhatServes(isFirst(run))],
+  };
+}

@@ -1,0 +1,242 @@
+import { AppError } from '#shared/errors.ts';
+import type { RolloutFacts, TrafficFacts } from '#shared/platform/rollouts.ts';
+import type { WorkloadSpec } from '#shared/platform/workloads.ts';
+import type { AppWorkload, BootFailure } from './app-workload.ts';
+import { discardCandidate, ensureRelease, makeLive, moveTraffic, startWeb, switchOtherTypes } from './release-moves.ts';
+import type { SupervisedInstance } from './supervised-instance.ts';
+
+export interface AppRolloutOptions {
+  app: AppWorkload;
+  spec: WorkloadSpec;
+  /** Percentages of traffic, ascending. */
+  weights: readonly number[];
+  /** Newest lines an instance wrote. */
+  readLastLines(instance: SupervisedInstance): Promise<readonly string[]>;
+  /** How often traffic is read while both releases get some. */
+  trafficPollMilliseconds: number;
+}
+
+/** How often facts are reported while instances are being started. */
+const startingPollMilliseconds = 1000;
+
+/** Why a rollout ends that nobody aborted: the app was scaled, restored or given another release meanwhile. */
+export const takenOver = 'Another release took its place.';
+
+/**
+ * The rollout of one release of an app. Its orders (`begin`, `advance`, `promote`, `abort`) run one at a time; each may have
+ * been carried out in part by a process before, so it goes on from what runs and what the gateway follows.
+ */
+export class AppRollout {
+  readonly spec: WorkloadSpec;
+  readonly #app: AppWorkload;
+  readonly #weights: readonly number[];
+  readonly #options: AppRolloutOptions;
+  readonly #canceled = new AbortController();
+  /** The candidate is written down, or the release was live before. */
+  #begun = false;
+  /** The instances that get traffic are up. */
+  #serving = false;
+  #promoting = false;
+  #aborting = false;
+  #crashed: BootFailure | undefined;
+  #end: 'live' | 'aborted' | 'failed' | undefined;
+  #failure: RolloutFacts['failure'];
+
+  constructor(options: AppRolloutOptions) {
+    this.#options = options;
+    this.#app = options.app;
+    this.#weights = options.weights;
+    this.spec = options.spec;
+  }
+
+  /** False once the watch has nothing more to report. */
+  get isUnderWay(): boolean {
+    return this.#phase === 'starting' || this.#phase === 'serving';
+  }
+
+  /** Interrupts `begin` and `promote` where they wait for instances. */
+  cancel(): void {
+    this.#canceled.abort();
+  }
+
+  /** Starts the release and gives it its first share of the traffic. */
+  begin(over: AbortSignal): Promise<void> {
+    return this.#carryOut(over, async (canceled) => {
+      const { spec } = this;
+      const app = this.#app;
+      canceled.throwIfAborted();
+      if (app.live?.releaseVersion === spec.releaseVersion) {
+        await ensureRelease(app, spec, canceled);
+        return this.#finish('live');
+      }
+      // Of a rollout that a process before left behind.
+      if (app.candidate !== undefined && app.candidate.releaseVersion !== spec.releaseVersion) await discardCandidate(app);
+      await app.setReleases({ live: app.live, candidate: spec });
+      this.#begun = true;
+      this.#crashed = await startWeb(app, spec, canceled);
+      if (this.#crashed !== undefined) return app.changes.notify();
+      if (this.#weight === 0) await moveTraffic(app, spec.releaseVersion, this.#firstWeight());
+      this.#serving = true;
+      app.changes.notify();
+    });
+  }
+
+  /** Moves on to the weight after `fromWeight`; does nothing at another weight. */
+  advance(fromWeight: number, over: AbortSignal): Promise<void> {
+    return this.#carryOut(over, async () => {
+      if (this.#phase !== 'serving' || this.#weight !== fromWeight) return;
+      await moveTraffic(this.#app, this.spec.releaseVersion, weightAfter(this.#weights, fromWeight));
+    });
+  }
+
+  /** All traffic to the release, which replaces the one before. */
+  promote(over: AbortSignal): Promise<void> {
+    return this.#carryOut(over, async (canceled) => {
+      if (this.#phase !== 'serving' || this.#crashed !== undefined) return;
+      this.#promoting = true;
+      const app = this.#app;
+      const { releaseVersion } = this.spec;
+      if (this.#weight < 100) await moveTraffic(app, releaseVersion, 100);
+      this.#crashed = await switchOtherTypes(app, this.spec, canceled);
+      if (this.#crashed !== undefined) return app.changes.notify();
+      await makeLive(app, this.spec);
+      await app.logLine(`Release v${releaseVersion} is live`, releaseVersion);
+      this.#finish('live');
+    }).finally(() => {
+      this.#promoting = false;
+    });
+  }
+
+  /** All traffic back to the release before; this one goes. */
+  abort(reason: string, over: AbortSignal): Promise<void> {
+    return this.#carryOut(over, async () => {
+      const app = this.#app;
+      const { releaseVersion } = this.spec;
+      if (this.#end === 'aborted' || this.#end === 'live' || app.live?.releaseVersion === releaseVersion) return;
+      this.#aborting = true;
+      const output = await this.#readOutput();
+      if (app.candidate?.releaseVersion === releaseVersion) await discardCandidate(app);
+      await app.logLine(`Release v${releaseVersion} was given up: ${reason}`, releaseVersion);
+      this.#finish('aborted', { cause: reason, output });
+    }).finally(() => {
+      this.#aborting = false;
+    });
+  }
+
+  /** @param left the platform lets go of its apps: then the watch rejects */
+  async *watch(signal: AbortSignal, left: AbortSignal): AsyncGenerator<RolloutFacts, void, undefined> {
+    const { changes } = this.#app;
+    const gauge = createTrafficGauge(this.#app, this.spec.releaseVersion);
+    const over = AbortSignal.any([signal, left]);
+    while (!signal.aborted) {
+      if (left.aborted) throw new AppError('internal', 'The platform stops; the rollout goes on when it is back.');
+      const seen = changes.count;
+      const facts = await this.#readFacts(gauge);
+      yield facts;
+      if (facts.phase !== 'starting' && facts.phase !== 'serving') return;
+      await changes.wait(seen, this.#serving ? this.#options.trafficPollMilliseconds : startingPollMilliseconds, over);
+    }
+  }
+
+  async #readFacts(gauge: TrafficGauge): Promise<RolloutFacts> {
+    const { traffic, secondsSinceRequest } = await gauge.read();
+    // Read at one moment, after the last wait: phase, weight and crash belong together.
+    const phase = this.#phase;
+    const crashed = phase === 'starting' || phase === 'serving' ? this.#findCrash() : undefined;
+    return {
+      releaseId: this.spec.releaseId,
+      releaseVersion: this.spec.releaseVersion,
+      phase,
+      weight: phase === 'live' ? 100 : phase === 'aborted' ? 0 : this.#weight,
+      traffic,
+      secondsSinceRequest,
+      crash: crashed === undefined ? undefined : `${crashed.instance.name} ${crashed.cause}`,
+      failure: this.#failure ?? (phase === 'aborted' ? { cause: takenOver, output: [] } : undefined),
+    };
+  }
+
+  get #phase(): RolloutFacts['phase'] {
+    if (this.#end !== undefined) return this.#end;
+    const { live, candidate } = this.#app;
+    const isThere = [live, candidate].some((release) => release?.releaseVersion === this.spec.releaseVersion);
+    // Discarded by something else that was done to the app.
+    if (this.#begun && !isThere && !this.#aborting) return 'aborted';
+    return this.#serving ? 'serving' : 'starting';
+  }
+
+  get #weight(): number {
+    return this.#app.weights.get(this.spec.releaseVersion) ?? 0;
+  }
+
+  /** Without another release or without visitors there is nothing to compare. */
+  #firstWeight(): number {
+    const hasWeb = this.spec.processes.some(({ type }) => type === 'web');
+    return this.#app.live === undefined || !hasWeb ? 100 : weightAfter(this.#weights, 0);
+  }
+
+  #findCrash(): BootFailure | undefined {
+    if (this.#crashed !== undefined) return this.#crashed;
+    if (!this.#serving || this.#promoting) return undefined;
+    const instance = this.#app.listOf(this.spec.releaseVersion).find(({ record }) => record.state === 'crashed');
+    return instance && { instance, cause: instance.lastCause };
+  }
+
+  async #readOutput(): Promise<readonly string[]> {
+    const instance = this.#findCrash()?.instance ?? this.#app.listOf(this.spec.releaseVersion, 'web')[0];
+    return instance === undefined ? [] : this.#options.readLastLines(instance);
+  }
+
+  #finish(end: 'live' | 'aborted' | 'failed', failure?: RolloutFacts['failure']): void {
+    this.#end = end;
+    this.#failure = failure;
+    this.#app.changes.notify();
+  }
+
+  /** What goes wrong with an order is a fact of the rollout; whoever gave the order does not wait for it. */
+  async #carryOut(over: AbortSignal, order: (canceled: AbortSignal) => Promise<void>): Promise<void> {
+    try {
+      await order(AbortSignal.any([over, this.#canceled.signal]));
+    } catch (error) {
+      if (over.aborted || error === this.#canceled.signal.reason) return;
+      const { appId, deps } = this.#app;
+      deps.log.error('a rollout cannot go on', { appId, release: this.spec.releaseVersion, error });
+      const cause = error instanceof AppError ? error.message : 'The platform failed.';
+      this.#finish('failed', { cause, output: [] });
+    }
+  }
+}
+
+/** The first of `weights` above `weight`; 100 where there is none. */
+function weightAfter(weights: readonly number[], weight: number): number {
+  return weights.find((candidate) => candidate > weight) ?? 100;
+}
+
+interface TrafficGauge {
+  read(): Promise<Pick<RolloutFacts, 'traffic' | 'secondsSinceRequest'>>;
+}
+
+/** Reads the app's traffic, and notices from its first read on when there is some. */
+function createTrafficGauge(app: AppWorkload, releaseVersion: number): TrafficGauge {
+  const { router, clock } = app.deps;
+  const none: TrafficFacts = { requests: 0, errors: 0, totalMilliseconds: 0, latencies: [] };
+  let total: number | undefined;
+  let lastRequestAt = Number.NEGATIVE_INFINITY;
+  return {
+    async read() {
+      const counts = await router.readTraffic(app.appId);
+      const factsOf = (version: number | undefined): TrafficFacts => {
+        const { releaseVersion: _version, ...facts } = counts.find((release) => release.releaseVersion === version) ?? {
+          releaseVersion: 0,
+          ...none,
+        };
+        return facts;
+      };
+      const traffic = { candidate: factsOf(releaseVersion), stable: factsOf(app.live?.releaseVersion) };
+      const now = clock.now().getTime();
+      const requests = traffic.candidate.requests + traffic.stable.requests;
+      if (total !== undefined && requests !== total) lastRequestAt = now;
+      total = requests;
+      return { traffic, secondsSinceRequest: (now - lastRequestAt) / 1000 };
+    },
+  };
+}
