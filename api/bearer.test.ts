@@ -1,4 +1,4 @@
-/** Every operation of the OpenAPI document by every token that is none of ours, forged with our own key where that is the hard case. */
+/** Every operation of the OpenAPI document with every kind of invalid token. Some are signed with the right key, the hardest case. */
 import { createHash } from 'node:crypto';
 import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -35,7 +35,7 @@ const goodClaims = (): Parts => ({
   client_id: 'paas',
 });
 
-/** Signed by our own key, whatever the header says; an undefined member is left out. */
+/** A token signed with the right key, whatever its header says. Undefined members are left out. */
 async function sign(claims: Parts = {}, header: Parts = {}, key = ourKey): Promise<string> {
   const input = `${encode({ ...goodHeader(), ...header })}.${encode({ ...goodClaims(), ...claims })}`;
   const signature = await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-256' }, key as CryptoKey, Buffer.from(input));
@@ -56,12 +56,12 @@ const bearer = (token: string): Record<string, string> => ({ authorization: `Bea
 const statusOf = async (headers: Record<string, string>): Promise<number> =>
   (await test.ask('GET', '/v1/user', { headers })).status;
 
-it('a token made as ours are made passes: what follows fails for what it says, not for how it was made', async () => {
+it('accepts a token that is made like those of the platform, so that the tests below fail for their claims only', async () => {
   expect(await statusOf(bearer(await sign()))).toBe(200);
   expect(await statusOf({ authorization: `bearer  ${ada.token}` })).toBe(200);
 });
 
-describe('by our own key, every operation refuses', () => {
+describe('every operation refuses a token of the right key with', () => {
   it.each<[string, () => Parts]>([
     ['another issuer', () => ({ iss: 'http://localhost:8080' })],
     ['no issuer', () => ({ iss: undefined })],
@@ -105,7 +105,7 @@ describe('by our own key, every operation refuses', () => {
 });
 
 describe('every operation refuses', () => {
-  it('a MAC made with the public key, in every form somebody could take for the secret', async () => {
+  it('a MAC whose secret is the public key in any of its forms', async () => {
     const jwk = (await test.identity.readKeys()).keys.find((key) => key.kid === kid);
     for (const secret of [JSON.stringify(jwk), String(jwk?.x), createHash('sha256').update(JSON.stringify(jwk)).digest('hex')]) {
       const token = await new SignJWT(goodClaims())
@@ -115,7 +115,7 @@ describe('every operation refuses', () => {
     }
   });
 
-  it("a stranger's key: under our key's name, carried along, or to be fetched", async () => {
+  it('another key: with the id of ours, sent in the header, or at an address to fetch it from', async () => {
     const { privateKey, publicKey } = await generateKeyPair('ES256');
     const headers = [{}, { jwk: await exportJWK(publicKey) }, { jku: 'http://127.0.0.1:1/keys' }, { kid: 'A'.repeat(43) }];
     for (const header of headers) await expectRefusedEverywhere(bearer(await sign({}, header, privateKey)));
@@ -123,12 +123,12 @@ describe('every operation refuses', () => {
 
   it.each([
     ['another scheme', (token: string) => `Basic ${token}`],
-    ['a scheme nobody knows', (token: string) => `JWT ${token}`],
+    ['an unknown scheme', (token: string) => `JWT ${token}`],
     ['no scheme', (token: string) => token],
     ['no token', () => 'Bearer'],
     ['an empty token', () => 'Bearer '],
     ['two tokens in one header', (token: string) => `Bearer ${token}, Bearer ${token}`],
-    ['a token with something behind it', (token: string) => `Bearer ${token} x`],
+    ['a token with more text after it', (token: string) => `Bearer ${token} x`],
     ['a token without signature', (token: string) => `Bearer ${token.split('.').slice(0, 2).join('.')}.`],
     ['a token of another signature', (token: string) => `Bearer ${token.slice(0, -4)}AAAA`],
     [
@@ -136,15 +136,15 @@ describe('every operation refuses', () => {
       (token: string) => `Bearer ${token.replace(/\.[^.]+\./, `.${encode({ sub: 'x' })}.`)}`,
     ],
     ['64 KB of token', (token: string) => `Bearer ${token}${'A'.repeat(65_536)}`],
-    ['five parts, as of an encrypted one', (token: string) => `Bearer ${token}.AAAA.AAAA`],
+    ['five parts, like an encrypted token', (token: string) => `Bearer ${token}.AAAA.AAAA`],
     ['dots', () => 'Bearer ..'],
     ['a refresh token', () => `Bearer ${ada.refreshToken}`],
-    ['an API token nobody made', () => `Bearer paas_${'A'.repeat(43)}`],
+    ['an API token that does not exist', () => `Bearer paas_${'A'.repeat(43)}`],
   ])('%s', async (_what, authorization) => {
     await expectRefusedEverywhere({ authorization: authorization(ada.token) });
   });
 
-  it('two Authorization headers, also when both are good', async () => {
+  it('two Authorization headers, also when both are valid', async () => {
     for (const { method, path } of guardedOperations) {
       const headers = new Headers({ 'x-test-address': '::' });
       headers.append('authorization', `Bearer ${ada.token}`);
@@ -161,7 +161,7 @@ describe('every operation refuses', () => {
 });
 
 describe('the published issuer', () => {
-  it('leads to the keys that verify its tokens, and to nothing private', async () => {
+  it('leads to the keys that verify its tokens, and to no private key', async () => {
     const { body: facts } = await test.ask('GET', '/v1/auth/.well-known/openid-configuration');
     expect(facts.issuer).toBe('http://localhost:8080/v1/auth');
     expect(facts.jwks_uri).toBe(`${facts.issuer}/jwks.json`);
@@ -176,7 +176,7 @@ describe('the published issuer', () => {
     expect(facts).toMatchObject({ response_types_supported: [], grant_types_supported: [] });
   });
 
-  it('takes a new key without turning anybody out: both are published until tokens of the old one have ended', async () => {
+  it('rotates keys without ending a session: both are published until all tokens of the old key have expired', async () => {
     const { body: before } = await test.ask('GET', '/v1/auth/jwks.json');
     test.clock.advance(signingDays * 86_400 * 1000);
     await test.identity.rotateKeys();
@@ -188,7 +188,7 @@ describe('the published issuer', () => {
     expect(await statusOf(bearer(old.token))).toBe(200);
     expect(await statusOf(bearer(young.token))).toBe(200);
     expect(young.token.split('.')[0]).not.toBe(old.token.split('.')[0]);
-    // An hour, and what a process may be late to learn of it.
+    // An hour, plus the time until each process knows about it.
     test.clock.advance((3600 + 300) * 1000);
     const { body: after } = await test.ask('GET', '/v1/auth/jwks.json');
     expect(after.keys.map((key) => key.kid)).not.toContain(kid);

@@ -44,7 +44,7 @@ import type { Log } from '#shared/log.ts';
 import type { Metrics } from '#shared/metrics/metrics.ts';
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 
-/** What the routes ask of core. */
+/** The services of core that routes call. */
 export interface ApiServices {
   accounts: Accounts;
   sshKeys: SshKeys;
@@ -64,6 +64,7 @@ export interface ApiServices {
   webhooks: Webhooks;
 }
 
+/** Dependencies of the REST API. */
 export interface ApiOptions extends ServiceFacts {
   services: ApiServices;
   identity: Identity;
@@ -72,11 +73,11 @@ export interface ApiOptions extends ServiceFacts {
   clock: Clock;
   log: Log;
   metrics: Pick<Metrics, 'observeRequest'>;
-  /** Address of the client, as the gateway saw it. */
+  /** IP address of the client, as the gateway saw it. */
   clientAddress(request: Request): string;
 }
 
-/** The REST API: requests in by `fetch`, responses out; knows no server and no runtime. */
+/** The REST API as a `fetch` function. It needs no HTTP server and no particular runtime. */
 export function createApi(options: ApiOptions): Api {
   const { services, identity } = options;
   const api: Api = new OpenAPIHono<ApiEnv>({ getPath: dropApiPrefix, defaultHook: refuseInvalid });
@@ -111,7 +112,7 @@ export function createApi(options: ApiOptions): Api {
   return api;
 }
 
-/** Every route answers under /v1 and /api/v1, and is listed once. */
+/** Each route is available under /v1 and /api/v1, and is listed once. */
 function dropApiPrefix(request: Request): string {
   const path = getPath(request);
   return path.startsWith('/api/v1/') ? path.slice('/api'.length) : path;
@@ -122,7 +123,7 @@ function respond(c: ApiContext, error: unknown): Response {
   return c.json(body, status, headers);
 }
 
-/** What each path parameter names. */
+/** What each path parameter identifies. */
 const nouns: Record<string, string> = {
   id: 'app',
   bid: 'build',
@@ -145,7 +146,7 @@ interface Validation {
 function refuseInvalid(result: Validation): void {
   if (result.success) return;
   const issues = result.error?.issues ?? [];
-  // What is not shaped like an id does not exist: the same answer as for one that could.
+  // Nothing can have such an id. The answer is the same as for an id that does not exist.
   if (result.target === 'param') throw notFound(nouns[String(issues[0]?.path[0])] ?? 'resource');
   const details = issues.map(({ path, message }) => ({ path: path.map(String).join('.'), message }));
   const [first] = details;
@@ -153,15 +154,15 @@ function refuseInvalid(result: Validation): void {
   throw new AppError('validation_failed', `${where} is not valid: ${first?.message ?? 'see the documentation'}.`, { details });
 }
 
-/** No route: 404; a route by another method: 405 with what it takes, or that list alone to who asks by OPTIONS. */
+/** 404 for an unknown path. 405 with the allowed methods for an unknown method. OPTIONS gets the allowed methods only. */
 function answerUnrouted(api: Api, c: ApiContext): Response {
   const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => isRouted(api, method, c.req.path));
   if (methods.length === 0)
-    return respond(c, new AppError('not_found', 'There is nothing at this address. GET /v1/openapi.json lists what there is.'));
+    return respond(c, new AppError('not_found', 'There is no such route. GET /v1/openapi.json lists all routes.'));
   const allow = [...(methods.includes('GET') ? ['HEAD'] : []), ...methods, 'OPTIONS'].join(', ');
   c.header('allow', allow);
   if (c.req.method === 'OPTIONS') return c.body(null, 204);
-  return respond(c, new StatusError(405, 'not_found', `This address does not take ${c.req.method}, only ${allow}.`));
+  return respond(c, new StatusError(405, 'not_found', `This route does not support ${c.req.method}. It supports ${allow}.`));
 }
 
 function isRouted(api: Api, method: string, path: string): boolean {

@@ -1,7 +1,7 @@
 import { type ApiOptions, createApi } from '#api/create-api.ts';
 import type { Api } from '#api/http/api-env.ts';
 
-/** The API with nothing behind its routes: enough to describe them, of no use to answer requests. */
+/** The API without services: for its OpenAPI document. It cannot answer requests. */
 export function createDocumentedApi(): Api {
   return createApi({
     services: {},

@@ -73,13 +73,13 @@ describe('the error envelope', () => {
     expect(Object.keys(answer.body)).toEqual(['error']);
   });
 
-  it('lists every faulty field', async () => {
+  it('lists every invalid field', async () => {
     const { status, body } = await test.ask('POST', '/v1/signup', { json: { email: 3, password: true } });
     expect(status).toBe(422);
     expect(body.error.details.map((detail: { path: string }) => detail.path)).toEqual(['email', 'password']);
   });
 
-  it('answers what breaks inside as 500, keeps its text inside and gives it to the operator', async () => {
+  it('answers an internal error with 500, and shows its message to the operator only', async () => {
     const app = await test.createApp(ada);
     const { status, body } = await test.ask('GET', `/v1/apps/${app.name}/logs`, { as: ada });
     expect(status).toBe(500);
@@ -91,7 +91,7 @@ describe('the error envelope', () => {
     expect(line).not.toContain(ada.token);
   });
 
-  it('keeps the name that the gateway gave a request, and no other shape of it', async () => {
+  it('uses the request id of the gateway, if it is well-formed', async () => {
     const given = `req_${'0123456789abcdef'.repeat(2)}`;
     const kept = await test.ask('GET', '/v1/healthz', { headers: { 'x-request-id': given } });
     expect(kept.headers.get('x-request-id')).toBe(given);
@@ -99,7 +99,7 @@ describe('the error envelope', () => {
     expect(replaced.headers.get('x-request-id')).toMatch(/^req_[0-9a-f]{32}$/);
   });
 
-  it('says what a path takes to who tries another method, or asks', async () => {
+  it('answers an unsupported method with the supported ones, and OPTIONS too', async () => {
     const wrong = await test.ask('DELETE', '/v1/apps');
     expect(wrong.status).toBe(405);
     expect(wrong.headers.get('allow')).toBe('HEAD, GET, POST, OPTIONS');
@@ -147,7 +147,7 @@ describe('the size of a body', () => {
     expect(sent).toBeLessThan(limits.http.bodyBytes + 4 * 65_536);
   });
 
-  it('may be just at the limit', async () => {
+  it('may be exactly the limit', async () => {
     const padded = `{"email":"a@example.com","password":"wrong horse"}`.padEnd(limits.http.bodyBytes, ' ');
     expect((await test.ask('POST', '/v1/auth/login', { body: padded, headers })).status).toBe(401);
     expect((await test.ask('POST', '/v1/auth/login', { body: `${padded} `, headers })).status).toBe(413);
@@ -167,7 +167,7 @@ describe('every answer', () => {
     expect(headers.get('cache-control')).toBe('no-store');
   });
 
-  it('with tokens in it is kept by no cache', async () => {
+  it('with tokens in it is cached by nobody', async () => {
     const { body, headers } = await test.ask('POST', '/v1/auth/refresh', {
       json: { refresh_token: (await test.signUp()).refreshToken },
     });
@@ -192,8 +192,8 @@ describe('the two prefixes', () => {
   });
 });
 
-describe('reading again what has not changed', () => {
-  it('costs 304 without a body for who names the ETag', async () => {
+describe('a read of something that has not changed', () => {
+  it('is answered with 304 without a body when the request names its ETag', async () => {
     const first = await test.ask('GET', '/v1/user', { as: ada });
     const etag = first.headers.get('etag') ?? '';
     expect(etag).toMatch(/^"[\w-]{16}"$/);

@@ -17,7 +17,7 @@ afterAll(() => test?.close());
 const create = (key: string, json: unknown = {}, as: TestUser = ada): Promise<Answer> =>
   test.ask('POST', '/v1/apps', { as, json, headers: { 'idempotency-key': key } });
 
-/** In OpenSSH's form. */
+/** A public key in OpenSSH format. */
 function newPublicKey(): string {
   const { x = '' } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
   const parts = [Buffer.from('ssh-ed25519'), Buffer.from(x, 'base64url')];
@@ -30,7 +30,7 @@ async function countApps(as: TestUser): Promise<number> {
 }
 
 describe('a POST with an Idempotency-Key', () => {
-  it('is done once, and its first answer given again, also under the other prefix', async () => {
+  it('is executed once, and its first answer is repeated, also under the other prefix', async () => {
     const first = await create('once');
     const again = await create('once');
     expect(first.status).toBe(201);
@@ -40,7 +40,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(prefixed.body).toEqual(first.body);
   });
 
-  it('is done once however many come at once', async () => {
+  it('is executed once when many arrive at the same time', async () => {
     const user = await test.signUp();
     const answers = await Promise.all(Array.from({ length: 10 }, () => create('at-once', {}, user)));
     expect(answers.filter((answer) => answer.status === 201 || answer.status === 409)).toHaveLength(10);
@@ -49,13 +49,13 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await countApps(user)).toBe(1);
   });
 
-  it('conflicts with another body of the same key', async () => {
+  it('is a conflict when the same key comes with another body', async () => {
     await create('body', { branch: 'main' });
     const other = await create('body', { branch: 'trunk' });
     expect([other.status, other.body.error.code]).toEqual([409, 'conflict']);
   });
 
-  it('conflicts with another path of the same key', async () => {
+  it('is a conflict when the same key comes with another path', async () => {
     const app = await test.createApp(ada);
     await create('path');
     const other = await test.ask('POST', `/v1/apps/${app.id}/builds`, {
@@ -66,14 +66,14 @@ describe('a POST with an Idempotency-Key', () => {
     expect(other.status).toBe(409);
   });
 
-  it('does not meet the same key of somebody else', async () => {
+  it('is independent of the same key of another user', async () => {
     const bob = await test.signUp();
     const [mine, theirs] = [await create('shared'), await create('shared', {}, bob)];
     expect(theirs.body.data.tenant_id).toBe(bob.tenantId);
     expect(theirs.body.data.id).not.toBe(mine.body.data.id);
   });
 
-  it('that was refused can be mended and sent again', async () => {
+  it('that was refused can be corrected and sent again with the same key', async () => {
     expect((await create('mend', { name: 'Not A Name' })).status).toBe(422);
     expect((await create('mend', { branch: 7 })).status).toBe(422);
     expect((await create('mend')).status).toBe(201);
@@ -83,8 +83,8 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await create(key)).status).toBe(422);
   });
 
-  describe('whose process dies between what it makes and its answer', () => {
-    /** A process whose end comes when it would keep the answer. */
+  describe('whose process dies after it created something and before it answered', () => {
+    /** A process that dies when it should store the answer. */
     const startDying = (): { died: Promise<void>; api: TestApi['api'] } => {
       const death = Promise.withResolvers<void>();
       const idempotencyKeys: IdempotencyKeys = {
@@ -119,14 +119,14 @@ describe('a POST with an Idempotency-Key', () => {
       return body.data;
     };
 
-    it('makes one app', async () => {
+    it('creates one app', async () => {
       const before = await countApps(ada);
       const { id } = await makeTwice('/v1/apps', {});
       expect(await countApps(ada)).toBe(before + 1);
       expect((await test.ask('GET', `/v1/apps/${id}`, { as: ada })).status).toBe(200);
     });
 
-    it('makes one app of a name, and does not say that the name is taken', async () => {
+    it('creates one app with a name, and does not answer that the name is taken', async () => {
       const name = `once-${crypto.randomUUID().slice(0, 8)}`;
       expect((await makeTwice('/v1/apps', { name })).name).toBe(name);
     });
@@ -148,14 +148,14 @@ describe('a POST with an Idempotency-Key', () => {
       expect(body.data.map(({ version }) => version)).toEqual([2, 1]);
     });
 
-    it('registers one key, and does not say that it is registered', async () => {
+    it('adds one SSH key, and does not answer that the key exists', async () => {
       const public_key = newPublicKey();
       const { fingerprint } = await makeTwice('/v1/auth/ssh-keys', { name: 'laptop', public_key });
       expect(fingerprint).toMatch(/^SHA256:/);
     });
   });
 
-  it('whose end is not known can be sent again at once, and finds what was made', async () => {
+  it('without an answer can be repeated at once, and finds what was created', async () => {
     const { createApp } = test.services.apps;
     let failures = 1;
     const apps = {
@@ -179,7 +179,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await countApps(user)).toBe(1);
   });
 
-  it('keeps nothing of public routes, which have nobody to keep it for', async () => {
+  it('stores no answer of a public route', async () => {
     const body = { json: { refresh_token: 'unknown' }, headers: { 'idempotency-key': 'public' } };
     expect((await test.ask('POST', '/v1/auth/refresh', body)).status).toBe(401);
     expect((await test.ask('POST', '/v1/auth/logout', body)).status).toBe(204);

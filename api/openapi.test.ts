@@ -31,24 +31,24 @@ const examples = {
 } as const;
 
 describe('the OpenAPI document', () => {
-  it('is committed as the routes make it: if not, run `npm run openapi`', () => {
+  it('is committed as the routes define it (otherwise run `npm run openapi`)', () => {
     expect(`${JSON.stringify(document(), null, 2)}\n`).toBe(read('openapi.json'));
   });
 
-  it('is what the committed types were made of: if not, run `npm run openapi`', () => {
+  it('is the source of the committed types (otherwise run `npm run openapi`)', () => {
     expect(read('../shared/api-client/openapi-types.ts')).toContain(
       createHash('sha256').update(read('openapi.json')).digest('hex'),
     );
   });
 
-  it('is valid OpenAPI 3.1, by its JSON schema', async () => {
+  it('is valid by the JSON schema of OpenAPI 3.1', async () => {
     const validator = new Validator();
     const result = await validator.validate(JSON.parse(read('openapi.json')) as Record<string, unknown>);
     expect(result).toEqual({ valid: true });
     expect(validator.version).toBe('3.1');
   });
 
-  it('is valid by a validator that knows no JSON schema of it, with its parameters, references and examples', async () => {
+  it('is valid by a linter: parameters, references and examples', async () => {
     const config = await createConfig({ extends: ['spec'], rules: { ...examples, 'operation-operationId-unique': 'error' } });
     const problemsOf = async (source: string): Promise<string[]> =>
       (await lintFromString({ source, config })).map(({ ruleId, message }) => `${ruleId}: ${message}`);
@@ -57,7 +57,7 @@ describe('the OpenAPI document', () => {
     expect(await problemsOf(broken)).toContainEqual(expect.stringContaining('path-parameters-defined'));
   });
 
-  it('is served as JSON and as YAML, the same', async () => {
+  it('is served as JSON and as YAML with the same content', async () => {
     const api = createDocumentedApi();
     const json: unknown = await (await api.request('/v1/openapi.json')).json();
     expect(json).toEqual(JSON.parse(read('openapi.json')));
@@ -66,7 +66,7 @@ describe('the OpenAPI document', () => {
     expect(parse(await yaml.text())).toEqual(json);
   });
 
-  it('lists every route that there is', () => {
+  it('lists every route', () => {
     const routed = new Set(
       createDocumentedApi()
         .routes.filter((route) => route.method !== 'ALL')
@@ -80,7 +80,7 @@ describe('the OpenAPI document', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it.each(operations)('says what $name is, who may call it and how it refuses', ({ operation }) => {
+  it.each(operations)('describes $name: summary, security and error responses', ({ operation }) => {
     expect(operation.summary).toBeTruthy();
     expect(operation.tags).toHaveLength(1);
     expect(operation.security).toBeDefined();

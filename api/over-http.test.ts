@@ -41,7 +41,7 @@ async function* follow(signal: AbortSignal): AsyncIterable<AppLogEntry> {
   }
 }
 
-/** Bytes as they are, for what no client library would send. Resolves with all that came back when the server closed. */
+/** Sends bytes that no client library would send. Resolves with the whole answer when the server closes the connection. */
 async function send(text: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   socket.write(text);
@@ -55,7 +55,7 @@ const get = (path: string, ...headers: string[]): Promise<string> =>
 const statusOf = (answer: string): number => Number(answer.split(' ')[1]);
 
 describe('over a real server', () => {
-  it('answers, in both forms of a target, and only what the path says', async () => {
+  it('answers both forms of a request target, and routes by the path only', async () => {
     const authorization = `authorization: Bearer ${ada.token}`;
     expect(statusOf(await get('/v1/user', authorization))).toBe(200);
     expect(statusOf(await get('http://localhost/api/v1/user', authorization))).toBe(200);
@@ -73,7 +73,7 @@ describe('over a real server', () => {
     }
   });
 
-  it('lets no spelling of a guarded path in without a token', async () => {
+  it('refuses every spelling of a guarded path without a token', async () => {
     for (const path of [
       '/v1/apps',
       '/api/v1/apps',
@@ -89,14 +89,14 @@ describe('over a real server', () => {
     }
   });
 
-  it('refuses two Authorization headers, whichever is the good one', async () => {
+  it('refuses two Authorization headers in any order', async () => {
     const good = `authorization: Bearer ${ada.token}`;
     expect(statusOf(await get('/v1/user', good, 'authorization: Bearer x'))).toBe(401);
     expect(statusOf(await get('/v1/user', 'authorization: Bearer x', good))).toBe(401);
     expect(statusOf(await get('/v1/user', good, good))).toBe(401);
   });
 
-  it('refuses a body that grows past the limit in chunks, and goes on serving', async () => {
+  it('refuses a chunked body that exceeds the limit, and continues to serve', async () => {
     const sent = request({ port, method: 'POST', path: '/v1/auth/login', headers: { 'content-type': 'application/json' } });
     sent.on('error', () => undefined);
     const answered = once(sent, 'response') as Promise<[{ statusCode: number; resume(): void }]>;
@@ -109,7 +109,7 @@ describe('over a real server', () => {
     expect(statusOf(await get('/v1/healthz'))).toBe(200);
   });
 
-  it('stops following a log when the client has gone', async () => {
+  it('stops following a log when the client disconnects', async () => {
     const app = await test.createApp(ada);
     const sent = request({
       port,

@@ -6,7 +6,7 @@ import { createTestApi, type TestApi, type TestUser, testPassword } from '#test/
 
 let test: TestApi;
 let processes: Api[];
-/** One more process of the API: what it knows of others' calls, it knows from the database. */
+/** Another process of the API. It shares nothing with the others but the database. */
 const startProcess = (): Api => createApi({ ...test.apiOptions, rateLimits: createPostgresRateLimits(test.context.db) });
 beforeAll(async () => {
   test = await createTestApi();
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => test?.close());
 
-/** Calls are spread over the processes by turns. */
+/** Distributes requests over the processes in rotation. */
 const at = (index: number): Api => processes[index % processes.length] ?? startProcess();
 
 const readUser = (api: Api, as: TestUser) =>
@@ -35,7 +35,7 @@ function tally(answers: readonly Response[]): Record<number, number> {
 }
 
 describe('over four processes that share a database', () => {
-  it('a user has 600 calls a minute, to the call, also when they all come at once', async () => {
+  it('a user has exactly 600 requests per minute, also when they all arrive at once', async () => {
     const ada = await test.signUp();
     expect(tally(await spread(590, (api) => readUser(api, ada)))).toEqual({ 200: 590 });
     expect(tally(await spread(40, (api) => readUser(api, ada)))).toEqual({ 200: 10, 429: 30 });
@@ -45,7 +45,7 @@ describe('over four processes that share a database', () => {
     expect((await readUser(at(0), await test.signUp())).status).toBe(200);
   });
 
-  it('a new login, an API token or another tenant gives a user no calls more', async () => {
+  it('a new login, an API token or another tenant gives a user no more requests', async () => {
     const ada = await test.signUp();
     const made = await test.ask('POST', '/v1/auth/tokens', { as: ada, json: { name: 'ci', scope: 'read' } });
     await spread(600, (api) => readUser(api, ada));
@@ -56,7 +56,7 @@ describe('over four processes that share a database', () => {
     }
   });
 
-  it('an address has 30 tries a minute at logging in, to the try', async () => {
+  it('an address has exactly 30 login attempts per minute', async () => {
     expect(tally(await spread(80, (api) => logIn(api, '203.0.113.1')))).toEqual({ 401: 30, 429: 50 });
     expect((await logIn(startProcess(), '203.0.113.1')).status).toBe(429);
     expect((await logIn(at(0), '203.0.113.2')).status).toBe(401);

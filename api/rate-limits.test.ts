@@ -18,7 +18,7 @@ async function times(count: number, once: () => Promise<Answer>): Promise<number
 }
 
 describe('the limit of an address', () => {
-  it('is 30 a rolling minute, exactly, with a Retry-After that is true to the second', async () => {
+  it('is exactly 30 in a rolling minute, with a Retry-After that is right to the second', async () => {
     const address = '203.0.113.1';
     expect(new Set(await times(15, () => logIn(address)))).toEqual(new Set([401]));
     test.clock.advance(20 * 1000);
@@ -34,7 +34,7 @@ describe('the limit of an address', () => {
     expect((await logIn(address)).status).toBe(401);
   });
 
-  it('covers signing up, refreshing and logging out, and both prefixes, together', async () => {
+  it('counts signup, refresh and logout under both prefixes together', async () => {
     const address = '203.0.113.2';
     const json = { refresh_token: 'unknown' };
     await times(10, () => test.ask('POST', '/v1/auth/refresh', { address, json }));
@@ -44,13 +44,13 @@ describe('the limit of an address', () => {
     expect((await test.ask('POST', '/v1/signup', { address, json: {} })).status).toBe(429);
   });
 
-  it('is one for a whole /64 of IPv6, and another for its neighbour', async () => {
+  it('is shared by a /64 of IPv6, and separate for the next /64', async () => {
     for (let host = 1; host <= 30; host += 1) await logIn(`2001:db8:77:1::${host}`);
     expect((await logIn('2001:db8:77:1:ffff::1')).status).toBe(429);
     expect((await logIn('2001:db8:77:2::1')).status).toBe(401);
   });
 
-  it('does not touch who is logged in, nor health checks', async () => {
+  it('does not apply to users with a token or to health checks', async () => {
     const ada = await test.signUp();
     const address = '203.0.113.3';
     await times(31, () => logIn(address));
@@ -59,8 +59,8 @@ describe('the limit of an address', () => {
   });
 });
 
-describe('the limit of who is logged in', () => {
-  it('is 600 a rolling minute, exactly, over all tokens: a new login resets nothing', async () => {
+describe('the limit of a user', () => {
+  it('is exactly 600 in a rolling minute over all tokens: a new login does not reset it', async () => {
     const ada = await test.signUp();
     expect(new Set(await times(400, () => readUser(ada)))).toEqual(new Set([200]));
     const { body } = await test.ask('POST', '/v1/auth/login', { json: { email: ada.email, password: testPassword } });
@@ -73,7 +73,7 @@ describe('the limit of who is logged in', () => {
     expect((await readUser(ada)).status).toBe(200);
   });
 
-  it('is told with each answer', async () => {
+  it('is in the headers of each answer', async () => {
     const ada = await test.signUp();
     const { headers } = await readUser(ada);
     expect(headers.get('ratelimit-policy')).toBe('"authenticated";q=600;w=60');

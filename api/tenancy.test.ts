@@ -1,4 +1,4 @@
-/** Route by caller by child id, made from the OpenAPI document: a route that is added is held to it without being named. */
+/** Route by caller by child id, generated from the OpenAPI document: a new route is tested without being named here. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Role } from '#shared/core/accounts/principals.ts';
 import { call, essence, guardedOperations, type Operation, operations, pathParameters } from '#test/support/api/operations.ts';
@@ -7,7 +7,7 @@ import { joinTenant } from '#test/support/api/seeds.ts';
 import { type Answer, createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
-/** Somebody else, who has one of everything too. */
+/** Another user, with one of every resource too. */
 let bob: TestUser;
 let foreign: PathValues;
 /** A tenant with a member of each role. */
@@ -37,7 +37,7 @@ const publicOperations = [
   'receiveDelivery',
 ];
 
-/** The least role that may; for what is not listed: a viewer to look, a developer to change. */
+/** The lowest role that has permission. Default: viewer to read, developer to change. */
 const leastRoles: Record<string, Role> = {
   readConfig: 'developer',
   readGitSource: 'developer',
@@ -50,7 +50,7 @@ const leastRoles: Record<string, Role> = {
   withdrawInvitation: 'admin',
   changeRole: 'admin',
   removeMember: 'admin',
-  // One's own: any role's.
+  // Resources of the caller: any role.
   addSshKey: 'viewer',
   deleteSshKey: 'viewer',
   createApiToken: 'viewer',
@@ -59,22 +59,22 @@ const leastRoles: Record<string, Role> = {
 };
 const roles: readonly Role[] = ['viewer', 'developer', 'admin', 'owner'];
 
-/** What can be done to an app that is deleted. */
+/** Operations on a deleted app. */
 const ofDeleted = ['readApp', 'restoreApp'];
-/** What belongs to a person, not to their tenant: another member has none of it. */
+/** Resources that belong to a user, not to a tenant: other members do not see them. */
 const personal = ['key', 'token_id'];
 
 const ofApps = guardedOperations.filter(({ path }) => path.startsWith('/v1/apps/{id}'));
 const childOf = (operation: Operation): string | undefined => pathParameters(operation).findLast((name) => name !== 'id');
 const withChild = guardedOperations.filter((operation) => childOf(operation) !== undefined);
-/** A type is a name: one release has it or not, and no app lends it to another. */
+/** A process type is a name within a release: it cannot belong to another app. */
 const named = ['type', 'addon_type'];
 
 const codeOf = ({ status, body }: Answer): string => (status < 400 ? 'ok' : body.error.code);
 const leastRole = ({ operationId, method }: Operation): Role =>
   leastRoles[operationId] ?? (method === 'GET' ? 'viewer' : 'developer');
 
-/** Before the tests of a group: a user, and one of everything that is theirs. */
+/** Creates, before the tests of a group, a user with one of every resource. */
 function seededForEach(): { ada: TestUser; world: Record<string, string> } {
   const ada = {} as TestUser;
   const world: Record<string, string> = {};
@@ -85,7 +85,7 @@ function seededForEach(): { ada: TestUser; world: Record<string, string> } {
   return { ada, world };
 }
 
-/** Of somebody who has just joined `team`. */
+/** Calls as a new member of `team`. */
 async function newMembership(): Promise<string> {
   const { id } = await joinTenant(test, owner, 'viewer');
   const { body } = await test.ask('GET', '/v1/tenant/members', { as: owner });
@@ -99,7 +99,7 @@ async function expectSame(answers: readonly Promise<Answer>[]): Promise<string> 
 }
 
 describe('the document', () => {
-  it('leaves no operation open but these', () => {
+  it('lists no other public operation than these', () => {
     const open = operations.filter((operation) => !guardedOperations.includes(operation)).map(({ operationId }) => operationId);
     expect(open.sort()).toEqual([...publicOperations].sort());
   });
@@ -109,16 +109,16 @@ describe.each(guardedOperations)('$operationId', (operation) => {
   const { ada, world } = seededForEach();
   const isPersonal = personal.some((name) => pathParameters(operation).includes(name));
 
-  it('lets its owner in', async () => {
+  it('allows its owner', async () => {
     for (const name of pathParameters(operation))
       expect(world[name], `seed {${name}} in test/support/api/seed-world.ts`).toBeTruthy();
     const code = codeOf(await call(test, operation, await seedWorld(test, ada), ada));
-    // The token of an invitation is a secret that no document holds.
+    // The token of an invitation is a secret, which the document does not contain.
     const expected = operation.operationId === 'acceptInvitation' ? ['not_found'] : ['ok', 'conflict', 'validation_failed'];
     expect(expected).toContain(code);
   });
 
-  it('refuses who does not say who they are, before anything else', async () => {
+  it('refuses a request without a token before anything else', async () => {
     const refusal = await expectSame([
       call(test, operation, world),
       call(test, operation, { ...world, id: crypto.randomUUID() }),
@@ -140,7 +140,7 @@ describe.each(guardedOperations)('$operationId', (operation) => {
     test.clock.advance(-86_401 * 1000);
   });
 
-  it('refuses to act in a tenant that is not the caller’s', async () => {
+  it('refuses to act in a tenant that the caller does not belong to', async () => {
     await expectSame([
       call(test, operation, world, bob, { 'x-paas-tenant': ada.tenantId }),
       call(test, operation, world, bob, { 'x-paas-tenant': 'zzzzzzzz' }),
@@ -148,8 +148,8 @@ describe.each(guardedOperations)('$operationId', (operation) => {
     expect(codeOf(await call(test, operation, world, bob, { 'x-paas-tenant': ada.tenantId }))).toBe('forbidden');
   });
 
-  it('does for each role what that role may', async () => {
-    // Time stands still otherwise, and all operations together are more than one person may ask in a minute.
+  it('allows each role what the role permits', async () => {
+    // The test clock stands still, and all operations together exceed the limit of a minute.
     test.clock.advance(10 * 1000);
     for (const [role, member] of team) {
       const allowed = roles.indexOf(role) >= roles.indexOf(leastRole(operation));
@@ -165,7 +165,7 @@ describe.each(guardedOperations)('$operationId', (operation) => {
 describe.each(ofApps)('$operationId, of an app,', (operation) => {
   const { ada, world } = seededForEach();
 
-  it('knows no app of another tenant, by id or name, nor one that cannot be', async () => {
+  it('does not find an app of another tenant, by id or name, or one that cannot exist', async () => {
     const { body } = await test.ask('GET', `/v1/apps/${world['id']}`, { as: ada });
     const ids = [
       world['id'] ?? '',
@@ -184,7 +184,7 @@ describe.each(ofApps)('$operationId, of an app,', (operation) => {
     expect((await test.ask('GET', `/v1/apps/${world['id']}`, { as: ada })).body).toEqual(body);
   });
 
-  it('finds a deleted one only to look at it and to bring it back', async () => {
+  it('finds a deleted app only to read or restore it', async () => {
     const deleted = await seedWorld(test, ada);
     await test.ask('DELETE', `/v1/apps/${deleted['id']}`, { as: ada });
     const missing = await call(test, operation, { ...deleted, id: crypto.randomUUID() }, ada);
@@ -199,7 +199,7 @@ describe.each(withChild)('$operationId', (operation) => {
   const child = childOf(operation) ?? '';
   const { ada, world } = seededForEach();
 
-  it(`knows no {${child}} that is missing or malformed`, async () => {
+  it(`does not find a {${child}} that is missing or malformed`, async () => {
     const values = [crypto.randomUUID(), 'x', 'x'.repeat(200), "' or 1=1 --", '../..', '%2e%2e', '\u0000', '0', '-1'];
     const answers = values.map((value) => call(test, operation, { ...world, [child]: value }, ada));
     if (named.includes(child)) {
@@ -212,7 +212,7 @@ describe.each(withChild.filter((operation) => !named.includes(childOf(operation)
   const child = childOf(operation) ?? '';
   const { ada, world } = seededForEach();
 
-  it(`knows no {${child}} of another tenant, nor of another app`, async () => {
+  it(`does not find a {${child}} of another tenant or of another app`, async () => {
     const sibling = operation.path.startsWith('/v1/apps/{id}') ? await seedWorld(test, ada) : foreign;
     const refusal = await expectSame([
       call(test, operation, { ...world, [child]: crypto.randomUUID() }, ada),
@@ -224,7 +224,7 @@ describe.each(withChild.filter((operation) => !named.includes(childOf(operation)
 });
 
 describe('lists', () => {
-  it('hold nothing of another tenant', async () => {
+  it('contain nothing of another tenant', async () => {
     await seedWorld(test, await test.signUp());
     const ada = await test.signUp();
     for (const operation of guardedOperations.filter(({ method, path }) => method === 'GET' && !path.includes('{'))) {

@@ -20,7 +20,7 @@ async function readAll(request: Request): Promise<Buffer> {
 
 const sound = gzipSync('0032want and so on, for long enough to be packed'.repeat(10));
 
-it('unpacks what is packed', async () => {
+it('decompresses gzip', async () => {
   expect((await readAll(packed(sound))).toString()).toContain('0032want');
 });
 
@@ -30,13 +30,13 @@ it.each([
   ['is not packed at all', Buffer.from('0032want and so on')],
   ['has a wrong sum', Buffer.concat([sound.subarray(0, -8), Buffer.alloc(8)])],
   ['goes on with something else', Buffer.concat([sound, Buffer.from('more')])],
-])('tells the client, not the operator, of a packed body that %s', async (_what, body) => {
+])('reports gzip that %s to the client, and not to the operator', async (_what, body) => {
   await expect(readAll(packed(body))).rejects.toThrow(AppError);
 });
 
-it('takes no more of a body that unfolds to gigabytes than its reader wants', async () => {
+it('decompresses no more of a body than its reader takes', async () => {
   const megabyte = 1024 * 1024;
-  // 64 MiB in 64 KiB, again and again: each is a whole of its own, and one after the other is still gzip.
+  // 64 MiB in 64 KiB, repeated: members of gzip in a row are valid gzip.
   const part = new Uint8Array(gzipSync(Buffer.alloc(64 * megabyte)));
   let sent = 0;
   const bomb = new ReadableStream<Uint8Array<ArrayBuffer>>({

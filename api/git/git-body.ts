@@ -1,9 +1,9 @@
 import { AppError } from '#shared/errors.ts';
 
 /**
- * The body of a request, unpacked where the client has packed it: git sends long negotiations so. It is unpacked as it is
- * read, so that what unfolds to gigabytes is of no harm to a reader with a limit.
- * @throws AppError validation_failed when it is packed and broken
+ * The body of a request. Gzip is decompressed: git sends long negotiations compressed. It is decompressed while it is read, so that
+ * a reader with a limit is safe from a body that expands to gigabytes.
+ * @throws AppError `validation_failed` when the gzip is broken
  */
 export async function* readRequestBody(request: Request): AsyncGenerator<Uint8Array> {
   if (request.body === null) return;
@@ -16,33 +16,34 @@ export async function* readRequestBody(request: Request): AsyncGenerator<Uint8Ar
     for (;;) {
       const { done, value } = await reader.read().catch((cause: unknown) => {
         throw packed && cause instanceof TypeError
-          ? new AppError('validation_failed', 'The body of the request says that it is gzip, and cannot be unpacked.')
+          ? new AppError('validation_failed', 'The body cannot be decompressed: it is not valid gzip.')
           : cause;
       });
       if (done) return;
       yield value;
     }
   } finally {
-    // What is left unread is of no interest any more.
+    // The rest is not needed.
     await reader.cancel().catch(() => undefined);
   }
 }
 
+/** The body of a response, written by the server. */
 export interface OutgoingBody {
   readonly readable: ReadableStream<Uint8Array<ArrayBuffer>>;
-  /** Resolves with the first bytes. */
+  /** Resolves when the first bytes are written. */
   readonly begun: Promise<void>;
-  /** Aborted when nobody reads any more. */
+  /** Aborted when the client is gone. */
   readonly abandoned: AbortSignal;
-  /** Resolves when more may be written. @throws when nobody reads any more */
+  /** Resolves when more may be written. @throws when the client is gone */
   write(chunk: Uint8Array): Promise<void>;
-  /** The packet that comes before refs. */
+  /** Writes the packet that precedes the refs. */
   announce(service: string): Promise<void>;
   end(): void;
   fail(error: Error): void;
 }
 
-/** A response's body that is written to; the reader decides how fast. */
+/** A body for a response. The reader decides how fast it is written. */
 export function outgoingBody(): OutgoingBody {
   const begun = Promise.withResolvers<void>();
   const abandoned = new AbortController();
@@ -55,7 +56,7 @@ export function outgoingBody(): OutgoingBody {
   writer.closed.catch(() => abandoned.abort());
   const write = async (chunk: Uint8Array): Promise<void> => {
     begun.resolve();
-    // Of its own: the writer's buffer may be used again before the bytes have left.
+    // A copy: the caller may use its buffer again before the bytes are sent.
     const sent = writer.write(new Uint8Array(chunk));
     sent.catch(() => undefined);
     await writer.ready;

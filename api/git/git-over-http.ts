@@ -11,6 +11,7 @@ import { type GitAddress, parseGitAddress, parseGitProtocol } from '#shared/git/
 import type { Log } from '#shared/log.ts';
 import { type RateLimits, rateLimitPolicies } from '#shared/rate-limits/rate-limits.ts';
 
+/** Dependencies of git over HTTP. */
 export interface GitOverHttpOptions extends BearerOptions {
   pushes: Pushes;
   git: GitServer;
@@ -19,13 +20,13 @@ export interface GitOverHttpOptions extends BearerOptions {
   log: Log;
 }
 
-/** @returns undefined for a request that is not git's */
+/** Answers a request of a git client. Undefined for any other request. */
 export type GitOverHttp = (request: Request) => Promise<Response> | undefined;
 
 /**
- * The repositories of apps at `/<app>.git`, for networks that close SSH: git's smart HTTP protocol, version 0 and 2. The
- * password is an access token or an API token, the user name does not matter. Bodies stream both ways; their limits are
- * those of a push.
+ * Serves the repositories of apps at `/<app>.git` by git's smart HTTP protocol, versions 0 and 2, for networks that block SSH. The
+ * password is an access token or an API token, the user name is ignored. Bodies are streamed in both directions. The limits of a
+ * push apply.
  */
 export function createGitOverHttp(options: GitOverHttpOptions): GitOverHttp {
   return (request) => {
@@ -81,7 +82,7 @@ async function serve(
       body.fail(new Error('the server has failed'));
     },
   );
-  // Nothing is answered before there is something to say: until then the client is sending.
+  // The answer begins with the first output: until then the client is sending.
   await Promise.race([body.begun, ended]);
   if (refusal !== undefined) throw refusal;
   return new Response(body.readable, {
@@ -93,7 +94,7 @@ async function serve(
   });
 }
 
-/** In plain text: git shows that to the person. */
+/** In plain text, which git shows to the user. */
 function refuse(error: AppError, requestId: string, now: Date): Response {
   const { status, headers } = toRefusal(error, requestId, now);
   const challenge = error.code === 'unauthorized' ? { 'www-authenticate': 'Basic realm="paas: a token is the password"' } : {};

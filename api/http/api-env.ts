@@ -2,26 +2,28 @@ import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { Refusal } from '#api/http/refusal.ts';
 import type { Caller } from '#shared/core/accounts/principals.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
-/** What the middleware leaves for the handlers. */
+/** The variables that middleware sets for handlers. */
 export interface ApiEnv {
   Variables: {
     /** `req_…`, unique to this request. */
     requestId: string;
-    /** Whose token it is. Set on every route that needs a token. */
+    /** The owner of the token. Set on every route that needs one. */
     caller: Caller;
-    /** What to answer for something thrown; logs what is our fault. */
+    /** The answer for an error. Logs internal errors. */
     refuse: (error: unknown) => Refusal;
-    /** Of what a request with an Idempotency-Key makes: the same each time it is sent. */
+    /** The id of the resource that a request with an Idempotency-Key creates: the same each time it is sent. */
     resourceId?: string;
   };
 }
 
+/** The application of hono that routes are added to. */
 export type Api = OpenAPIHono<ApiEnv>;
+/** A request in a handler or middleware. */
 export type ApiContext = Context<ApiEnv>;
 
-/** The id that what a request makes is to get; none where the request names no key. */
-export function idToMake<Id extends string>(c: ApiContext): { id?: Id } {
-  const id = c.get('resourceId');
-  return id === undefined ? {} : { id: id as Id };
+/** The id of the resource to create. Passing an existing id returns that resource. Empty without an Idempotency-Key. */
+export function newResourceId<Id extends string>(c: ApiContext): { id?: Id } {
+  return omitUndefined({ id: c.get('resourceId') as Id | undefined });
 }

@@ -44,7 +44,7 @@ describe('an event stream', () => {
     ]);
   });
 
-  it('sends bytes at once, and may be stored or buffered by nobody on the way', async () => {
+  it('sends its first bytes at once, and is not cached or buffered by proxies', async () => {
     const response = await request(async (signal) => silence(signal));
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     expect((await reader?.read())?.value).toMatch(/^:.*\n\n$/);
@@ -53,7 +53,7 @@ describe('an event stream', () => {
     await reader?.cancel();
   });
 
-  it('sends the error envelope when it breaks, and nothing from inside', async () => {
+  it('sends the error envelope when its source fails, without internal messages', async () => {
     async function* broken(): AsyncGenerator<StreamEvent> {
       yield { id: '1', data: 1 };
       throw new Error('canary-of-the-inside');
@@ -70,7 +70,7 @@ describe('an event stream', () => {
     expect(await response.json()).toMatchObject({ error: { code: 'conflict', message: 'Not now.' } });
   });
 
-  it('stays alive on idle connections by a comment every 15 seconds', async () => {
+  it('sends a comment every 15 seconds on an idle connection', async () => {
     vi.useFakeTimers();
     const response = await request(async (signal) => silence(signal));
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();

@@ -1,7 +1,7 @@
 import { matchedRoutes } from 'hono/route';
 import type { ApiContext } from '#api/http/api-env.ts';
 
-/** Counted per source address (SPEC.md §8): they are where passwords and tokens are guessed. */
+/** Limited per source address (SPEC.md §8), because passwords and tokens are guessed there. */
 const perAddress = [
   'POST /v1/signup',
   'POST /v1/auth/login',
@@ -11,21 +11,19 @@ const perAddress = [
   'GET /v1/auth/.well-known/openid-configuration',
 ] as const;
 
-/** Cheap answers that monitors and tools read often. */
+/** Cheap answers that monitoring and tools read often. */
 const unlimited = ['GET /v1/healthz', 'GET /v1/openapi.json', 'GET /v1/openapi.yaml'] as const;
 
-/** For who is known and may belong to no team yet. */
+/** Need a token, but no membership of a tenant. */
 const person = ['POST /v1/invitations/accept'] as const;
 
-/** Guarded by a signature: git hosts deliver as often as people push. */
+/** Authenticated by a signature. Not limited, because git hosts deliver as often as people push. */
 const signed = ['POST /v1/webhooks/githost'] as const;
 
+/** What a route asks of its caller, see the lists above. `noRoute`: no route matches the request. */
 export type Access = 'perAddress' | 'unlimited' | 'signed' | 'person' | 'token' | 'noRoute';
 
-/**
- * Who may enter, by exact method and route, never by prefix: what is not listed here needs a token.
- * `noRoute`: nothing is there to guard.
- */
+/** Matches the exact method and route, never a prefix. A route that is not listed above needs a token. */
 export function accessOf(c: ApiContext): Access {
   const endpoint = matchedRoutes(c).find((route) => route.method !== 'ALL');
   if (endpoint === undefined) return 'noRoute';

@@ -12,20 +12,22 @@ const statusOf = {
   internal: 500,
 } as const satisfies Record<ErrorCode, number>;
 
+/** HTTP statuses that the error envelope comes with. */
 export type RefusalStatus = (typeof statusOf)[ErrorCode] | 400 | 405 | 413 | 415 | 503;
 
-/** The envelope of SPEC.md §7. */
+/** The error envelope of SPEC.md §7. */
 export interface ErrorBody {
   error: { code: ErrorCode; message: string; request_id: string; ts: string; details?: ErrorDetail[] };
 }
 
+/** The answer to a request that failed. */
 export interface Refusal {
   status: RefusalStatus;
   headers: Record<string, string>;
   body: ErrorBody;
 }
 
-/** An error whose status is not that of its code. */
+/** An error with another status than the one of its code. */
 export class StatusError extends AppError {
   readonly status: RefusalStatus;
 
@@ -35,14 +37,15 @@ export class StatusError extends AppError {
   }
 }
 
-/** A database that is away is back in about this time: it is started again by itself. */
+/** The database restarts by itself in about this time. */
 const outageSeconds = 5;
 
+/** @param bytes the limit */
 export function bodyTooLarge(bytes: number): StatusError {
   return new StatusError(413, 'validation_failed', `The body is too large: at most ${bytes} bytes.`);
 }
 
-/** What is thrown but an AppError is our fault, and its text stays inside; Hono's own refusals of a body keep their status. */
+/** An AppError stays as it is. Hono's errors of a body keep their status. Any other error is `internal`, and its message is not shown. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (error instanceof HTTPException) {
@@ -57,15 +60,12 @@ export function toAppError(error: unknown): AppError {
     const message = 'The platform cannot reach its database at the moment. Try again in a few seconds.';
     return new StatusError(503, 'internal', message, { cause: error, retryAfterSeconds: outageSeconds });
   }
-  return new AppError(
-    'internal',
-    'Something went wrong on our side. Try again; the request_id helps the operator find out what.',
-    {
-      cause: error,
-    },
-  );
+  return new AppError('internal', 'Internal error. Try again. If it persists, give the request_id to the operator.', {
+    cause: error,
+  });
 }
 
+/** Status, headers and envelope of an error. @param requestId `req_…` */
 export function toRefusal(error: AppError, requestId: string, now: Date): Refusal {
   const headers: Record<string, string> = {};
   if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.retryAfterSeconds);

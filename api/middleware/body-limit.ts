@@ -4,7 +4,7 @@ import type { ApiEnv } from '#api/http/api-env.ts';
 import { accessOf } from '#api/http/public-routes.ts';
 import { bodyTooLarge } from '#api/http/refusal.ts';
 
-/** Refuses a body above `bytes`, be its length announced or sent in chunks. Routes that a signature guards use `readBody`. */
+/** Refuses a body above `bytes`, whether its length is announced or not. Routes with a signature call `readBody` instead. */
 export function limitBody(bytes: number): MiddlewareHandler<ApiEnv> {
   const refuse = bodyLimit({
     maxSize: bytes,
@@ -13,13 +13,13 @@ export function limitBody(bytes: number): MiddlewareHandler<ApiEnv> {
     },
   });
   return async function refuseLargeBody(c, next) {
-    // Reading has no body, and to look for one would make a whole Request of what the server has.
+    // A read has no body. Looking for one would create a whole Request object.
     const reads = c.req.method === 'GET' || c.req.method === 'HEAD';
     return reads || accessOf(c) === 'signed' ? next() : refuse(c, next);
   };
 }
 
-/** The body as it came. @throws StatusError 413 as soon as it is longer than `bytes` */
+/** The bytes of the body as they came. @throws StatusError 413 as soon as there are more than `bytes` */
 export async function readBody(request: Request, bytes: number): Promise<Uint8Array<ArrayBuffer>> {
   if (Number(request.headers.get('content-length') ?? 0) > bytes) throw bodyTooLarge(bytes);
   const chunks: Uint8Array[] = [];

@@ -15,20 +15,21 @@ import {
 } from '#shared/rate-limits/rate-limits.ts';
 import { sourceKey } from '#shared/rate-limits/source-key.ts';
 
-/** Who knows tokens. */
+/** The services that verify tokens. */
 export interface BearerOptions {
   identity: Pick<Identity, 'verifyAccessToken'>;
   accounts: Pick<Accounts, 'resolvePrincipal'>;
   apiTokens: Pick<ApiTokens, 'resolveToken'>;
 }
 
+/** Dependencies of `guard`. */
 export interface GuardOptions extends BearerOptions {
   rateLimits: Pick<RateLimits, 'take'>;
-  /** Address of the client, as the gateway saw it. */
+  /** IP address of the client, as the gateway saw it. */
   clientAddress(request: Request): string;
 }
 
-/** Decides who enters and how often: before any handler, for every route. */
+/** Authenticates and rate-limits every request before it reaches a handler. */
 export function guard(options: GuardOptions): MiddlewareHandler<ApiEnv> {
   const { accounts, rateLimits, clientAddress } = options;
   return async function guardRoute(c, next) {
@@ -46,7 +47,7 @@ export function guard(options: GuardOptions): MiddlewareHandler<ApiEnv> {
       verdict = await rateLimits.take(policy, caller.userId);
       c.set('caller', caller);
     }
-    if (!verdict.granted) tellLimit(c, policy, verdict);
+    if (!verdict.granted) refuseForLimit(c, policy, verdict);
     // Every other operation resolves its caller itself.
     if (access === 'person' && c.req.header('x-paas-tenant') !== undefined)
       c.set('caller', await accounts.resolvePrincipal(c.get('caller')));
@@ -56,14 +57,14 @@ export function guard(options: GuardOptions): MiddlewareHandler<ApiEnv> {
   };
 }
 
-/** `Bearer` and nothing else, given once. Two Authorization headers reach us as one with a comma, which no token has. */
+/** The token of an Authorization header. Two such headers arrive as one with a comma, which no token has. */
 function readBearer(c: ApiContext): string {
   const header = c.req.header('authorization');
   if (header === undefined)
-    throw new AppError('unauthorized', 'An access token is needed: log in, then send `Authorization: Bearer <access_token>`.');
+    throw new AppError('unauthorized', 'An access token is required. Log in, and send `Authorization: Bearer <access_token>`.');
   const token = /^Bearer +([A-Za-z0-9_.-]+)$/i.exec(header)?.[1];
   if (token === undefined)
-    throw new AppError('unauthorized', 'The Authorization header must be `Bearer <access_token>`, given once.');
+    throw new AppError('unauthorized', 'The request must have one Authorization header: `Bearer <access_token>`.');
   return token;
 }
 
@@ -83,12 +84,12 @@ export async function verifyBearer(
   }
   const principal = await apiTokens.resolveToken(token);
   if (principal === undefined)
-    throw new AppError('unauthorized', 'The API token is not valid: it has expired, or was revoked. Make a new one.');
+    throw new AppError('unauthorized', 'The API token is not valid. It has expired or was revoked. Create a new one.');
   if (requestedTenant !== undefined && requestedTenant !== principal.tenantId) throw notAMember();
   return principal;
 }
 
-function tellLimit(c: ApiContext, policy: RateLimitPolicy, verdict: RateLimitVerdict): never {
+function refuseForLimit(c: ApiContext, policy: RateLimitPolicy, verdict: RateLimitVerdict): never {
   const retryAfterSeconds = Math.max(1, Math.ceil(verdict.resetMilliseconds / 1000));
   for (const [name, value] of limitHeaders(policy, verdict)) c.header(name, value);
   throw new AppError(
@@ -100,7 +101,7 @@ function tellLimit(c: ApiContext, policy: RateLimitPolicy, verdict: RateLimitVer
   );
 }
 
-/** As draft-ietf-httpapi-ratelimit-headers has them. */
+/** Headers of draft-ietf-httpapi-ratelimit-headers. */
 function limitHeaders(policy: RateLimitPolicy, verdict: RateLimitVerdict): [name: string, value: string][] {
   return [
     ['ratelimit-policy', `"${policy.name}";q=${policy.limit};w=${policy.windowSeconds}`],

@@ -11,15 +11,15 @@ import type { IdempotencyKeys } from '#shared/idempotency/idempotency.ts';
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * A POST with an Idempotency-Key is done once: the same key and request gets the first answer again, the same key with
- * another request is a conflict. Refusals are not kept, so that the mended request can use the key. What is made gets an id
- * that belongs to the key: where the answer was lost with a process, the request finds what it made before.
+ * Executes a POST with an Idempotency-Key once. The same key and request gets the first answer again. The same key with another
+ * request is a conflict. Error answers are not stored, so that the corrected request can use the key. The id of the created resource
+ * belongs to the key: a request whose answer was lost with a process finds the resource that it created before.
  */
 export function idempotency(keys: IdempotencyKeys, accounts: Pick<Accounts, 'resolvePrincipal'>): MiddlewareHandler<ApiEnv> {
   return async function answerOnce(c, next) {
     const key = c.req.header('idempotency-key');
     if (key === undefined || c.req.method !== 'POST') return next();
-    // Public routes have nobody to keep an answer for, and nobody is resolved who may belong to no tenant yet.
+    // Answers are stored for a principal. Callers of public routes have none, nor do callers without a tenant.
     const caller = c.get('caller') as ApiEnv['Variables']['caller'] | undefined;
     if (caller === undefined || showsSecret(c) || (accessOf(c) === 'person' && !isPrincipal(caller))) return next();
     if (!keyPattern.test(key)) {
@@ -43,21 +43,21 @@ export function idempotency(keys: IdempotencyKeys, accounts: Pick<Accounts, 'res
 
     c.set('resourceId', claim.resourceId);
     await next();
-    // Hono has turned whatever was thrown into a response by now.
+    // Hono has made a response of every error by now.
     if (c.res.ok) await keys.complete(request, { status: c.res.status, body: await c.res.clone().text() });
     else if (c.res.status >= 500) await keys.abandon(request);
     else await keys.release(request);
   };
 }
 
-/** What is shown once is not kept to be shown again. */
+/** A secret that is shown once is not stored to be shown again. */
 const secretAnswers = ['/v1/auth/tokens', '/v1/tenant/invitations'];
 
 function showsSecret(c: ApiContext): boolean {
   return matchedRoutes(c).some((route) => route.method === 'POST' && secretAnswers.includes(route.path));
 }
 
-/** Another tenant's answers, and those a wider token got, are not for this caller. */
+/** The caller must not get answers of another tenant, or answers to a token with a wider scope. */
 function subjectOf({ tenantId, userId, tokenScope }: Principal): string {
   return [tenantId, tokenScope ?? 'login', userId].join('/');
 }

@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-it('requests are counted by route template, whatever was asked for: no path, name or token becomes a label', async () => {
+it('requests are counted by route template: no path, name or token becomes a label', async () => {
   const user = await test.signUp();
   const app = await test.createApp(user);
   await test.ask('GET', `/v1/apps/${app.name}`, { as: user });

@@ -4,10 +4,10 @@ import type { ApiEnv } from '#api/http/api-env.ts';
 import type { Metrics } from '#shared/metrics/metrics.ts';
 import { startStopwatch } from '#shared/metrics/stopwatch.ts';
 
-/** Methods that a route can have; any other word is a visitor's invention, and would make a series each. */
+/** Methods that a route can have. Clients can send any word, and each would create a series. */
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** Tells how long each answer took. A stream counts until its first byte. */
+/** Measures the duration of each answer. A stream counts until its first byte. */
 export function measure(metrics: Pick<Metrics, 'observeRequest'>): MiddlewareHandler<ApiEnv> {
   return async function measureRequest(c, next) {
     const elapsed = startStopwatch();

@@ -4,13 +4,13 @@ import { type Refusal, toAppError, toRefusal } from '#api/http/refusal.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 
-/** The gateway's name for a request, or a new one. */
+/** The request id that the gateway gave, or a new one. */
 export function requestIdOf(request: Request): string {
   const given = request.headers.get('x-request-id');
   return given !== null && /^req_[0-9a-f]{32}$/.test(given) ? given : `req_${crypto.randomUUID().replaceAll('-', '')}`;
 }
 
-/** Names the request, and lets handlers refuse in that name. */
+/** Gives each request an id, and sets `refuse`, which puts the id into error answers and logs. */
 export function requestId({ clock, log }: { clock: Clock; log: Log }): MiddlewareHandler<ApiEnv> {
   return async function nameRequest(c, next) {
     const id = requestIdOf(c.req.raw);

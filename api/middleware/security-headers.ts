@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import type { ApiEnv } from '#api/http/api-env.ts';
 
-/** No answer of the API is a page, may be framed, or is kept by a cache unless it says otherwise. */
+/** Answers of the API are no pages, cannot be framed, and are not cached unless they say otherwise. */
 export function securityHeaders(): MiddlewareHandler<ApiEnv> {
   return async function hardenAnswer(c, next) {
     await next();

@@ -7,9 +7,8 @@ export function openApiDocument(api: Api) {
     scheme: 'bearer',
     bearerFormat: 'JWT',
     description:
-      'The `access_token` of signup, login or refresh, or an API token (`paas_…`), which ends when it expires or is revoked. ' +
-      'Who belongs to several tenants acts in the one they have been in longest, or in the one named by id in the header ' +
-      '`X-Paas-Tenant`; an API token acts in the tenant it was made in.',
+      'The `access_token` of a signup, login or refresh, or an API token (`paas_…`). A user with several tenants acts in the one ' +
+      'they joined first. The header `X-Paas-Tenant` selects another one by its id. An API token acts in the tenant it was created in.',
   });
   return api.getOpenAPI31Document({
     openapi: '3.1.0',
@@ -17,25 +16,26 @@ export function openApiDocument(api: Api) {
       title: 'paas',
       version: '1',
       description:
-        'The platform you git push to. Every route also answers under `/api/v1`. Success is `{data}`, a list `{data, next_cursor}`, ' +
-        'an error `{error}`. Rates are limited: 600 requests a minute for who is logged in, 30 a minute and address for signing up and in.',
+        'A self-hosted platform that you `git push` to. Each route is also available under `/api/v1`. A success is `{data}`, ' +
+        'a list is `{data, next_cursor}`, an error is `{error}`. Rate limits: 600 requests per minute and user. Signup and `/v1/auth` ' +
+        'without a token: 30 requests per minute and source address.',
       license: { name: 'MIT' },
     },
     servers: [{ url: '/' }],
     tags: [
-      { name: 'accounts', description: 'Signing up, logging in, who one is.' },
-      { name: 'ssh-keys', description: 'Keys to push with.' },
-      { name: 'tokens', description: 'API tokens, for programs.' },
-      { name: 'team', description: 'Who belongs to a tenant, and as what.' },
-      { name: 'apps', description: 'Apps and where their source comes from.' },
+      { name: 'accounts', description: 'Signup, login and the current user.' },
+      { name: 'ssh-keys', description: 'SSH keys for `git push`.' },
+      { name: 'tokens', description: 'API tokens for CI and other programs.' },
+      { name: 'team', description: 'Members of a tenant, their roles, and invitations.' },
+      { name: 'apps', description: 'Apps and their git sources.' },
       { name: 'builds', description: 'Builds, their logs and their cache.' },
-      { name: 'releases', description: 'Releases, their deploys, and the way back.' },
-      { name: 'config', description: 'Variables of an app.' },
-      { name: 'processes', description: 'What runs, how often, and its restart.' },
-      { name: 'domains', description: 'Hosts of one’s own that lead to an app.' },
-      { name: 'logs', description: 'What apps say.' },
-      { name: 'metrics', description: 'What apps use, and how they answer.' },
-      { name: 'service', description: 'The service itself.' },
+      { name: 'releases', description: 'Releases, deploys and rollbacks.' },
+      { name: 'config', description: 'Config variables of an app.' },
+      { name: 'processes', description: 'Processes of an app: list, scale, restart.' },
+      { name: 'domains', description: 'Custom domains of an app.' },
+      { name: 'logs', description: 'Logs of an app.' },
+      { name: 'metrics', description: 'Resource use, traffic and latency of an app.' },
+      { name: 'service', description: 'Health, API description and token verification.' },
     ],
   });
 }

@@ -1,9 +1,10 @@
-/** Building blocks of requests and responses. */
+/** Building blocks for the requests and responses of routes. */
 import { z } from '@hono/zod-openapi';
 import type { Page, PageQuery } from '#shared/core/page.ts';
 import { type ErrorCode, errorCodes } from '#shared/errors.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
-/** One line for people: no control characters, which no label needs and no text column takes (NUL). */
+/** A line of text without control characters. PostgreSQL cannot store NUL. @param longest in characters */
 export function lineOf(longest: number) {
   return z
     .string()
@@ -11,16 +12,17 @@ export function lineOf(longest: number) {
     .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, 'must not contain control characters');
 }
 
-/** Times are ISO 8601, UTC, with milliseconds. */
+/** ISO 8601, UTC, with milliseconds. */
 export const timestamp = z.iso.datetime().openapi({ format: 'date-time', example: '2026-03-01T12:00:00.000Z' });
 
+/** An id in an answer. */
 export const uuid = z.string().openapi({ format: 'uuid', example: '4f6f1b7e-5d0c-4a43-9c8e-0d3a1f5b2c77' });
 
 const ErrorSchema = z
   .object({
     error: z.object({
       code: z.enum(errorCodes satisfies readonly ErrorCode[]),
-      message: z.string().openapi({ description: 'For people: what is wrong and what to do.' }),
+      message: z.string().openapi({ description: 'What is wrong and how to fix it, for people.' }),
       request_id: z
         .string()
         .openapi({ description: 'Equals the header `x-request-id`.', example: 'req_3f9a2c1b7d604e5f8a9b0c1d2e3f4a5b' }),
@@ -28,7 +30,7 @@ const ErrorSchema = z
       details: z
         .array(
           z.object({
-            path: z.string().openapi({ description: 'Dotted path of the faulty field, empty for the whole.' }),
+            path: z.string().openapi({ description: 'Dotted path of the field. Empty: the whole request.' }),
             message: z.string(),
           }),
         )
@@ -37,24 +39,30 @@ const ErrorSchema = z
   })
   .openapi('Error');
 
+/** `{data}`: the envelope of a success. */
 export function dataOf<Schema extends z.ZodType>(schema: Schema) {
   return z.object({ data: schema });
 }
 
+/** `{data, next_cursor}`: the envelope of a list. */
 export function pageOf<Schema extends z.ZodType>(schema: Schema) {
   return z.object({
     data: z.array(schema),
-    next_cursor: z.string().nullable().openapi({ description: 'Give it as `cursor` to read on; null on the last page.' }),
+    next_cursor: z
+      .string()
+      .nullable()
+      .openapi({ description: 'Pass it as `cursor` to get the next page. Null on the last page.' }),
   });
 }
 
+/** Query parameters of a list. */
 export const pageQuery = z.object({
   limit: z.coerce.number().int().min(1).max(200).default(50),
   cursor: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,200}$/, 'unknown cursor')
     .optional()
-    .openapi({ description: '`next_cursor` of the page before.' }),
+    .openapi({ description: '`next_cursor` of the previous page.' }),
 });
 
 /** A JSON response of a route. */
@@ -62,23 +70,23 @@ export function answer<Schema extends z.ZodType>(schema: Schema, description: st
   return { description, content: { 'application/json': { schema } } };
 }
 
-/** A JSON body of a route. Left out where `required` is false it counts as `{}`. */
+/** A JSON body of a route. Without `required` a missing body counts as `{}`. */
 export function jsonBody<Schema extends z.ZodType, const Required extends boolean>(schema: Schema, required: Required) {
   return { required, content: { 'application/json': { schema } } };
 }
 
 const refusals = {
-  400: 'The request could not be read.',
-  401: 'No valid access token.',
-  403: 'Known, but not allowed to.',
-  404: 'Does not exist, or is not yours.',
-  409: 'Not in this state of things.',
+  400: 'Malformed request.',
+  401: 'Missing or invalid access token.',
+  403: 'Permission denied.',
+  404: 'Not found, or not visible to you.',
+  409: 'Conflict with the current state.',
   413: 'The body is too large.',
   415: 'The body is not JSON.',
-  422: 'Well-formed, but not valid; `details` names the fields.',
-  429: 'Too many requests; `Retry-After` says how many seconds to wait.',
-  500: 'Our fault.',
-  503: 'Not ready, as without its database; `Retry-After` says how many seconds to wait.',
+  422: 'Invalid request. `details` names the fields.',
+  429: 'Too many requests. `Retry-After` is the number of seconds to wait.',
+  500: 'Internal error.',
+  503: 'Unavailable, for example without the database. `Retry-After` is the number of seconds to wait.',
 } as const;
 type RefusalStatus = keyof typeof refusals;
 type Refusals<Status extends RefusalStatus> = { [Each in Status]: ReturnType<typeof answer<typeof ErrorSchema>> };
@@ -88,14 +96,14 @@ export function refusalsOf<const Status extends RefusalStatus>(...statuses: read
   return Object.fromEntries(statuses.map((status) => [status, answer(ErrorSchema, refusals[status])])) as Refusals<Status>;
 }
 
-/** What any route that needs a token may answer. */
+/** Error responses of every route that needs a token. */
 export const guarded = refusalsOf(401, 403, 429, 500, 503);
-/** What any route with a body may answer on top. */
+/** Error responses that a route with a body has as well. */
 export const withBody = refusalsOf(400, 413, 415, 422);
 
 const key = /^[A-Za-z0-9-]{1,64}$/;
 
-/** Malformed ones cannot exist: the hook of create-api.ts answers `not_found` for a parameter that does not match. */
+/** Path parameters. A value that does not match is answered by `not_found` (create-api.ts): nothing can have such an id. */
 export const appParams = z.object({
   id: z
     .string()
@@ -113,7 +121,7 @@ export const domainParams = appParams.extend({
     .string()
     .min(1)
     .max(253)
-    .openapi({ param: { name: 'host', in: 'path' }, description: 'The host.', example: 'www.example.com' }),
+    .openapi({ param: { name: 'host', in: 'path' }, description: 'Host name.', example: 'www.example.com' }),
 });
 export const releaseParams = appParams.extend({
   rid: z
@@ -137,10 +145,10 @@ export const sshKeyParams = z.object({
   key: z
     .string()
     .regex(/^(SHA256:[A-Za-z0-9+/]{43}|[0-9a-f-]{36})$/)
-    .openapi({ param: { name: 'key', in: 'path' }, description: 'Id of the key, or its fingerprint (URL-encoded).' }),
+    .openapi({ param: { name: 'key', in: 'path' }, description: 'Id or fingerprint (URL-encoded) of the key.' }),
 });
 
-/** The one path parameter of a route that takes nothing but a UUID. */
+/** The only path parameter of a route, a UUID. */
 export function idParam<const Name extends string>(name: Name, description: string) {
   const schema = z
     .string()
@@ -149,22 +157,26 @@ export function idParam<const Name extends string>(name: Name, description: stri
   return z.object({ [name]: schema } as { [Each in Name]: typeof schema });
 }
 
-/** Routes behind a token name the scheme; public ones say `security: []`. */
+/** `security` of a route that needs a token. Public routes have `security: []`. */
 export const bearer: Record<string, string[]>[] = [{ bearer: [] }];
 
+/** Request headers of a route that creates something. */
 export const idempotencyHeader = z.object({
   'idempotency-key': z
     .string()
     .regex(/^[\x21-\x7e]{1,255}$/)
     .optional()
-    .openapi({ description: 'With the same key and body the first answer is given again, for 24 hours.' }),
+    .openapi({
+      description: 'A request with the same key and body gets the first answer again, for 24 hours. Another body is a conflict.',
+    }),
 });
 
-/** What a validated query says, in the words of the services. */
+/** A validated query in the form that core takes. */
 export function toPageQuery(query: z.infer<typeof pageQuery>): PageQuery {
-  return { limit: query.limit, ...(query.cursor === undefined ? {} : { cursor: query.cursor }) };
+  return omitUndefined({ limit: query.limit, cursor: query.cursor });
 }
 
+/** A page of core in the envelope of a list. */
 export function presentPage<Item, Presented>(
   page: Page<Item>,
   present: (item: Item) => Presented,

@@ -6,10 +6,10 @@ import type { TokenSet } from '#shared/identity/identity.ts';
 const TenantSchema = z.object({ id: z.string().openapi({ example: 'k3v9x2ab' }), name: z.string() }).openapi('Tenant');
 
 const tokenFields = {
-  access_token: z.string().openapi({ description: 'JWT; send it as `Authorization: Bearer <access_token>`.' }),
+  access_token: z.string().openapi({ description: 'A JWT. Send it as `Authorization: Bearer <access_token>`.' }),
   token_type: z.literal('Bearer'),
   expires_in: z.int().openapi({ description: 'Seconds until the access token expires.', example: 3600 }),
-  refresh_token: z.string().openapi({ description: 'Spent by its first use.' }),
+  refresh_token: z.string().openapi({ description: 'Can be used once.' }),
 };
 
 export const TokensSchema = z.object(tokenFields).openapi('Tokens');

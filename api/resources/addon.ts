@@ -10,9 +10,11 @@ export const AddonSchema = z
     plan: z.enum(['free', 'standard', 'pro']),
     status: z.enum(['creating', 'Ready', 'Creating', 'Failed']).openapi({
       description:
-        '`creating`: asked for. Then by its servers: `Ready` when all answer, `Creating` when none does, `Failed` when only some do.',
+        '`creating`: requested. After that it follows the servers of the add-on: `Ready` when all of them answer, `Creating` when none does, `Failed` when only some do.',
     }),
-    config_var: z.string().openapi({ description: 'The variable that holds its address.', example: 'KVSTORE_URL' }),
+    config_var: z
+      .string()
+      .openapi({ description: 'The config variable that holds the URL of the add-on.', example: 'KVSTORE_URL' }),
     created_at: timestamp,
     updated_at: timestamp,
   })

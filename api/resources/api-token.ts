@@ -5,7 +5,7 @@ import type { TokenScope } from '#shared/core/accounts/principals.ts';
 
 export const scopeSchema = z.enum(['read', 'deploy', 'full'] satisfies readonly TokenScope[]).openapi({
   description:
-    'What the token may do of what you may: `read` as a viewer, `deploy` as a developer, `full` as you; none of them can give access to others.',
+    '`read` has the permissions of a viewer, `deploy` those of a developer, `full` yours. No token can give access to other people.',
 });
 
 const fields = {
@@ -13,8 +13,8 @@ const fields = {
   name: z.string().openapi({ example: 'ci' }),
   scope: scopeSchema,
   created_at: timestamp,
-  expires_at: timestamp.nullable().openapi({ description: 'Null: never.' }),
-  last_used_at: timestamp.nullable().openapi({ description: 'To the minute.' }),
+  expires_at: timestamp.nullable().openapi({ description: 'Null: the token does not expire.' }),
+  last_used_at: timestamp.nullable().openapi({ description: 'Rounded to the minute. Null: never used.' }),
 };
 
 export const ApiTokenSchema = z.object(fields).openapi('ApiToken');
@@ -22,7 +22,7 @@ export const ApiTokenSchema = z.object(fields).openapi('ApiToken');
 export const NewApiTokenSchema = z
   .object({
     ...fields,
-    token: z.string().openapi({ description: 'Shown this once. Send it as `Authorization: Bearer <token>`.' }),
+    token: z.string().openapi({ description: 'Shown only in this answer. Send it as `Authorization: Bearer <token>`.' }),
   })
   .openapi('NewApiToken');
 

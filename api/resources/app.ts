@@ -11,15 +11,13 @@ export const AppSchema = z
     push_url: z.string().openapi({ example: 'ssh://git@localhost:2222/hello.git' }),
     branch: z.string().openapi({ example: 'main' }),
     subdomain: z.string().openapi({ example: 'https://hello.apps.localhost:8443' }),
-    web_url: z
-      .string()
-      .openapi({ description: 'Where to open the app on this platform.', example: 'http://hello.apps.localhost:8080' }),
+    web_url: z.string().openapi({ description: 'URL of the app.', example: 'http://hello.apps.localhost:8080' }),
     status: z.enum(['active', 'deleted']),
     current_release: z.object({ id: uuid, version: z.int() }).nullable(),
     preview: z
       .object({ parent_app_id: uuid, branch: z.string() })
       .nullable()
-      .openapi({ description: 'For a preview environment: of which app and branch.' }),
+      .openapi({ description: 'The app and branch that a preview belongs to. Null: not a preview.' }),
     created_at: timestamp,
     updated_at: timestamp,
     deleted_at: timestamp.nullable(),

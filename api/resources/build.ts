@@ -14,10 +14,10 @@ export const BuildSchema = z
     source_url: z
       .string()
       .nullable()
-      .openapi({ description: 'The archive it is built of, without the query of its address. Null for a commit.' }),
-    source_sha256: z.string().nullable().openapi({ description: 'Of that archive, once it is known.' }),
+      .openapi({ description: 'URL of the archive that is built, without its query. Null for a build of a commit.' }),
+    source_sha256: z.string().nullable().openapi({ description: 'SHA-256 of the archive. Null until it is known.' }),
     image_url: z.string().nullable(),
-    error: z.string().nullable().openapi({ description: 'Why it failed, in one line.' }),
+    error: z.string().nullable().openapi({ description: 'Why the build failed, in one line.' }),
     release_id: uuid.nullable(),
     created_at: timestamp,
     started_at: timestamp.nullable(),
@@ -26,7 +26,7 @@ export const BuildSchema = z
   .openapi('Build');
 
 export const BuildLogLineSchema = z
-  .object({ seq: z.int().openapi({ description: 'Counts up from 1 per build.', example: 1 }), ts: timestamp, line: z.string() })
+  .object({ seq: z.int().openapi({ description: 'Number of the line, from 1.', example: 1 }), ts: timestamp, line: z.string() })
   .openapi('BuildLogLine');
 
 export const BuildCacheSchema = z
@@ -40,7 +40,7 @@ export const BuildCacheSchema = z
 export const BuildCacheFlushSchema = z
   .object({
     app_id: uuid,
-    flushed: z.boolean().openapi({ description: 'False when there was nothing to delete.' }),
+    flushed: z.boolean().openapi({ description: 'False: there was no cache.' }),
     message: z.string(),
   })
   .openapi('BuildCacheFlush');

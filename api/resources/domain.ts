@@ -4,17 +4,17 @@ import type { Domain } from '#shared/core/apps/apps.ts';
 
 export const DomainSchema = z
   .object({
-    host: z.string().openapi({ description: 'In ASCII, as it stands in the DNS.', example: 'www.example.com' }),
+    host: z.string().openapi({ description: 'Host name in ASCII (Punycode).', example: 'www.example.com' }),
     status: z
       .enum(['pending', 'active'])
-      .openapi({ description: '`pending`: control of the host is not proven yet. `active`: it leads to the app.' }),
+      .openapi({ description: '`pending`: the ownership of the host is not proven yet. `active`: the host serves the app.' }),
     proof: z
       .object({
         name: z.string().openapi({ example: '_paas.www.example.com' }),
         value: z.string().openapi({ example: 'paas-domain=5f1c0a7e9d3b4c2f8e6a1b0d7c9e3f52' }),
       })
       .nullable()
-      .openapi({ description: 'The TXT record to publish; null when there is nothing left to prove.' }),
+      .openapi({ description: 'The DNS TXT record to publish. Null when no proof is needed.' }),
     certificate: z.object({
       status: z.enum(['pending', 'issued']),
       expires_at: timestamp.nullable(),

@@ -8,11 +8,11 @@ export const GitSourceSchema = z
     webhook: z
       .object({ url: z.string(), secret: z.string() })
       .nullable()
-      .openapi({ description: 'What to enter at the git host. Null while the operator has not turned webhooks on.' }),
+      .openapi({ description: 'URL and secret to enter at the git host. Null: the operator has not enabled webhooks.' }),
     deploy_key: z
       .string()
       .nullable()
-      .openapi({ description: 'Public key to add at the git host, for a `url` by SSH.', example: 'ssh-ed25519 AAAA…' }),
+      .openapi({ description: 'Public key to add at the git host. For an SSH `url` only.', example: 'ssh-ed25519 AAAA…' }),
   })
   .openapi('GitSource');
 

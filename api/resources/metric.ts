@@ -7,17 +7,17 @@ export const MetricSeriesSchema = z
   .object({
     name: z.enum(metricKinds),
     unit: z.string().openapi({
-      description: '`cores`; `bytes` (the most of the step); `requests` (in the step); `milliseconds`.',
+      description: '`cores`, `bytes` (maximum of the step), `requests` (sum of the step) or `milliseconds`.',
       example: 'requests',
     }),
     labels: z.record(z.string(), z.string()).openapi({
-      description: 'The process type as `process`; of latency `statistic` too: `p50`, `p95`, `p99` or `mean`.',
+      description: '`process`: the process type. `statistic`, for latency only: `p50`, `p95`, `p99` or `mean`.',
       example: { process: 'web' },
     }),
-    step_seconds: z.int().openapi({ description: 'Time between two points. Steps without a value are left out.', example: 10 }),
-    points: z
-      .array(z.tuple([timestamp, z.number()]))
-      .openapi({ description: 'When a step began, and its value; in the order of time.' }),
+    step_seconds: z
+      .int()
+      .openapi({ description: 'Seconds between two points. Steps without a value are left out.', example: 10 }),
+    points: z.array(z.tuple([timestamp, z.number()])).openapi({ description: 'Start of each step and its value, oldest first.' }),
   })
   .openapi('MetricSeries');
 

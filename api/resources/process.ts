@@ -7,7 +7,7 @@ export const ProcessSchema = z
   .object({
     type: z.string().openapi({ example: 'web' }),
     command: z.string().openapi({ example: 'node server.js' }),
-    quantity: z.int().openapi({ description: 'Wanted instances.', example: 1 }),
+    quantity: z.int().openapi({ description: 'Desired number of instances.', example: 1 }),
     instances: z.array(
       z.object({
         name: z.string().openapi({ example: 'web.1' }),
@@ -27,7 +27,9 @@ export const RestartSchema = z
 export const LogEntrySchema = z
   .object({
     ts: timestamp,
-    process: z.string().openapi({ description: 'Instance, or `paas` for what the platform says.', example: 'web.1' }),
+    process: z
+      .string()
+      .openapi({ description: 'Name of the instance. `paas`: the line is from the platform.', example: 'web.1' }),
     stream: z.enum(['stdout', 'stderr', 'platform']),
     release_version: z.int(),
     message: z.string(),

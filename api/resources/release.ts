@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { timestamp, uuid } from '#api/openapi/schemas.ts';
 import type { Deploy, Release } from '#shared/core/releases/releases.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
 export const ReleaseSchema = z
   .object({
@@ -21,9 +22,9 @@ export const DeploySchema = z
   .object({
     id: uuid,
     release_id: uuid,
-    version: z.int().openapi({ description: 'Version of the release that is deployed.', example: 7 }),
+    version: z.int().openapi({ description: 'Version of the release.', example: 7 }),
     status: z.enum(['pending', 'rolling', 'live', 'failed', 'aborted', 'superseded']),
-    weight: z.int().openapi({ description: 'Percent of the traffic.', example: 25 }),
+    weight: z.int().openapi({ description: 'Percentage of the traffic that the release gets.', example: 25 }),
     steps: z.array(z.object({ weight: z.int(), at: timestamp, detail: z.string().optional() })),
     error: z.string().nullable(),
     created_at: timestamp,
@@ -53,7 +54,7 @@ export function presentDeploy(deploy: Deploy): z.infer<typeof DeploySchema> {
     version: deploy.version,
     status: deploy.status,
     weight: deploy.weight,
-    steps: deploy.steps.map(({ weight, at, detail }) => ({ weight, at, ...(detail === undefined ? {} : { detail }) })),
+    steps: deploy.steps.map(({ weight, at, detail }) => omitUndefined({ weight, at, detail })),
     error: deploy.error,
     created_at: deploy.createdAt.toISOString(),
     finished_at: deploy.finishedAt?.toISOString() ?? null,

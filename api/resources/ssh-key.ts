@@ -6,7 +6,7 @@ export const SshKeySchema = z
   .object({
     id: uuid,
     name: z.string().openapi({ example: 'laptop' }),
-    public_key: z.string().openapi({ description: 'Type and base64, without the comment.' }),
+    public_key: z.string().openapi({ description: 'Key type and base64 key, without the comment.' }),
     fingerprint: z.string().openapi({ example: 'SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU' }),
     created_at: timestamp,
     last_used_at: timestamp.nullable(),

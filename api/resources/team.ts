@@ -14,7 +14,9 @@ export const InvitationSchema = z.object(invitationFields).openapi('Invitation')
 export const NewInvitationSchema = z
   .object({
     ...invitationFields,
-    token: z.string().openapi({ description: 'Shown this once: give it to whom you invite. It works once, for that address.' }),
+    token: z.string().openapi({
+      description: 'Shown only in this answer. Give it to the person you invite. It works once, for the invited address.',
+    }),
   })
   .openapi('NewInvitation');
 

@@ -13,7 +13,7 @@ afterAll(() => test?.close());
 const newEmail = (): string => `${crypto.randomUUID()}@example.com`;
 
 describe('signing up', () => {
-  it('makes a user, a tenant of their own and a token that works', async () => {
+  it('creates a user, a tenant and a valid token', async () => {
     const email = newEmail();
     const { status, body } = await test.ask('POST', '/v1/signup', {
       json: { email, password: testPassword, tenant_name: 'Analytical Engines' },
@@ -29,7 +29,7 @@ describe('signing up', () => {
     expect(me.body.data).toEqual({ id: body.data.user.id, email, role: 'owner', tenant: body.data.tenant });
   });
 
-  it('refuses an email that is taken, in whatever case', async () => {
+  it('refuses an email that is taken, regardless of case', async () => {
     const email = newEmail();
     await test.ask('POST', '/v1/signup', { json: { email, password: testPassword } });
     const { status, body } = await test.ask('POST', '/v1/signup', {
@@ -43,20 +43,20 @@ describe('signing up', () => {
     ['password', { email: 'ada@example.com', password: 'short' }],
     ['email', { email: 'a\u0000da@example.com', password: testPassword }],
     ['tenant_name', { email: 'ada@example.com', password: testPassword, tenant_name: '' }],
-  ])('says what is wrong with the %s', async (path, json) => {
+  ])('describes what is wrong with the %s', async (path, json) => {
     const { status, body } = await test.ask('POST', '/v1/signup', { json });
     expect(status).toBe(422);
     expect(body.error.details).toEqual([{ path, message: expect.any(String) }]);
   });
 
-  it('never repeats a password', async () => {
+  it('never shows a password', async () => {
     const json = { email: 'ada', password: 'canary-9f31' };
     expect(JSON.stringify((await test.ask('POST', '/v1/signup', { json })).body)).not.toContain('canary-9f31');
     expect(JSON.stringify(test.logged)).not.toContain('canary-9f31');
   });
 });
 
-describe('where sign-up is closed', () => {
+describe('with signup closed', () => {
   let closed: Api;
   beforeAll(() => {
     const settings = { ...test.context.settings, signup: 'closed' as const };
@@ -72,14 +72,14 @@ describe('where sign-up is closed', () => {
   };
   const invite = async (owner: TestUser, email: string): Promise<string> =>
     (await test.ask('POST', '/v1/tenant/invitations', { as: owner, json: { email, role: 'developer' } })).body.data.token;
-  /** Somebody whom an outside issuer vouches for, or who was removed from their last team. */
+  /** A user of an external issuer, or one who was removed from their last tenant. */
   async function withoutTeam() {
     const email = newEmail();
     const user = await test.identity.createUser(email, testPassword);
     return { email, token: (await test.identity.issueTokens(user)).accessToken };
   }
 
-  it('nobody signs up, and a first visit makes no team', async () => {
+  it('nobody can sign up, and a first request creates no tenant', async () => {
     const refused = await ask('POST', '/v1/signup', { email: newEmail(), password: testPassword });
     expect([refused.status, refused.body.error.message]).toEqual([403, expect.stringContaining('Ask for an invitation')]);
     const { token } = await withoutTeam();
@@ -89,7 +89,7 @@ describe('where sign-up is closed', () => {
     }
   });
 
-  it('who is invited signs up into that team, and makes none', async () => {
+  it('an invited person signs up into that tenant, and creates none', async () => {
     const owner = await test.signUp();
     const email = newEmail();
     const json = { email, password: testPassword, invitation_token: await invite(owner, email) };
@@ -100,7 +100,7 @@ describe('where sign-up is closed', () => {
     expect((await ask('POST', '/v1/signup', { ...json, email: newEmail() })).status).toBe(404);
   });
 
-  it("another's invitation lets nobody in, and stays good for who it was made for", async () => {
+  it('an invitation admits nobody else, and stays valid for its addressee', async () => {
     const owner = await test.signUp();
     const email = newEmail();
     const invitation_token = await invite(owner, email);
@@ -109,7 +109,7 @@ describe('where sign-up is closed', () => {
     expect((await ask('POST', '/v1/signup', { email, password: testPassword, invitation_token })).status).toBe(201);
   });
 
-  it('who is known and belongs to no team joins by an invitation', async () => {
+  it('a user without a tenant joins by an invitation', async () => {
     const owner = await test.signUp();
     const { email, token } = await withoutTeam();
     const joined = await ask('POST', '/v1/invitations/accept', { token: await invite(owner, email) }, token);
@@ -119,7 +119,7 @@ describe('where sign-up is closed', () => {
 });
 
 describe('a session', () => {
-  it('begins with a login, goes on by refreshing and ends with a logout', async () => {
+  it('begins with a login, continues by refresh and ends with a logout', async () => {
     const user = await test.signUp();
     const login = await test.ask('POST', '/api/v1/auth/login', { json: { email: user.email, password: testPassword } });
     expect(login.status).toBe(200);
@@ -131,7 +131,7 @@ describe('a session', () => {
     expect((await test.ask('POST', '/v1/auth/refresh', { json })).status).toBe(401);
   });
 
-  it('cannot be begun by a wrong password or an unknown email, and does not say which it was', async () => {
+  it('does not begin with a wrong password or an unknown email, and both have the same answer', async () => {
     const user = await test.signUp();
     const [wrong, unknown] = await Promise.all([
       test.ask('POST', '/v1/auth/login', { json: { email: user.email, password: 'wrong horse' } }),
@@ -141,7 +141,7 @@ describe('a session', () => {
     expect(wrong.body.error.message).toBe(unknown.body.error.message);
   });
 
-  it.each(['known', 'unknown'])('is refused after ten wrong passwords of a %s email, from whatever addresses', async (which) => {
+  it.each(['known', 'unknown'])('is refused after ten wrong passwords of a %s email, from any addresses', async (which) => {
     const email = which === 'known' ? (await test.signUp()).email : newEmail();
     const logIn = (password: string) => test.ask('POST', '/v1/auth/login', { json: { email, password } });
     for (let time = 0; time < 10; time += 1) expect((await logIn('wrong horse')).status).toBe(401);
@@ -153,7 +153,7 @@ describe('a session', () => {
     expect(wait).toBeLessThanOrEqual(900);
   });
 
-  it('can still be begun from the address that signed up, whoever guesses elsewhere', async () => {
+  it('can still begin from the address that signed up, while others guess the password', async () => {
     const email = newEmail();
     const address = '203.0.113.88';
     await test.ask('POST', '/v1/signup', { json: { email, password: testPassword }, address });

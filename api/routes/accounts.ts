@@ -4,10 +4,11 @@ import { answer, bearer, dataOf, guarded, jsonBody, lineOf, refusalsOf, withBody
 import { presentTokens, presentUser, SignupSchema, TokensSchema, UserSchema } from '#api/resources/account.ts';
 import type { Accounts } from '#shared/core/accounts/accounts.ts';
 import type { Identity } from '#shared/identity/identity.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 import { sourceKey } from '#shared/rate-limits/source-key.ts';
 
 const tags = ['accounts'];
-/** What is wrong with an email or password is for identity to say; here they only have to be text of a sane length. */
+/** Identity checks what an email and a password may be. Here only their length is limited. */
 const credentials = { email: lineOf(320), password: z.string().max(1000) };
 const refreshBody = z.object({ refresh_token: z.string().min(1).max(200) });
 
@@ -19,14 +20,15 @@ const signUpBody = z.object({
     .min(1)
     .max(200)
     .optional()
-    .openapi({ description: 'Join the tenant of this invitation instead of making one; the way in where sign-up is closed.' }),
+    .openapi({ description: 'Join the tenant of this invitation instead of creating one. Required when signup is closed.' }),
 });
 
 const signUp = createRoute({
   method: 'post',
   path: '/v1/signup',
   operationId: 'signUp',
-  summary: 'Sign up: a user, a tenant of their own, and tokens',
+  summary: 'Sign up',
+  description: 'Creates a user and a tenant, and returns tokens. With an invitation the user joins its tenant instead.',
   tags,
   security: [],
   request: { body: jsonBody(signUpBody, true) },
@@ -37,9 +39,9 @@ const logIn = createRoute({
   method: 'post',
   path: '/v1/auth/login',
   operationId: 'logIn',
-  summary: 'Log in by email and password',
+  summary: 'Log in with email and password',
   description:
-    'Ten failures in 15 minutes are granted an email address, known or not, and ten more to each address its user has logged in from.',
+    'An email address has ten failed attempts in 15 minutes, whether it is registered or not. Each IP address that the user has logged in from has ten more.',
   tags,
   security: [],
   request: { body: jsonBody(z.object(credentials), true) },
@@ -50,8 +52,9 @@ const refresh = createRoute({
   method: 'post',
   path: '/v1/auth/refresh',
   operationId: 'refreshTokens',
-  summary: 'Trade a refresh token for new tokens',
-  description: 'A refresh token can be used once; using it again ends every session that came of it.',
+  summary: 'Refresh tokens',
+  description:
+    'Exchanges a refresh token for new tokens. A refresh token works once. Using it again ends all sessions that came from it.',
   tags,
   security: [],
   request: { body: jsonBody(refreshBody, true) },
@@ -62,19 +65,19 @@ const logOut = createRoute({
   method: 'post',
   path: '/v1/auth/logout',
   operationId: 'logOut',
-  summary: 'End the session of a refresh token',
-  description: 'Access tokens already given stay valid until they expire.',
+  summary: 'Log out',
+  description: 'Ends the session of a refresh token. Access tokens stay valid until they expire.',
   tags,
   security: [],
   request: { body: jsonBody(refreshBody, true) },
-  responses: { 204: { description: 'Ended, or was not one.' }, ...withBody, ...refusalsOf(429, 500, 503) },
+  responses: { 204: { description: 'Logged out, or there was no such session.' }, ...withBody, ...refusalsOf(429, 500, 503) },
 });
 
 const readUser = createRoute({
   method: 'get',
   path: '/v1/user',
   operationId: 'readUser',
-  summary: 'Who the token speaks for',
+  summary: 'Get the current user',
   tags,
   security: bearer,
   responses: { 200: answer(dataOf(UserSchema), 'User, role and tenant.'), ...guarded },
@@ -92,8 +95,7 @@ export function addAccountRoutes(
       email,
       password,
       source: sourceKey(clientAddress(c.req.raw)),
-      ...(tenant_name === undefined ? {} : { tenantName: tenant_name }),
-      ...(invitation_token === undefined ? {} : { invitation: invitation_token }),
+      ...omitUndefined({ tenantName: tenant_name, invitation: invitation_token }),
     });
     const data = {
       user: { id: user.id, email: user.email },

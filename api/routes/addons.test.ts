@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 const create = (json: unknown, as = ada) => test.ask('POST', `/v1/apps/${app.id}/addons`, { as, json });
 const list = async () => (await test.ask('GET', `/v1/apps/${app.id}/addons`, { as: ada })).body.data;
-/** Does the jobs that were asked for; the twin knows no transactions, so it starts when they are over. */
+/** Runs the enqueued jobs. The fake queue knows no transactions, so it starts after them. */
 async function untilReady(): Promise<void> {
   const worker = (test.context.jobs as FakeJobs).start(createJobHandlers(test.context));
   const statuses = async () => (await list()).map(({ status }) => status);
@@ -33,7 +33,7 @@ async function createReady(type: string): Promise<void> {
 }
 
 describe('add-ons', () => {
-  it('are created with 201, brought to a plan with 200, and listed with what they are', async () => {
+  it('are created with 201, change their plan with 200, and are listed', async () => {
     const { status, body } = await create({ type: 'kvstore', plan: 'standard' });
     expect([status, body.data]).toEqual([
       201,
@@ -53,7 +53,7 @@ describe('add-ons', () => {
     expect(await list()).toMatchObject([{ addon_type: 'kvstore', plan: 'free' }]);
   });
 
-  it.each(['id', 'name'] as const)('as databases have an address of their own, which takes the app by %s', async (by) => {
+  it.each(['id', 'name'] as const)('of type database have a route of their own, which takes the app by %s', async (by) => {
     const { status, body } = await test.ask('POST', '/v1/addons/database', { as: ada, json: { app_id: app[by] } });
     expect([status, body.data.addon_type, body.data.config_var]).toEqual([201, 'database', 'DATABASE_URL']);
   });
@@ -62,7 +62,7 @@ describe('add-ons', () => {
     expect((await create(json)).status).toBe(422);
   });
 
-  it('give their address to who may see the secrets of the app, for no cache to keep', async () => {
+  it('show their credentials to those who may see secrets of the app, and no cache stores them', async () => {
     await createReady('kvstore');
     const { status, body, headers } = await test.ask('GET', `/v1/apps/${app.id}/addons/kvstore/credentials`, { as: ada });
     expect([status, headers.get('cache-control')]).toEqual([200, 'no-store']);
@@ -71,14 +71,14 @@ describe('add-ons', () => {
     expect([rotated.status, rotated.body.data.status]).toEqual([202, 'creating']);
   });
 
-  it('are removed, and then there are none', async () => {
+  it('are deleted, and are not listed any more', async () => {
     await createReady('database');
     const { status } = await test.ask('DELETE', `/v1/apps/${app.id}/addons/database`, { as: ada });
     expect([status, await list()]).toEqual([200, []]);
     expect((await test.ask('DELETE', `/v1/apps/${app.id}/addons/database`, { as: ada })).status).toBe(404);
   });
 
-  it("of somebody else's app, of no app and of no type do not exist", async () => {
+  it('of an app of somebody else, of no app and of no type are not found', async () => {
     await createReady('kvstore');
     const eve = await test.signUp();
     expect((await create({ type: 'kvstore' }, eve)).status).toBe(404);

@@ -20,10 +20,10 @@ import { addonTypes } from '#shared/platform/addons.ts';
 
 const tags = ['addons'];
 const Addon = dataOf(AddonSchema);
-/** Secrets: no cache may keep them. */
-const unkept = { 'cache-control': 'no-store' };
+/** For answers with secrets. */
+const notCached = { 'cache-control': 'no-store' };
 const plan = lineOf(100).default('free').openapi({
-  description: '`free`, `standard` or `pro`; an unknown one counts as `free`.',
+  description: '`free`, `standard` or `pro`. Any other value counts as `free`.',
   example: 'standard',
 });
 
@@ -31,19 +31,20 @@ const listAddons = createRoute({
   method: 'get',
   path: '/v1/apps/{id}/addons',
   operationId: 'listAddons',
-  summary: 'Add-ons of an app',
+  summary: 'List the add-ons of an app',
   tags,
   security: bearer,
   request: { params: appParams },
-  responses: { 200: answer(pageOf(AddonSchema), 'All of them, on one page.'), ...guarded, ...refusalsOf(404) },
+  responses: { 200: answer(pageOf(AddonSchema), 'All add-ons, on one page.'), ...guarded, ...refusalsOf(404) },
 });
 
 const createAddon = createRoute({
   method: 'post',
   path: '/v1/apps/{id}/addons',
   operationId: 'createAddon',
-  summary: 'Create an add-on, or bring the one there is to a plan',
-  description: 'Again converges what has strayed. The app gets the address in `config_var`, by a release of its own.',
+  summary: 'Create an add-on or change its plan',
+  description:
+    'A release gives the app the URL of the add-on in the variable `config_var`. Repeating the request repairs the add-on.',
   tags,
   security: bearer,
   request: {
@@ -52,8 +53,8 @@ const createAddon = createRoute({
     body: jsonBody(z.object({ type: z.enum(addonTypes), plan }), true),
   },
   responses: {
-    200: answer(Addon, 'There was one; it is brought to the plan.'),
-    201: answer(Addon, 'Being created.'),
+    200: answer(Addon, 'The add-on exists. Its plan is changed.'),
+    201: answer(Addon, 'The add-on is being created.'),
     ...guarded,
     ...withBody,
     ...refusalsOf(404, 409),
@@ -64,7 +65,7 @@ const createDatabase = createRoute({
   method: 'post',
   path: '/v1/addons/database',
   operationId: 'createDatabase',
-  summary: 'Give an app a PostgreSQL database',
+  summary: 'Create a PostgreSQL database for an app',
   tags,
   security: bearer,
   request: {
@@ -75,8 +76,8 @@ const createDatabase = createRoute({
     ),
   },
   responses: {
-    200: answer(Addon, 'There was one; it is brought to the plan.'),
-    201: answer(Addon, 'Being created.'),
+    200: answer(Addon, 'The add-on exists. Its plan is changed.'),
+    201: answer(Addon, 'The add-on is being created.'),
     ...guarded,
     ...withBody,
     ...refusalsOf(404, 409),
@@ -87,20 +88,24 @@ const readCredentials = createRoute({
   method: 'get',
   path: '/v1/apps/{id}/addons/{addon_type}/credentials',
   operationId: 'readAddonCredentials',
-  summary: 'How the app gets into its add-on',
+  summary: 'Get the credentials of an add-on',
   tags,
   security: bearer,
   request: { params: addonParams },
-  responses: { 200: answer(dataOf(AddonCredentialsSchema), 'Secret.'), ...guarded, ...refusalsOf(404, 409) },
+  responses: {
+    200: answer(dataOf(AddonCredentialsSchema), 'The credentials. Keep them secret.'),
+    ...guarded,
+    ...refusalsOf(404, 409),
+  },
 });
 
 const rotateAddon = createRoute({
   method: 'post',
   path: '/v1/apps/{id}/addons/{addon_type}/rotate',
   operationId: 'rotateAddon',
-  summary: 'Give an add-on a new password',
+  summary: 'Rotate the password of an add-on',
   description:
-    'A release brings it to the app. Connections that are open stay; new ones with the old password are refused from the moment the servers have the new one.',
+    'A release gives the new password to the app. Open connections stay open. New connections with the old password are refused as soon as the servers have the new one.',
   tags,
   security: bearer,
   request: { params: addonParams, headers: idempotencyHeader },
@@ -111,12 +116,12 @@ const deleteAddon = createRoute({
   method: 'delete',
   path: '/v1/apps/{id}/addons/{addon_type}',
   operationId: 'deleteAddon',
-  summary: 'Remove an add-on and its data',
-  description: 'The app loses the variable by a release; after that the servers and the data go, for good.',
+  summary: 'Delete an add-on and its data',
+  description: 'A release removes the variable from the app. Then the servers and the data are deleted. This cannot be undone.',
   tags,
   security: bearer,
   request: { params: addonParams },
-  responses: { 200: answer(Addon, 'Being removed; as it was.'), ...guarded, ...refusalsOf(404) },
+  responses: { 200: answer(Addon, 'The add-on is being deleted.'), ...guarded, ...refusalsOf(404) },
 });
 
 export function addAddonRoutes(api: Api, addons: AppAddons): void {
@@ -139,7 +144,7 @@ export function addAddonRoutes(api: Api, addons: AppAddons): void {
   api.openapi(readCredentials, async (c) => {
     const { id, addon_type: type } = c.req.valid('param');
     const { uri, host, port, password } = await addons.readCredentials(c.get('caller'), id, type);
-    return c.json({ data: { uri, host, port, password } }, 200, unkept);
+    return c.json({ data: { uri, host, port, password } }, 200, notCached);
   });
 
   api.openapi(rotateAddon, async (c) => {

@@ -31,7 +31,7 @@ describe('an app', () => {
     });
   });
 
-  it('gets a name when it is given none, also without any body', async () => {
+  it('gets a generated name when the request has none, also without a body', async () => {
     const answers = await Promise.all([
       test.ask('POST', '/v1/apps', { as: ada }),
       test.ask('POST', '/v1/apps', { as: ada, json: {} }),
@@ -48,7 +48,7 @@ describe('an app', () => {
     },
   );
 
-  it('has a name that nobody else on the platform has', async () => {
+  it('has a name that is unique on the platform', async () => {
     const app = await test.createApp(await test.signUp());
     const { status, body } = await test.ask('POST', '/v1/apps', { as: ada, json: { name: app.name } });
     expect([status, body.error.code]).toEqual([409, 'conflict']);
@@ -64,7 +64,7 @@ describe('an app', () => {
     expect(byName.body).toEqual(byId.body);
   });
 
-  it('takes a git source and a branch, exactly as given, and lets go of it', async () => {
+  it('stores a git source and a branch exactly as given, and removes the source', async () => {
     const app = await test.createApp(ada);
     const source = { url: 'https://git.example.com/ada/hello.git', branch: 'trunk' };
     const set = await test.ask('PUT', `/api/v1/apps/${app.id}/git`, { as: ada, json: source });
@@ -74,7 +74,7 @@ describe('an app', () => {
     expect((await test.ask('PUT', `/v1/apps/${app.id}/git`, { as: ada, json: {} })).status).toBe(422);
   });
 
-  it('is deleted for 30 days, in which it can be restored', async () => {
+  it('can be restored for 30 days after its deletion', async () => {
     const app = await test.createApp(ada);
     const deleted = await test.ask('DELETE', `/v1/apps/${app.name}`, { as: ada });
     expect([deleted.status, deleted.body.data.status]).toEqual([200, 'deleted']);
@@ -92,7 +92,7 @@ describe('an app', () => {
 });
 
 describe('the list of apps', () => {
-  it('is read page by page, newest first, and shifts by nothing that is created meanwhile', async () => {
+  it('is read page by page, newest first, and does not shift when apps are created', async () => {
     const bob = await test.signUp();
     const names: string[] = [];
     for (let index = 0; index < 7; index += 1) names.unshift((await test.createApp(bob)).name);

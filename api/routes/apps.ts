@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { type Api, idToMake } from '#api/http/api-env.ts';
+import { type Api, newResourceId } from '#api/http/api-env.ts';
 import {
   answer,
   appParams,
@@ -19,6 +19,7 @@ import {
 import { AppSchema, presentApp } from '#api/resources/app.ts';
 import type { Apps } from '#shared/core/apps/apps.ts';
 import type { AppId } from '#shared/ids.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
 const tags = ['apps'];
 const gitUrl = lineOf(2000).nullable();
@@ -38,9 +39,9 @@ const createApp = createRoute({
       z.object({
         name: lineOf(100)
           .optional()
-          .openapi({ description: 'Becomes the subdomain. Left out: a generated one.', example: 'hello' }),
-        git_url: gitUrl.optional().openapi({ description: 'Left out: its own repository here.' }),
-        branch: branch.optional().openapi({ description: 'The branch that is deployed, `main` when left out.', example: 'main' }),
+          .openapi({ description: 'Name and subdomain of the app. Default: a generated name.', example: 'hello' }),
+        git_url: gitUrl.optional().openapi({ description: 'Default: the repository of the app on this platform.' }),
+        branch: branch.optional().openapi({ description: 'The branch that is deployed. Default: `main`.', example: 'main' }),
       }),
       false,
     ),
@@ -52,7 +53,7 @@ const listApps = createRoute({
   method: 'get',
   path: '/v1/apps',
   operationId: 'listApps',
-  summary: 'Apps of your tenant, newest first',
+  summary: 'List apps, newest first',
   tags,
   security: bearer,
   request: {
@@ -60,7 +61,7 @@ const listApps = createRoute({
       deleted: z
         .enum(['true', 'false'])
         .default('false')
-        .openapi({ description: '`true`: the deleted ones that can be restored.' }),
+        .openapi({ description: '`true`: list deleted apps that can be restored.' }),
     }),
   },
   responses: { 200: answer(pageOf(AppSchema), 'A page of apps.'), ...guarded, ...refusalsOf(422) },
@@ -70,7 +71,7 @@ const readApp = createRoute({
   method: 'get',
   path: '/v1/apps/{id}',
   operationId: 'readApp',
-  summary: 'An app',
+  summary: 'Get an app',
   tags,
   security: bearer,
   request: { params: appParams },
@@ -81,7 +82,7 @@ const deleteApp = createRoute({
   method: 'delete',
   path: '/v1/apps/{id}',
   operationId: 'deleteApp',
-  summary: 'Delete an app, restorable for 30 days',
+  summary: 'Delete an app',
   tags,
   security: bearer,
   request: { params: appParams },
@@ -92,7 +93,7 @@ const restoreApp = createRoute({
   method: 'post',
   path: '/v1/apps/{id}/restore',
   operationId: 'restoreApp',
-  summary: 'Bring a deleted app back',
+  summary: 'Restore a deleted app',
   tags,
   security: bearer,
   request: { params: appParams },
@@ -103,14 +104,14 @@ const setGitSource = createRoute({
   method: 'put',
   path: '/v1/apps/{id}/git',
   operationId: 'setGitSource',
-  summary: 'Set the git source and the default branch',
+  summary: 'Set the git source and the branch that is deployed',
   tags,
   security: bearer,
   request: {
     params: appParams,
     body: jsonBody(
       z.object({
-        url: gitUrl.openapi({ description: 'Null unsets it.', example: 'https://git.example.com/ada/hello.git' }),
+        url: gitUrl.openapi({ description: 'Null removes the source.', example: 'https://git.example.com/ada/hello.git' }),
         branch: branch.optional().openapi({ example: 'main' }),
       }),
       true,
@@ -123,10 +124,8 @@ export function addAppRoutes(api: Api, apps: Apps): void {
   api.openapi(createApp, async (c) => {
     const { name, git_url, branch: deployed } = c.req.valid('json');
     const app = await apps.createApp(c.get('caller'), {
-      ...idToMake<AppId>(c),
-      ...(name === undefined ? {} : { name }),
-      ...(git_url === undefined ? {} : { gitUrl: git_url }),
-      ...(deployed === undefined ? {} : { branch: deployed }),
+      ...newResourceId<AppId>(c),
+      ...omitUndefined({ name, gitUrl: git_url, branch: deployed }),
     });
     return c.json({ data: presentApp(app) }, 201);
   });
@@ -151,7 +150,7 @@ export function addAppRoutes(api: Api, apps: Apps): void {
 
   api.openapi(setGitSource, async (c) => {
     const { url, branch: deployed } = c.req.valid('json');
-    const source = { url, ...(deployed === undefined ? {} : { branch: deployed }) };
+    const source = omitUndefined({ url, branch: deployed });
     return c.json({ data: presentApp(await apps.setGitSource(c.get('caller'), c.req.valid('param').id, source)) }, 200);
   });
 }

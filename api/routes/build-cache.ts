@@ -10,23 +10,27 @@ const readCache = createRoute({
   method: 'get',
   path: '/v1/apps/{id}/build_cache',
   operationId: 'readBuildCache',
-  summary: 'Where the build cache of an app lives',
-  description: 'A pointer: it does not say whether the volume exists.',
+  summary: 'Get the volume of the build cache',
+  description: 'Name and namespace of the volume. It may not exist yet: the first build creates it.',
   tags,
   security: bearer,
   request: { params: appParams },
-  responses: { 200: answer(dataOf(BuildCacheSchema), 'The pointer.'), ...guarded, ...refusalsOf(404) },
+  responses: { 200: answer(dataOf(BuildCacheSchema), 'The volume.'), ...guarded, ...refusalsOf(404) },
 });
 
 const flushCache = createRoute({
   method: 'delete',
   path: '/v1/apps/{id}/build_cache/flush',
   operationId: 'flushBuildCache',
-  summary: 'Delete the build cache, so that the next build is Cold',
+  summary: 'Delete the build cache',
   tags,
   security: bearer,
   request: { params: appParams },
-  responses: { 200: answer(dataOf(BuildCacheFlushSchema), 'Deleted, or there was none.'), ...guarded, ...refusalsOf(404) },
+  responses: {
+    200: answer(dataOf(BuildCacheFlushSchema), 'Deleted, or there was no cache. The next build is Cold.'),
+    ...guarded,
+    ...refusalsOf(404),
+  },
 });
 
 export function addBuildCacheRoutes(api: Api, buildCache: BuildCacheService): void {

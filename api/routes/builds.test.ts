@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => test?.close());
 
 describe('a build', () => {
-  it('cannot be started before anything was pushed, and the answer says what to push', async () => {
+  it('cannot start before the first push, and the answer says what to push', async () => {
     app = await test.createApp(ada);
     const { status, body } = await test.ask('POST', `/v1/apps/${app.id}/builds`, { as: ada });
     expect([status, body.error.code]).toEqual([409, 'conflict']);
@@ -31,12 +31,12 @@ describe('a build', () => {
     { source_url: 'https://files.example.com/a.tar.gz', branch: 'main' },
     { source_url: 'https://files.example.com/a.tar.gz', source_sha256: 'abc' },
     { source_sha256: 'a'.repeat(64) },
-  ])('is not started of %j', async (json) => {
+  ])('is not started by %j', async (json) => {
     app = await test.createApp(ada);
     expect((await test.ask('POST', `/v1/apps/${app.id}/builds`, { as: ada, json })).status).toBe(422);
   });
 
-  it('is read by its id and as the latest, and says whether the cache was Cold', async () => {
+  it('is read by its id and as `latest`, with its cache state', async () => {
     app = await test.createApp(ada);
     const build = await seedBuild(test, ada, app.id);
     const byId = await test.ask('GET', `/v1/apps/${app.name}/builds/${build.id}`, { as: ada });
@@ -56,7 +56,7 @@ describe('a build', () => {
     expect(list.body.data[0]?.cache_state).toBe('Warm');
   });
 
-  it('is started of an archive, once for one Idempotency-Key, and never shows the query of its address', async () => {
+  it('of an archive starts once per Idempotency-Key, and never shows the query of its URL', async () => {
     app = await test.createApp(ada);
     const json = { source_url: 'https://files.example.com/a.tar.gz?signature=secret', source_sha256: 'a'.repeat(64) };
     const start = () =>
@@ -72,7 +72,7 @@ describe('a build', () => {
     expect(JSON.stringify(list.body)).not.toContain('secret');
   });
 
-  it('is canceled while it waits, and once', async () => {
+  it('is canceled while it is queued, once', async () => {
     app = await test.createApp(ada);
     const build = await seedBuild(test, ada, app.id);
     const canceled = await test.ask('POST', `/v1/apps/${app.id}/builds/${build.id}/cancel`, { as: ada });
@@ -84,7 +84,7 @@ describe('a build', () => {
 describe('the log of a build', () => {
   const logPath = (id: string): string => `/v1/apps/${app.id}/builds/${id}/logs`;
 
-  it('is read from the first line on, page by page', async () => {
+  it('is read from its first line, page by page', async () => {
     app = await test.createApp(ada);
     const build = await seedBuild(test, ada, app.id);
     await seedBuildLog(test, build, ['-----> one', '       two', '       three']);
@@ -112,7 +112,7 @@ describe('the log of a build', () => {
     await expect(stream.next()).rejects.toThrow('ended');
   });
 
-  it('goes on after the last line that was seen, when the connection broke', async () => {
+  it('resumes after the last line that was received', async () => {
     app = await test.createApp(ada);
     const build = await seedBuild(test, ada, app.id);
     await seedBuildLog(test, build, ['one', 'two', 'three']);
@@ -121,7 +121,7 @@ describe('the log of a build', () => {
     await stream.close();
   });
 
-  it('refuses to be followed by who may not see it, as any route does', async () => {
+  it('is not found by a user of another tenant who tries to follow it', async () => {
     const build = await seedBuild(test, ada, app.id);
     const foreign = await test.ask('GET', logPath(build.id), {
       as: await test.signUp(),
@@ -132,7 +132,7 @@ describe('the log of a build', () => {
 });
 
 describe('the build cache', () => {
-  it('is pointed to by exactly the promised fields, under both prefixes', async () => {
+  it('has exactly the specified fields, under both prefixes', async () => {
     app = await test.createApp(ada);
     for (const prefix of ['/v1', '/api/v1']) {
       const { body } = await test.ask('GET', `${prefix}/apps/${app.id}/build_cache`, { as: ada });
@@ -140,7 +140,7 @@ describe('the build cache', () => {
     }
   });
 
-  it('is flushed when it is there, and its absence is no error', async () => {
+  it('is flushed when it exists, and its absence is no error', async () => {
     app = await test.createApp(ada);
     await seedBuild(test, ada, app.id);
     const path = `/apps/${app.id}/build_cache/flush`;

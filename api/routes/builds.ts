@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { type Api, idToMake } from '#api/http/api-env.ts';
+import { type Api, newResourceId } from '#api/http/api-env.ts';
 import { type StreamEvent, streamEvents, wantsEvents } from '#api/http/event-stream.ts';
 import {
   answer,
@@ -21,6 +21,7 @@ import {
 import { BuildLogLineSchema, BuildSchema, presentBuild, presentBuildLogLine } from '#api/resources/build.ts';
 import type { BuildLogLine, Builds } from '#shared/core/builds/builds.ts';
 import type { BuildId } from '#shared/ids.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
 const tags = ['builds'];
 
@@ -28,10 +29,10 @@ const startBuild = createRoute({
   method: 'post',
   path: '/v1/apps/{id}/builds',
   operationId: 'startBuild',
-  summary: 'Start a build of what was pushed, or of an archive',
+  summary: 'Start a build',
   description:
-    'Of a branch or commit of the app, or of the tar.gz at `source_url`, which is fetched when the build runs; a folder that ' +
-    'everything in it is in is left out. The answer already knows whether the build cache is Cold or Warm.',
+    'Builds a branch or commit of the app, or the tar.gz at `source_url`. The archive is fetched when the build runs. If all of its ' +
+    'files are in one folder, that folder is left out.',
   tags,
   security: bearer,
   request: {
@@ -39,20 +40,24 @@ const startBuild = createRoute({
     headers: idempotencyHeader,
     body: jsonBody(
       z.object({
-        branch: lineOf(255).min(1).optional().openapi({ description: "Left out: the app's branch.", example: 'main' }),
+        branch: lineOf(255)
+          .min(1)
+          .optional()
+          .openapi({ description: 'Default: the branch of the app that is deployed.', example: 'main' }),
         commit: z
           .string()
           .regex(/^[0-9a-f]{40}$/, 'must be 40 hex digits, as `git rev-parse HEAD` prints')
           .optional(),
         source_url: lineOf(8192).min(1).optional().openapi({
-          description: 'Instead of a branch or commit. HTTPS; a signature in the query is never shown again.',
+          description:
+            'HTTPS URL of a tar.gz, instead of a branch or commit. Its query is never shown again: it may be a signature.',
           example: 'https://files.example.com/hello-1.2.tar.gz?signature=3f9a2c1b',
         }),
         source_sha256: z
           .string()
           .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits, as `sha256sum source.tar.gz` prints')
           .optional()
-          .openapi({ description: 'What the archive must be, else the build fails.' }),
+          .openapi({ description: 'SHA-256 that the archive must have. Otherwise the build fails.' }),
       }),
       false,
     ),
@@ -64,7 +69,7 @@ const listBuilds = createRoute({
   method: 'get',
   path: '/v1/apps/{id}/builds',
   operationId: 'listBuilds',
-  summary: 'Builds of an app, newest first',
+  summary: 'List the builds of an app, newest first',
   tags,
   security: bearer,
   request: { params: appParams, query: pageQuery },
@@ -75,7 +80,7 @@ const readBuild = createRoute({
   method: 'get',
   path: '/v1/apps/{id}/builds/{bid}',
   operationId: 'readBuild',
-  summary: 'A build',
+  summary: 'Get a build',
   tags,
   security: bearer,
   request: { params: buildParams },
@@ -86,10 +91,10 @@ const readBuildLog = createRoute({
   method: 'get',
   path: '/v1/apps/{id}/builds/{bid}/logs',
   operationId: 'readBuildLog',
-  summary: 'What a build said: lines, or an event stream that follows it',
+  summary: 'Read or follow the log of a build',
   description:
-    'With `Accept: text/event-stream` each line is an event whose id is its `seq`; `Last-Event-ID` or `cursor` resumes after it. ' +
-    'When the build and its deploy are over an event `end` carries the build, and the stream ends.',
+    'With `Accept: text/event-stream` each line is an event with its `seq` as the id, and new lines follow. `Last-Event-ID` or `cursor` ' +
+    'resumes after a line. When the build and its deploy are over, an event `end` has the build as data, and the stream ends.',
   tags,
   security: bearer,
   request: {
@@ -100,12 +105,12 @@ const readBuildLog = createRoute({
         .string()
         .regex(/^\d{1,9}$/)
         .optional()
-        .openapi({ description: 'The `seq` to read on after.', example: '120' }),
+        .openapi({ description: 'The `seq` of the last line that was read.', example: '120' }),
     }),
   },
   responses: {
     200: {
-      description: 'Lines from the first on.',
+      description: 'Lines of the log, oldest first.',
       content: {
         'application/json': { schema: pageOf(BuildLogLineSchema) },
         'text/event-stream': { schema: z.string() },
@@ -120,22 +125,19 @@ const cancelBuild = createRoute({
   method: 'post',
   path: '/v1/apps/{id}/builds/{bid}/cancel',
   operationId: 'cancelBuild',
-  summary: 'Stop a build',
+  summary: 'Cancel a build',
   tags,
   security: bearer,
   request: { params: buildParams },
-  responses: { 200: answer(dataOf(BuildSchema), 'Canceled, or about to be.'), ...guarded, ...refusalsOf(404, 409) },
+  responses: { 200: answer(dataOf(BuildSchema), 'Canceled, or being canceled.'), ...guarded, ...refusalsOf(404, 409) },
 });
 
 export function addBuildRoutes(api: Api, builds: Builds): void {
   api.openapi(startBuild, async (c) => {
     const { branch, commit, source_url, source_sha256 } = c.req.valid('json');
     const request = {
-      ...idToMake<BuildId>(c),
-      ...(branch === undefined ? {} : { branch }),
-      ...(commit === undefined ? {} : { commit }),
-      ...(source_url === undefined ? {} : { sourceUrl: source_url }),
-      ...(source_sha256 === undefined ? {} : { sourceSha256: source_sha256 }),
+      ...newResourceId<BuildId>(c),
+      ...omitUndefined({ branch, commit, sourceUrl: source_url, sourceSha256: source_sha256 }),
     };
     return c.json({ data: presentBuild(await builds.startBuild(c.get('caller'), c.req.valid('param').id, request)) }, 201);
   });
@@ -156,7 +158,7 @@ export function addBuildRoutes(api: Api, builds: Builds): void {
     const caller = c.get('caller');
     if (wantsEvents(c)) {
       const afterSeq = Number(lastSeq(c.req.header('last-event-id')) ?? cursor ?? 0);
-      // The stream is of one build, also when 'latest' becomes another one meanwhile.
+      // Follow one build, also when `latest` becomes another one in the meantime.
       const build = await builds.readBuild(caller, id, bid);
       return streamEvents(c, async (signal) => {
         const lines = await builds.followBuildLog(caller, id, build.id, { afterSeq }, signal);

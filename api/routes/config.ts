@@ -5,9 +5,9 @@ import type { Config } from '#shared/core/releases/releases.ts';
 
 const tags = ['config'];
 const example = { GREETING: 'hello' };
-/** Variables are secrets: no cache may keep them. */
-const unkept = { 'cache-control': 'no-store' };
-/** For readers of the document; core says what is wrong with a name. */
+/** Variables are secrets. */
+const notCached = { 'cache-control': 'no-store' };
+/** For readers of the document. Core checks names. */
 const variableNames = { propertyNames: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$' } };
 const ConfigSchema = z.record(z.string(), z.string()).openapi('Config', { example });
 
@@ -15,7 +15,7 @@ const readConfig = createRoute({
   method: 'get',
   path: '/v1/apps/{id}/config',
   operationId: 'readConfig',
-  summary: 'Variables of an app',
+  summary: 'Get the config variables of an app',
   tags,
   security: bearer,
   request: { params: appParams },
@@ -26,8 +26,8 @@ const changeConfig = createRoute({
   method: 'patch',
   path: '/v1/apps/{id}/config',
   operationId: 'changeConfig',
-  summary: 'Set and unset variables',
-  description: 'A value sets, null unsets, what is not named stays. A change is a release of its own.',
+  summary: 'Change config variables',
+  description: 'A value sets a variable, null removes it. Other variables stay as they are. A change creates a release.',
   tags,
   security: bearer,
   request: {
@@ -50,14 +50,14 @@ const changeConfig = createRoute({
 
 export function addConfigRoutes(api: Api, config: Config): void {
   api.openapi(readConfig, async (c) => {
-    return c.json({ data: await config.readConfig(c.get('caller'), c.req.valid('param').id) }, 200, unkept);
+    return c.json({ data: await config.readConfig(c.get('caller'), c.req.valid('param').id) }, 200, notCached);
   });
 
   api.openapi(changeConfig, async (c) => {
     return c.json(
       { data: await config.changeConfig(c.get('caller'), c.req.valid('param').id, c.req.valid('json')) },
       200,
-      unkept,
+      notCached,
     );
   });
 }

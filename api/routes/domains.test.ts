@@ -16,7 +16,7 @@ describe('domains of an app', () => {
   const hosts = async (as = user, id = app.id) =>
     (await test.ask('GET', `/v1/apps/${id}/domains`, { as })).body.data.map((domain) => domain.host);
 
-  it('201: added and active at once on a machine of one’s own, listed in the order of adding; 204: removed', async () => {
+  it('201: added and active at once on a platform that is not public, listed oldest first; 204: removed', async () => {
     const added = await add('Shop.Example.com');
     expect([added.status, added.body.data]).toMatchObject([
       201,
@@ -33,7 +33,7 @@ describe('domains of an app', () => {
     expect([(await add('twice.test')).status, (await add('twice.test')).status]).toEqual([201, 200]);
   });
 
-  it('409: on another app, one’s own by name and anybody else’s without', async () => {
+  it('409: belongs to another app, which is named if it is your own', async () => {
     const mine = await test.createApp(user);
     const stranger = await test.signUp();
     const theirs = await test.createApp(stranger);
@@ -58,13 +58,13 @@ describe('domains of an app', () => {
     },
   );
 
-  it('404: removing what is not there, or is no host', async () => {
+  it('404: the domain to remove is missing or is no host name', async () => {
     for (const host of ['nobody.test', '10.0.0.1', '%2a.test', 'a%00b']) {
       expect((await test.ask('DELETE', `/v1/apps/${app.id}/domains/${host}`, { as: user })).status).toBe(404);
     }
   });
 
-  it("404: another tenant's app, which keeps its domains", async () => {
+  it('404: the app belongs to another tenant, and keeps its domains', async () => {
     const stranger = await test.signUp();
     expect((await add('foreign.test')).status).toBe(201);
     expect((await add('more.test', stranger)).status).toBe(404);

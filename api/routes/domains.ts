@@ -21,12 +21,12 @@ const listDomains = createRoute({
   method: 'get',
   path: '/v1/apps/{id}/domains',
   operationId: 'listDomains',
-  summary: "An app's own domains",
+  summary: 'List the custom domains of an app',
   tags,
   security: bearer,
   request: { params: appParams },
   responses: {
-    200: answer(dataOf(z.array(DomainSchema)), 'All of them, in the order in which they were added.'),
+    200: answer(dataOf(z.array(DomainSchema)), 'All domains, oldest first.'),
     ...guarded,
     ...refusalsOf(404),
   },
@@ -36,10 +36,11 @@ const addDomain = createRoute({
   method: 'post',
   path: '/v1/apps/{id}/domains',
   operationId: 'addDomain',
-  summary: 'Let a domain lead to an app',
+  summary: 'Add a domain to an app',
   description:
-    'A host in the public DNS stays `pending` until the TXT record of `proof` is there; point the host itself at the platform as well. ' +
-    'Calling it again looks for the record at once. Names that the public DNS never has, and any on a machine of one’s own, are active at once.',
+    'A host in the public DNS is `pending` until the TXT record in `proof` is published. Point the host itself at the platform, too. ' +
+    'Repeating the request checks the record at once. Hosts that the public DNS cannot have, such as `hello.test`, are active at once. ' +
+    'So are all hosts on a platform whose own apps domain is not public.',
   tags,
   security: bearer,
   request: {
@@ -47,7 +48,7 @@ const addDomain = createRoute({
     body: jsonBody(z.object({ host: lineOf(253).min(1).openapi({ example: 'www.example.com' }) }), true),
   },
   responses: {
-    200: answer(dataOf(DomainSchema), 'It was there already; the proof was looked for again.'),
+    200: answer(dataOf(DomainSchema), 'The domain exists. Its proof was checked again.'),
     201: answer(dataOf(DomainSchema), 'Added.'),
     ...guarded,
     ...withBody,
@@ -59,11 +60,11 @@ const removeDomain = createRoute({
   method: 'delete',
   path: '/v1/apps/{id}/domains/{host}',
   operationId: 'removeDomain',
-  summary: 'Take a domain away from an app',
+  summary: 'Remove a domain from an app',
   tags,
   security: bearer,
   request: { params: domainParams },
-  responses: { 204: { description: 'Removed; it leads nowhere within moments.' }, ...guarded, ...refusalsOf(404) },
+  responses: { 204: { description: 'Removed. Requests stop within seconds.' }, ...guarded, ...refusalsOf(404) },
 });
 
 export function addDomainRoutes(api: Api, domains: Domains): void {

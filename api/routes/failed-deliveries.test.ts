@@ -13,7 +13,7 @@ afterAll(() => test?.close());
 const path = '/v1/webhooks/githost';
 
 describe('wrong signatures', () => {
-  /** A delivery from one address, and whether its body was asked for. */
+  /** Sends a delivery from one address, and reports whether its body was read. */
   async function send(address: string, headers: Record<string, string>, query = '') {
     let read = false;
     const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
@@ -36,12 +36,12 @@ describe('wrong signatures', () => {
     ['no HMAC in hex', { 'x-gitea-event': 'push', 'x-gitea-signature': 'z'.repeat(64) }],
     ['no HMAC of any version', { 'webhook-signature': 'v1,c2hvcnQ= v2,AAAA' }],
     ['another token', { 'x-gitlab-event': 'Push Hook', 'x-gitlab-token': 'not the secret' }],
-  ])('that can be told by the header alone are refused before the body is read: %s', async (_what, headers) => {
+  ])('that the header alone proves wrong are refused before the body is read: %s', async (_what, headers) => {
     const { status, read } = await send('203.0.113.50', headers);
     expect([status, read()]).toEqual([401, false]);
   });
 
-  it('are checked thirty times a minute for an address; what comes then is refused before its body is read', async () => {
+  it('are checked thirty times a minute per address; after that, deliveries are refused before the body is read', async () => {
     const address = '203.0.113.51';
     const statuses = new Set<number>();
     for (let count = 0; count < 30; count += 1) {
@@ -59,7 +59,7 @@ describe('wrong signatures', () => {
     expect((await send(address, wrong)).status).toBe(401);
   });
 
-  it('from many addresses keep strangers out, and not the address that right ones come from', async () => {
+  it('from many addresses lock out other senders, but not an address that has sent a right one', async () => {
     const app = await test.createApp(ada);
     const url = 'https://git.example.com/ada/flooded';
     await test.ask('PUT', `/v1/apps/${app.id}/git`, { as: ada, json: { url } });

@@ -1,33 +1,38 @@
 import { AppError } from '#shared/errors.ts';
 import type { RateLimitPolicy, RateLimits } from '#shared/rate-limits/rate-limits.ts';
 
-/** Wrong signatures from an address, whatever they are for. */
+/** Wrong signatures from one address, for any secret. */
 const ofSource: RateLimitPolicy = { name: 'wrong-signatures', limit: 30, windowSeconds: 60 };
-/** Wrong signatures for one secret, from all addresses that have never sent a right one. */
+/** Wrong signatures for one secret, from all addresses that never sent a right one. */
 const ofSecret: RateLimitPolicy = { name: 'wrong-signatures-of-secret', limit: 300, windowSeconds: 60 };
 const mostRemembered = 10_000;
 
+/** Where a delivery comes from, and which secret it must be signed with. */
 export interface Sender {
   /** `sourceKey` of where the delivery comes from. */
   source: string;
-  /** The app whose secret it is signed with; '' for the operator's. */
+  /** Id of the app whose secret it is. '' for the operator's. */
   secretOf: string;
 }
 
 /**
- * A body may be 25 MiB, and a signature is checked when all of it is here: who sends wrong ones is soon refused before.
- * What right ones come from an address, only its own failures can stop: a flood from elsewhere keeps no git host out.
+ * Refuses senders of wrong signatures before their bodies are read. A body may have 25 MiB, and its signature can be checked only
+ * when all of it is there. An address that has sent a right signature is refused for its own failures only: a flood from other
+ * addresses cannot lock a git host out.
  */
 export interface FailedDeliveries {
-  /** Costs nothing; to be asked before a body is read. @throws AppError rate_limited */
+  /** Cheap. Call it before a body is read. @throws AppError `rate_limited` */
   check(sender: Sender): void;
   countFailure(sender: Sender): Promise<void>;
   countSuccess(sender: Sender): void;
 }
 
-/** Failures are counted over all processes; that a limit is reached, each process learns by one more. */
+/**
+ * Failures are counted over all processes. A process learns that a limit is reached by one more failure.
+ * @param now milliseconds since 1970
+ */
 export function createFailedDeliveries(rateLimits: Pick<RateLimits, 'take'>, now: () => number): FailedDeliveries {
-  /** Until when, in milliseconds. */
+  /** When the refusal ends, in milliseconds since 1970. */
   const refused = new Map<string, number>();
   const proven = new Set<string>();
   const provenName = ({ source, secretOf }: Sender): string => `${source} ${secretOf}`;
@@ -40,7 +45,7 @@ export function createFailedDeliveries(rateLimits: Pick<RateLimits, 'take'>, now
         ];
   const forgetPast = (): void => {
     for (const [name, until] of refused) if (until <= now()) refused.delete(name);
-    // What is forgotten here, the counts still know.
+    // The counts are in the database: nothing is lost.
     if (refused.size > mostRemembered) refused.clear();
   };
   return {
@@ -49,7 +54,7 @@ export function createFailedDeliveries(rateLimits: Pick<RateLimits, 'take'>, now
       const wait = Math.max(...waits);
       if (wait <= 0) return;
       const retryAfterSeconds = Math.ceil(wait / 1000);
-      const message = `Too many deliveries with a wrong signature. Correct the secret at the git host, and let it deliver again in ${retryAfterSeconds} s.`;
+      const message = `Too many deliveries with a wrong signature. Correct the secret at the git host, and deliver again in ${retryAfterSeconds} s.`;
       throw new AppError('rate_limited', message, { retryAfterSeconds });
     },
     async countFailure(sender) {

@@ -8,11 +8,11 @@ const readGitSource = createRoute({
   method: 'get',
   path: '/v1/apps/{id}/git',
   operationId: 'readGitSource',
-  summary: "The git source, its webhook's secret and its deploy key",
+  summary: 'Get the git source, its webhook and its deploy key',
   tags: ['apps'],
   security: bearer,
   request: { params: appParams },
-  responses: { 200: answer(dataOf(GitSourceSchema), 'The source.'), ...guarded, ...refusalsOf(404) },
+  responses: { 200: answer(dataOf(GitSourceSchema), 'The git source.'), ...guarded, ...refusalsOf(404) },
 });
 
 export function addGitSourceRoutes(api: Api, sources: GitSources): void {

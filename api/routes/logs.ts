@@ -4,6 +4,7 @@ import { type StreamEvent, streamEvents, wantsEvents } from '#api/http/event-str
 import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/openapi/schemas.ts';
 import { LogEntrySchema, presentLogEntry } from '#api/resources/process.ts';
 import type { Logs } from '#shared/core/telemetry/telemetry.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 import type { AppLogEntry, AppLogQuery } from '#shared/platform/app-logs.ts';
 
 const mostLines = 10_000;
@@ -12,32 +13,38 @@ const readLogs = createRoute({
   method: 'get',
   path: '/v1/apps/{id}/logs',
   operationId: 'readLogs',
-  summary: 'What an app said: recent entries, or an event stream that follows',
+  summary: 'Read or follow the logs of an app',
   description:
-    'Kept over deploys, crashes and restarts. With `Accept: text/event-stream` the entries asked for come first and new ones as they are ' +
-    'written; `Last-Event-ID` resumes without a gap. A stream ends after an hour: connect again with a fresh token.',
+    'Logs are kept over deploys, crashes and restarts. With `Accept: text/event-stream` new entries follow. `Last-Event-ID` resumes ' +
+    'without a gap. A stream ends after an hour: connect again with a new token.',
   tags: ['logs'],
   security: bearer,
   request: {
     params: appParams,
     query: z.object({
-      lines: z.coerce.number().int().min(1).max(mostLines).default(100).openapi({ description: 'The newest that many.' }),
+      lines: z.coerce
+        .number()
+        .int()
+        .min(1)
+        .max(mostLines)
+        .default(100)
+        .openapi({ description: 'Number of entries, from the newest.' }),
       since: z.iso.datetime({ offset: true }).optional().openapi({ format: 'date-time' }),
       process: z
         .string()
         .regex(/^[A-Za-z0-9_-]{1,64}(\.\d{1,4})?$/)
         .optional()
-        .openapi({ description: 'A process type, or one instance.', example: 'web.1' }),
+        .openapi({ description: 'Process type or name of an instance.', example: 'web.1' }),
       release: z
         .string()
         .regex(/^v?\d{1,9}$/)
         .optional()
-        .openapi({ description: 'Version of a release.', example: 'v7' }),
+        .openapi({ description: 'Version of the release.', example: 'v7' }),
     }),
   },
   responses: {
     200: {
-      description: 'Entries in the order of time.',
+      description: 'Log entries, oldest first.',
       content: {
         ...answer(dataOf(z.array(LogEntrySchema)), '').content,
         'text/event-stream': { schema: z.string() },
@@ -52,12 +59,12 @@ export function addLogRoutes(api: Api, logs: Logs): void {
   api.openapi(readLogs, async (c) => {
     const { id } = c.req.valid('param');
     const { lines, since, process, release } = c.req.valid('query');
-    const query: AppLogQuery = {
+    const query: AppLogQuery = omitUndefined({
       lines,
-      ...(since === undefined ? {} : { since: new Date(since) }),
-      ...(process === undefined ? {} : { process }),
-      ...(release === undefined ? {} : { releaseVersion: Number(release.replace('v', '')) }),
-    };
+      since: since === undefined ? undefined : new Date(since),
+      process,
+      releaseVersion: release === undefined ? undefined : Number(release.replace('v', '')),
+    });
     const caller = c.get('caller');
     if (!wantsEvents(c)) {
       const entries = await logs.readLogs(caller, id, query);

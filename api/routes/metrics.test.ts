@@ -12,7 +12,7 @@ describe('GET /v1/apps/:id/metrics', () => {
   });
   afterAll(() => test.close());
 
-  it('200: series of every kind, or of one, of what was sampled', async () => {
+  it('200: series of every kind or of one kind', async () => {
     const app = await test.createApp(user);
     await seedRelease(test, user, app.id);
     await test.context.platform.workloads.ensureWorkload({
@@ -45,7 +45,7 @@ describe('GET /v1/apps/:id/metrics', () => {
     expect(one.body.data[0]?.points).toEqual([[expect.stringMatching(/Z$/), 20 * 1024 * 1024]]);
   });
 
-  it('200: nothing of an app that never ran', async () => {
+  it('200: no series for an app that never ran', async () => {
     const app = await test.createApp(user);
     const { status, body } = await test.ask('GET', `/v1/apps/${app.id}/metrics`, { as: user });
     expect([status, body.data]).toEqual([200, []]);
@@ -57,7 +57,7 @@ describe('GET /v1/apps/:id/metrics', () => {
     expect([status, body.error.details[0]?.path]).toEqual([422, query.split('=')[0]]);
   });
 
-  it("404: another tenant's app, like none", async () => {
+  it('404: an app of another tenant, as if it did not exist', async () => {
     const app = await test.createApp(user);
     const stranger = await test.signUp();
     const foreign = await test.ask('GET', `/v1/apps/${app.id}/metrics`, { as: stranger });

@@ -5,15 +5,16 @@ import { MetricSeriesSchema, presentMetricSeries } from '#api/resources/metric.t
 import { metricKinds } from '#shared/core/telemetry/app-metrics-service.ts';
 import { parseRange } from '#shared/core/telemetry/metric-range.ts';
 import type { AppMetrics } from '#shared/core/telemetry/telemetry.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
 const readMetrics = createRoute({
   method: 'get',
   path: '/v1/apps/{id}/metrics',
   operationId: 'readMetrics',
-  summary: 'What an app uses, and how it answers',
+  summary: 'Get metrics of an app',
   description:
-    'Measured every 10 s and kept for 30 days. The longer the range, the further apart the points: 10 s up to an hour, 2 h for 30 days. ' +
-    'Latency is what visitors waited for the last byte: half of the requests no longer than `p50`, 95 of 100 no longer than `p95`; within a fifth or so.',
+    'Metrics are measured every 10 s and kept for 30 days. The step between two points grows with the range: 10 s up to one hour, 2 h for ' +
+    '30 days. Latency is the time to the last byte. Percentiles are exact to about 20 percent.',
   tags: ['metrics'],
   security: bearer,
   request: {
@@ -21,17 +22,17 @@ const readMetrics = createRoute({
     query: z.object({
       range: z
         .string()
-        .regex(/^\d{1,7}[smhd]$/, 'must be a time as 15m, 6h or 30d')
+        .regex(/^\d{1,7}[smhd]$/, 'must be a time span such as 15m, 6h or 30d')
         .refine((text) => parseRange(text) !== undefined, 'must be from 1m to 30d')
         .default('1h')
-        .openapi({ description: 'Up to now: from `1m` to `30d`.', example: '1h' }),
-      kind: z.enum(metricKinds).optional().openapi({ description: 'One kind only; all of them when left out.' }),
+        .openapi({ description: 'Time span up to now, from `1m` to `30d`.', example: '1h' }),
+      kind: z.enum(metricKinds).optional().openapi({ description: 'Default: all kinds.' }),
     }),
   },
   responses: {
     200: answer(
       dataOf(z.array(MetricSeriesSchema)),
-      'A series a process type; of requests, errors and latency for `web` alone, of latency one a statistic.',
+      'One series per process type. Requests, errors and latency are measured for `web` only. Latency has one series per statistic.',
     ),
     ...guarded,
     ...refusalsOf(404, 422),
@@ -41,7 +42,7 @@ const readMetrics = createRoute({
 export function addMetricRoutes(api: Api, metrics: AppMetrics): void {
   api.openapi(readMetrics, async (c) => {
     const { range, kind } = c.req.valid('query');
-    const query = { rangeSeconds: parseRange(range) ?? 3600, ...(kind === undefined ? {} : { kind }) };
+    const query = omitUndefined({ rangeSeconds: parseRange(range) ?? 3600, kind });
     const series = await metrics.readMetrics(c.get('caller'), c.req.valid('param').id, query);
     return c.json({ data: series.map(presentMetricSeries) }, 200);
   });

@@ -21,18 +21,22 @@ const listProcesses = createRoute({
   method: 'get',
   path: '/v1/apps/{id}/processes',
   operationId: 'listProcesses',
-  summary: 'Process types of the current release, and their instances',
+  summary: 'List process types and their instances',
   tags,
   security: bearer,
   request: { params: appParams },
-  responses: { 200: answer(dataOf(z.array(ProcessSchema)), 'All process types.'), ...guarded, ...refusalsOf(404) },
+  responses: {
+    200: answer(dataOf(z.array(ProcessSchema)), 'All process types of the current release.'),
+    ...guarded,
+    ...refusalsOf(404),
+  },
 });
 
 const scaleProcess = createRoute({
   method: 'patch',
   path: '/v1/apps/{id}/processes/{type}',
   operationId: 'scaleProcess',
-  summary: 'Set how many instances of a process type run',
+  summary: 'Scale a process type',
   tags,
   security: bearer,
   request: {
@@ -46,12 +50,12 @@ const restart = createRoute({
   method: 'post',
   path: '/v1/apps/{id}/restart',
   operationId: 'restartApp',
-  summary: 'Replace every instance, one by one',
+  summary: 'Restart an app',
   tags,
   security: bearer,
   request: { params: appParams },
   responses: {
-    202: answer(dataOf(RestartSchema), 'Accepted; instances are replaced one by one.'),
+    202: answer(dataOf(RestartSchema), 'Accepted. Instances are replaced one by one.'),
     ...guarded,
     ...refusalsOf(404, 409),
   },

@@ -1,5 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
-import { type Api, idToMake } from '#api/http/api-env.ts';
+import { type Api, newResourceId } from '#api/http/api-env.ts';
 import {
   answer,
   appParams,
@@ -24,7 +24,7 @@ const listReleases = createRoute({
   method: 'get',
   path: '/v1/apps/{id}/releases',
   operationId: 'listReleases',
-  summary: 'Releases of an app, newest first',
+  summary: 'List the releases of an app, newest first',
   tags,
   security: bearer,
   request: { params: appParams, query: pageQuery },
@@ -35,7 +35,7 @@ const listDeploys = createRoute({
   method: 'get',
   path: '/v1/apps/{id}/deploys',
   operationId: 'listDeploys',
-  summary: 'Deploys of an app, newest first',
+  summary: 'List the deploys of an app, newest first',
   tags,
   security: bearer,
   request: { params: appParams, query: pageQuery },
@@ -46,12 +46,12 @@ const rollBack = createRoute({
   method: 'post',
   path: '/v1/apps/{id}/deploys/{rid}/rollback',
   operationId: 'rollBack',
-  summary: 'Go back to an earlier release',
-  description: 'Makes a new release of its image, processes and variables, and deploys it; the answer is that deploy.',
+  summary: 'Roll back to an earlier release',
+  description: 'Creates a new release with the image, processes and variables of the earlier one, and deploys it.',
   tags,
   security: bearer,
   request: { params: releaseParams, headers: idempotencyHeader },
-  responses: { 201: answer(dataOf(DeploySchema), 'Under way.'), ...guarded, ...refusalsOf(404, 409, 422) },
+  responses: { 201: answer(dataOf(DeploySchema), 'The deploy of the new release.'), ...guarded, ...refusalsOf(404, 409, 422) },
 });
 
 export function addReleaseRoutes(api: Api, releases: Releases): void {
@@ -67,7 +67,7 @@ export function addReleaseRoutes(api: Api, releases: Releases): void {
 
   api.openapi(rollBack, async (c) => {
     const { id, rid } = c.req.valid('param');
-    const { deploy } = await releases.rollBack(c.get('caller'), id, rid, idToMake<ReleaseId>(c).id);
+    const { deploy } = await releases.rollBack(c.get('caller'), id, rid, newResourceId<ReleaseId>(c).id);
     return c.json({ data: presentDeploy(deploy) }, 201);
   });
 }

@@ -36,7 +36,7 @@ describe('releases and deploys', () => {
     });
   });
 
-  it.each(['id', 'version', 'v'])('are gone back to by %s, which makes a new release and its deploy', async (by) => {
+  it.each(['id', 'version', 'v'])('are rolled back to by %s, which creates a new release and its deploy', async (by) => {
     const first = await seedRelease(test, ada, app.id);
     await seedRelease(test, ada, app.id);
     const rid = by === 'id' ? first : by === 'version' ? '1' : 'v1';
@@ -46,7 +46,7 @@ describe('releases and deploys', () => {
     expect(releases.body.data[0]).toMatchObject({ id: body.data.release_id, kind: 'rollback', version: 3, current: false });
   });
 
-  it("are not gone back to by another app's release, nor by one that never was", async () => {
+  it('cannot be rolled back to a release of another app or one that does not exist', async () => {
     const foreign = await seedRelease(test, ada, (await test.createApp(ada)).id);
     for (const rid of [foreign, 'v9', '0', '99999999999', crypto.randomUUID(), 'x;y']) {
       const { status, body } = await test.ask('POST', `/v1/apps/${app.id}/deploys/${rid}/rollback`, { as: ada });
@@ -58,7 +58,7 @@ describe('releases and deploys', () => {
 describe('the variables of an app', () => {
   const change = (json: unknown) => test.ask('PATCH', `/v1/apps/${app.id}/config`, { as: ada, json });
 
-  it('are set, changed and unset, and what is not named stays', async () => {
+  it('are set, changed and removed, and others stay as they are', async () => {
     expect((await change({ GREETING: 'hello', EMPTY: '', LINES: 'a\nb' })).body.data).toEqual({
       EMPTY: '',
       GREETING: 'hello',
@@ -90,7 +90,7 @@ describe('the variables of an app', () => {
     expect((await test.ask('PATCH', `/v1/apps/${app.id}/config`, { as: ada, headers })).status).toBe(400);
   });
 
-  it('keep a name that JavaScript has a meaning for', async () => {
+  it('may have a name with a meaning in JavaScript', async () => {
     const body = '{"__proto__": "x", "constructor": "y"}';
     const { status } = await test.ask('PATCH', `/v1/apps/${app.id}/config`, {
       as: ada,
@@ -103,14 +103,14 @@ describe('the variables of an app', () => {
     expect(({} as Record<string, unknown>).x).toBeUndefined();
   });
 
-  it('make a release when the app runs', async () => {
+  it('create a release when the app runs', async () => {
     await seedRelease(test, ada, app.id);
     await change({ GREETING: 'hello' });
     const { body } = await test.ask('GET', `/v1/apps/${app.id}/releases`, { as: ada });
     expect(body.data[0]).toMatchObject({ version: 2, kind: 'config', status: 'pending' });
   });
 
-  it('are in no error and no log', async () => {
+  it('appear in no error and no log', async () => {
     await change({ TOKEN: 'canary-77d0\u0000' });
     await change({ TOKEN: 'canary-77d0' });
     expect(JSON.stringify(test.logged)).not.toContain('canary-77d0');
@@ -136,7 +136,7 @@ describe('processes', () => {
     expect((await test.ask('PATCH', `/v1/apps/${app.id}/processes/web`, { as: ada, json: { quantity } })).status).toBe(422);
   });
 
-  it('are restarted, all of them, which is accepted and not yet done', async () => {
+  it('are restarted together, which is accepted with 202', async () => {
     expect((await test.ask('POST', `/v1/apps/${app.id}/restart`, { as: ada })).status).toBe(409);
     await seedRelease(test, ada, app.id);
     const { status, body } = await test.ask('POST', `/v1/apps/${app.id}/restart`, { as: ada });
@@ -153,7 +153,7 @@ describe('the log of an app', () => {
     return body.data.map((entry: { message: string }) => entry.message);
   };
 
-  it('gives the newest lines in the order of time, by process and release', async () => {
+  it('returns the newest lines, oldest first, by process and release', async () => {
     write('one');
     write('two', 'worker.1');
     write('three', 'web.1', 2);
@@ -169,7 +169,7 @@ describe('the log of an app', () => {
     expect((await test.ask('GET', `/v1/apps/${app.id}/logs?${query}`, { as: ada })).status).toBe(422);
   });
 
-  it('is followed, and resumed after the last entry that was seen, with no gap and none twice', async () => {
+  it('is followed and resumed after the last entry, without a gap and without a repetition', async () => {
     for (const message of ['one', 'two', 'three']) write(message);
     const stream = await openEventStream(test, ada, `/v1/apps/${app.id}/logs`);
     expect((await stream.next()).data.message).toBe('one');

@@ -14,37 +14,37 @@ const health = createRoute({
   method: 'get',
   path: '/v1/healthz',
   operationId: 'readHealth',
-  summary: 'Whether the service can do its work',
+  summary: 'Check the health of the platform',
   tags,
   security: [],
-  responses: { 200: answer(dataOf(z.object({ status: z.literal('ok') })), 'It can.'), ...refusalsOf(503) },
+  responses: { 200: answer(dataOf(z.object({ status: z.literal('ok') })), 'Ready.'), ...refusalsOf(503) },
 });
 
 const documentJson = createRoute({
   method: 'get',
   path: '/v1/openapi.json',
   operationId: 'readOpenApiJson',
-  summary: 'This document',
+  summary: 'Get this document as JSON',
   tags,
   security: [],
-  responses: { 200: answer(anyObject, 'OpenAPI 3.1.') },
+  responses: { 200: answer(anyObject, 'OpenAPI 3.1 document.') },
 });
 
 const documentYaml = createRoute({
   method: 'get',
   path: '/v1/openapi.yaml',
   operationId: 'readOpenApiYaml',
-  summary: 'This document as YAML',
+  summary: 'Get this document as YAML',
   tags,
   security: [],
-  responses: { 200: { description: 'OpenAPI 3.1.', content: { 'application/yaml': { schema: anyObject } } } },
+  responses: { 200: { description: 'OpenAPI 3.1 document.', content: { 'application/yaml': { schema: anyObject } } } },
 });
 
 const jwks = createRoute({
   method: 'get',
   path: '/v1/auth/jwks.json',
   operationId: 'readKeys',
-  summary: 'Public keys that verify access tokens',
+  summary: 'Get the public keys that verify access tokens',
   tags,
   security: [],
   responses: { 200: answer(z.object({ keys: z.array(anyObject) }), 'A JSON Web Key Set.'), ...refusalsOf(429, 500, 503) },
@@ -54,16 +54,20 @@ const discovery = createRoute({
   method: 'get',
   path: '/v1/auth/.well-known/openid-configuration',
   operationId: 'readIssuer',
-  summary: 'Facts of the token issuer',
+  summary: 'Get the metadata of the token issuer',
   tags,
   security: [],
-  responses: { 200: answer(anyObject, 'OpenID Connect discovery.'), ...refusalsOf(429, 500, 503) },
+  responses: {
+    200: answer(anyObject, 'Discovery document: the issuer and the address of its keys.'),
+    ...refusalsOf(429, 500, 503),
+  },
 });
 
+/** What the service routes answer with. */
 export interface ServiceFacts {
-  /** Issuer of access tokens: the address under which discovery is found. */
+  /** Issuer of access tokens, a URL. Discovery is below it. */
   issuer: string;
-  /** Rejects when the service cannot do its work, for one when the database is away. */
+  /** Rejects when the platform cannot work, for example without its database. */
   checkReady(): Promise<void>;
 }
 
@@ -73,13 +77,13 @@ export function addServiceRoutes(api: Api, identity: Pick<Identity, 'readKeys'>,
       await facts.checkReady();
     } catch (cause) {
       c.header('retry-after', '1');
-      const { body } = c.get('refuse')(new AppError('internal', 'The service is not ready.', { cause }));
+      const { body } = c.get('refuse')(new AppError('internal', 'The platform is not ready.', { cause }));
       return c.json(body, 503);
     }
     return c.json({ data: { status: 'ok' as const } }, 200, { 'cache-control': 'no-store' });
   });
 
-  // Routes are all known once the first request comes, and never change after.
+  // All routes are known when the first request comes, and they never change.
   let json: Record<string, unknown> | undefined;
   let yaml: string | undefined;
   api.openapi(documentJson, (c) => {

@@ -28,7 +28,7 @@ async function newKey(type = 'ed25519'): Promise<{ publicKey: string; fingerprin
 }
 
 describe('an SSH key', () => {
-  it.each(['ed25519', 'ecdsa', 'rsa'])('of type %s is registered with the fingerprint that ssh-keygen prints', async (type) => {
+  it.each(['ed25519', 'ecdsa', 'rsa'])('of type %s is added with the fingerprint that ssh-keygen prints', async (type) => {
     const { publicKey, fingerprint } = await newKey(type);
     const { status, body } = await test.ask('POST', '/api/v1/auth/ssh-keys', {
       as: ada,
@@ -39,7 +39,7 @@ describe('an SSH key', () => {
     expect(body.data.public_key).toBe(publicKey.split(' ').slice(0, 2).join(' '));
   });
 
-  it('is listed to its owner alone, newest first, page by page', async () => {
+  it('is listed for its owner only, newest first, page by page', async () => {
     const bob = await test.signUp();
     for (const name of ['one', 'two', 'three']) {
       await test.ask('POST', '/v1/auth/ssh-keys', { as: bob, json: { name, public_key: (await newKey()).publicKey } });
@@ -54,7 +54,7 @@ describe('an SSH key', () => {
     expect(names).toEqual(['three', 'two', 'one']);
   });
 
-  it.each(['id', 'fingerprint'] as const)('is removed by its %s, by its owner alone', async (field) => {
+  it.each(['id', 'fingerprint'] as const)('is deleted by its %s, by its owner only', async (field) => {
     const { body } = await test.ask('POST', '/v1/auth/ssh-keys', {
       as: ada,
       json: { name: 'old', public_key: (await newKey()).publicKey },

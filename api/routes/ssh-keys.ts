@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { type Api, idToMake } from '#api/http/api-env.ts';
+import { type Api, newResourceId } from '#api/http/api-env.ts';
 import {
   answer,
   bearer,
@@ -26,27 +26,31 @@ const addKey = createRoute({
   method: 'post',
   path: '/v1/auth/ssh-keys',
   operationId: 'addSshKey',
-  summary: 'Register a public key to push with',
+  summary: 'Add an SSH key',
   tags,
   security: bearer,
   request: {
     headers: idempotencyHeader,
     body: jsonBody(
       z.object({
-        name: lineOf(100).openapi({ description: 'Empty: the comment of the key.', example: 'laptop' }),
-        public_key: z.string().min(1).max(16_384).openapi({ description: 'In OpenSSH text form, as in `id_ed25519.pub`.' }),
+        name: lineOf(100).openapi({ description: 'Name of the key. Empty: its comment.', example: 'laptop' }),
+        public_key: z
+          .string()
+          .min(1)
+          .max(16_384)
+          .openapi({ description: 'Public key in OpenSSH format, as in `id_ed25519.pub`.' }),
       }),
       true,
     ),
   },
-  responses: { 201: answer(dataOf(SshKeySchema), 'Registered.'), ...guarded, ...withBody, ...refusalsOf(409) },
+  responses: { 201: answer(dataOf(SshKeySchema), 'Added.'), ...guarded, ...withBody, ...refusalsOf(409) },
 });
 
 const listKeys = createRoute({
   method: 'get',
   path: '/v1/auth/ssh-keys',
   operationId: 'listSshKeys',
-  summary: 'Your public keys, newest first',
+  summary: 'List your SSH keys, newest first',
   tags,
   security: bearer,
   request: { query: pageQuery },
@@ -57,17 +61,17 @@ const deleteKey = createRoute({
   method: 'delete',
   path: '/v1/auth/ssh-keys/{key}',
   operationId: 'deleteSshKey',
-  summary: 'Remove a public key',
+  summary: 'Delete an SSH key',
   tags,
   security: bearer,
   request: { params: sshKeyParams },
-  responses: { 204: { description: 'Removed.' }, ...guarded, ...refusalsOf(404) },
+  responses: { 204: { description: 'Deleted.' }, ...guarded, ...refusalsOf(404) },
 });
 
 export function addSshKeyRoutes(api: Api, sshKeys: Pick<SshKeys, 'addKey' | 'listKeys' | 'deleteKey'>): void {
   api.openapi(addKey, async (c) => {
     const { name, public_key } = c.req.valid('json');
-    const key = await sshKeys.addKey(c.get('caller'), { ...idToMake<SshKeyId>(c), name, publicKey: public_key });
+    const key = await sshKeys.addKey(c.get('caller'), { ...newResourceId<SshKeyId>(c), name, publicKey: public_key });
     return c.json({ data: presentSshKey(key) }, 201);
   });
 

@@ -27,7 +27,7 @@ async function membershipOf(user: TestUser, as: TestUser): Promise<string> {
 }
 
 describe('an invitation', () => {
-  it('brings its addressee into the tenant, in the role it names', async () => {
+  it('adds its addressee to the tenant with its role', async () => {
     const { body } = await invite(ada, bob.email.toUpperCase());
     expect((await accept(bob, body.data.token)).body.data).toMatchObject({ id: ada.tenantId, role: 'developer' });
     const { body: members } = await test.ask('GET', '/v1/tenant/members', { as: ada });
@@ -43,19 +43,19 @@ describe('an invitation', () => {
     expect(codeOf(await accept(bob, body.data.token))).toBe('not_found');
   });
 
-  it('works once also for many at once', async () => {
+  it('works once, also when it is used many times at once', async () => {
     const { body } = await invite(ada, bob.email);
     const answers = await Promise.all([1, 2, 3, 4].map(() => accept(bob, body.data.token)));
     expect(answers.map(codeOf).sort()).toEqual(['not_found', 'not_found', 'not_found', 'ok']);
   });
 
-  it('is of no use to anybody else, and stays open for its addressee', async () => {
+  it('does not work for anybody else, and stays open for its addressee', async () => {
     const { body } = await invite(ada, bob.email);
     expect(codeOf(await accept(await test.signUp(), body.data.token))).toBe('forbidden');
     expect(codeOf(await accept(bob, body.data.token))).toBe('ok');
   });
 
-  it('ends after 7 days, when it is withdrawn, and when another is made for the address', async () => {
+  it('ends after 7 days, when it is withdrawn, and when the address gets another', async () => {
     const late = (await invite(ada, bob.email)).body.data;
     test.clock.advance(7 * 86_400 * 1000);
     const dave = { ...bob, token: (await test.identity.issueTokens({ id: bob.id as never, email: bob.email })).accessToken };
@@ -68,7 +68,7 @@ describe('an invitation', () => {
     expect(codeOf(await accept(bob, withdrawn.token))).toBe('not_found');
   });
 
-  it('is listed while it is open, without its token, to admins', async () => {
+  it('is listed for admins while it is open, without its token', async () => {
     const { body } = await invite(ada, bob.email);
     const listed = await test.ask('GET', '/v1/tenant/invitations', { as: ada });
     expect(listed.body.data).toMatchObject([{ id: body.data.id, email: bob.email }]);
@@ -77,7 +77,7 @@ describe('an invitation', () => {
     expect(codeOf(await test.ask('GET', '/v1/tenant/invitations', { as: viewer }))).toBe('forbidden');
   });
 
-  it('to a team one is in already changes nothing', async () => {
+  it('changes nothing for a member of the tenant', async () => {
     const member = await joinTenant(test, ada, 'viewer');
     const { body } = await invite(ada, member.email, 'owner');
     expect(codeOf(await accept(member, body.data.token))).toBe('conflict');
@@ -88,19 +88,19 @@ describe('an invitation', () => {
     ['viewer', 'viewer'],
     ['developer', 'viewer'],
     ['admin', 'owner'],
-  ] as const)('cannot be made by %s for the role %s', async (role, wanted) => {
+  ] as const)('cannot be created by %s for the role %s', async (role, wanted) => {
     const member = await joinTenant(test, ada, role);
     expect(codeOf(await invite(member, bob.email, wanted))).toBe('forbidden');
   });
 
-  it('of an owner cannot be replaced by an admin', async () => {
+  it('for an owner cannot be replaced by an admin', async () => {
     const admin = await joinTenant(test, ada, 'admin');
     const { body } = await invite(ada, bob.email, 'owner');
     expect(codeOf(await invite(admin, bob.email, 'viewer'))).toBe('forbidden');
     expect((await accept(bob, body.data.token)).body.data.role).toBe('owner');
   });
 
-  it('ends with whoever made it', async () => {
+  it('ends when its creator leaves the tenant', async () => {
     const admin = await joinTenant(test, ada, 'admin');
     const open = (await invite(admin, bob.email)).body.data;
     await test.ask('DELETE', `/v1/tenant/members/${await membershipOf(admin, ada)}`, { as: ada });
@@ -109,7 +109,7 @@ describe('an invitation', () => {
 });
 
 describe('a member of several tenants', () => {
-  it('acts in their own unless the header names another, and sees nothing of one in the other', async () => {
+  it('acts in their own unless the header names another, and sees each tenant only from within', async () => {
     const { body } = await invite(ada, bob.email);
     await accept(bob, body.data.token);
     const app = await test.createApp(ada);
@@ -122,14 +122,14 @@ describe('a member of several tenants', () => {
     ]);
   });
 
-  it('gets the same refusal for a tenant that is not theirs and one that never was', async () => {
+  it('gets the same answer for a tenant that is not theirs and one that does not exist', async () => {
     for (const id of [ada.tenantId, 'zzzzzzzz', '', "' or 1=1 --", 'x'.repeat(5000)]) {
       const { status, body } = await test.ask('GET', '/v1/apps', { as: bob, headers: { 'x-paas-tenant': id } });
       expect([status, body.error.message]).toEqual([403, 'You are not a member of this team. GET /v1/tenants lists yours.']);
     }
   });
 
-  it('has API tokens of one tenant each', async () => {
+  it('has API tokens that belong to one tenant each', async () => {
     const { body } = await invite(ada, bob.email);
     await accept(bob, body.data.token);
     const made = await test.ask('POST', '/v1/auth/tokens', {
@@ -145,7 +145,7 @@ describe('a member of several tenants', () => {
     expect(codeOf(await test.ask('GET', '/v1/user', { as, headers: inTenantOf(bob) }))).toBe('forbidden');
   });
 
-  it('is answered once in each tenant by one Idempotency-Key', async () => {
+  it('can use one Idempotency-Key once in each tenant', async () => {
     const { body } = await invite(ada, bob.email);
     await accept(bob, body.data.token);
     const headers = { 'idempotency-key': crypto.randomUUID() };
@@ -157,8 +157,8 @@ describe('a member of several tenants', () => {
   });
 });
 
-describe('who is removed', () => {
-  it('is shut out at once: login, API tokens and SSH keys', async () => {
+describe('a removed member', () => {
+  it('loses access at once: login, API tokens and SSH keys', async () => {
     const { body } = await invite(ada, bob.email);
     await accept(bob, body.data.token);
     const app = await test.createApp(ada);
@@ -178,7 +178,7 @@ describe('who is removed', () => {
     expect(codeOf(await test.ask('GET', '/v1/apps', { as: bob }))).toBe('ok');
   });
 
-  it('may be oneself, unless nobody would own the team', async () => {
+  it('may be the caller, unless the tenant would have no owner', async () => {
     const viewer = await joinTenant(test, ada, 'viewer');
     expect((await test.ask('DELETE', `/v1/tenant/members/${await membershipOf(viewer, ada)}`, { as: viewer })).status).toBe(204);
     const own = `/v1/tenant/members/${await membershipOf(ada, ada)}`;
@@ -188,11 +188,11 @@ describe('who is removed', () => {
     expect((await test.ask('DELETE', own, { as: ada })).status).toBe(204);
   });
 
-  it('leaves an owner behind, also when the last two leave at once', async () => {
+  it('leaves the tenant with an owner, also when the last two leave at once', async () => {
     const other = await joinTenant(test, ada, 'owner');
     const path = `/v1/tenant/members/${await membershipOf(ada, ada)}`;
     const { db } = test.context;
-    // The other's leaving, as it is done, held just before its end.
+    // The other member's removal, stopped just before its commit.
     const leaving = await db.transaction().execute(async (trx) => {
       await trx
         .selectFrom('tenants')
@@ -218,7 +218,7 @@ async function waitingForLock(db: TestApi['context']['db']): Promise<boolean> {
 }
 
 describe('a role', () => {
-  it('is changed by admins up to their own, and of no one above them', async () => {
+  it('is changed by admins up to their own, and never of a member above them', async () => {
     const admin = await joinTenant(test, ada, 'admin');
     const viewer = await joinTenant(test, ada, 'viewer');
     const change = async (as: TestUser, whom: TestUser, role: string) =>
@@ -234,7 +234,7 @@ describe('a role', () => {
     );
   });
 
-  it('holds from the next request on, and takes the open invitations with it when it shrinks', async () => {
+  it('applies from the next request on, and a lower one ends open invitations of the member', async () => {
     const admin = await joinTenant(test, ada, 'admin');
     const open = (await invite(admin, bob.email, 'admin')).body.data;
     const path = `/v1/tenant/members/${await membershipOf(admin, ada)}`;

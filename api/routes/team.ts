@@ -27,13 +27,13 @@ import {
 import type { Team } from '#shared/core/accounts/accounts.ts';
 
 const tags = ['team'];
-const memberParams = idParam('member', 'Id of the membership, as the list of members has it.');
+const memberParams = idParam('member', 'Id of the membership, from the list of members.');
 
 const listTenants = createRoute({
   method: 'get',
   path: '/v1/tenants',
   operationId: 'listTenants',
-  summary: 'The tenants you belong to, newest membership first',
+  summary: 'List your tenants, newest membership first',
   tags,
   security: bearer,
   request: { query: pageQuery },
@@ -44,7 +44,7 @@ const listMembers = createRoute({
   method: 'get',
   path: '/v1/tenant/members',
   operationId: 'listMembers',
-  summary: 'Members of the tenant you act in, newest first',
+  summary: 'List the members of the tenant, newest first',
   tags,
   security: bearer,
   request: { query: pageQuery },
@@ -56,7 +56,7 @@ const changeRole = createRoute({
   path: '/v1/tenant/members/{member}',
   operationId: 'changeRole',
   summary: 'Change the role of a member',
-  description: 'Needs an admin or owner, and no role above their own. A tenant keeps an owner.',
+  description: 'Requires the role admin or owner. Nobody can give a role above their own. A tenant always has an owner.',
   tags,
   security: bearer,
   request: { params: memberParams, body: jsonBody(z.object({ role: roleSchema }), true) },
@@ -67,8 +67,8 @@ const removeMember = createRoute({
   method: 'delete',
   path: '/v1/tenant/members/{member}',
   operationId: 'removeMember',
-  summary: 'Remove a member, or leave',
-  description: 'Their keys and tokens stop working in this tenant at once. A tenant keeps an owner.',
+  summary: 'Remove a member or leave a tenant',
+  description: 'SSH keys and tokens of the member stop working in this tenant at once. A tenant always has an owner.',
   tags,
   security: bearer,
   request: { params: memberParams },
@@ -79,21 +79,25 @@ const invite = createRoute({
   method: 'post',
   path: '/v1/tenant/invitations',
   operationId: 'invite',
-  summary: 'Invite somebody to the tenant you act in',
-  description: 'There is no mail: hand the `token` on yourself. An earlier invitation of the same address ends.',
+  summary: 'Invite somebody to the tenant',
+  description: 'The platform sends no mail: pass the `token` on yourself. It replaces an earlier invitation of the same address.',
   tags,
   security: bearer,
   request: {
     body: jsonBody(z.object({ email: lineOf(320).openapi({ example: 'bob@example.com' }), role: roleSchema }), true),
   },
-  responses: { 201: answer(dataOf(NewInvitationSchema), 'Invited, for 7 days.'), ...guarded, ...withBody },
+  responses: {
+    201: answer(dataOf(NewInvitationSchema), 'Invited. The invitation expires after 7 days.'),
+    ...guarded,
+    ...withBody,
+  },
 });
 
 const listInvitations = createRoute({
   method: 'get',
   path: '/v1/tenant/invitations',
   operationId: 'listInvitations',
-  summary: 'Open invitations, newest first',
+  summary: 'List open invitations, newest first',
   tags,
   security: bearer,
   request: { query: pageQuery },
@@ -108,15 +112,15 @@ const withdraw = createRoute({
   tags,
   security: bearer,
   request: { params: idParam('invitation', 'Id of the invitation.') },
-  responses: { 204: { description: 'Withdrawn: its token is refused from now on.' }, ...guarded, ...refusalsOf(404) },
+  responses: { 204: { description: 'Withdrawn. Its token is refused from now on.' }, ...guarded, ...refusalsOf(404) },
 });
 
 const accept = createRoute({
   method: 'post',
   path: '/v1/invitations/accept',
   operationId: 'acceptInvitation',
-  summary: 'Join the tenant of an invitation',
-  description: 'By whom it was made for: the email address must be the one invited.',
+  summary: 'Accept an invitation',
+  description: 'Joins the tenant of the invitation. Your email address must be the invited one.',
   tags,
   security: bearer,
   request: { body: jsonBody(z.object({ token: z.string().min(1).max(200) }), true) },

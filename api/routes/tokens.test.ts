@@ -20,7 +20,7 @@ async function makeToken(user: TestUser, scope: string, more: object = {}): Prom
 const codeOf = ({ status, body }: Answer): string => (status < 400 ? 'ok' : body.error.code);
 
 describe('an API token', () => {
-  it('is shown once, begins with paas_, and stands in for a login', async () => {
+  it('is shown once, begins with paas_, and works like a login', async () => {
     const { as } = await makeToken(ada, 'full');
     expect(as.token).toMatch(/^paas_[A-Za-z0-9_-]{43}$/);
     expect((await test.ask('GET', '/v1/user', { as })).body.data).toMatchObject({ id: ada.id, role: 'owner' });
@@ -29,7 +29,7 @@ describe('an API token', () => {
     expect(JSON.stringify(listed.body)).not.toContain(as.token);
   });
 
-  it('is kept as its hash alone, and in no remembered answer', async () => {
+  it('is stored as its hash only, and in no stored answer', async () => {
     const headers = { 'idempotency-key': crypto.randomUUID() };
     const json = { name: 'ci', scope: 'read' };
     const first = await test.ask('POST', '/v1/auth/tokens', { as: ada, json, headers });
@@ -49,7 +49,7 @@ describe('an API token', () => {
     ['read', { look: 'ok', create: 'forbidden', remove: 'forbidden' }],
     ['deploy', { look: 'ok', create: 'ok', remove: 'forbidden' }],
     ['full', { look: 'ok', create: 'ok', remove: 'ok' }],
-  ])('of scope %s narrows the role of its owner', async (scope, expected) => {
+  ])('with scope %s limits the role of its owner', async (scope, expected) => {
     const app = await test.createApp(ada);
     const { as } = await makeToken(ada, scope);
     expect({
@@ -59,7 +59,7 @@ describe('an API token', () => {
     }).toEqual(expected);
   });
 
-  it('is never more than its owner: full of a viewer is a viewer, and follows every change of the role', async () => {
+  it('never has more permissions than its owner, and follows every change of the role', async () => {
     const bob = await joinTenant(test, ada, 'viewer');
     const { as } = await makeToken(bob, 'full');
     expect(codeOf(await test.ask('POST', '/v1/apps', { as, json: {} }))).toBe('forbidden');
@@ -69,7 +69,7 @@ describe('an API token', () => {
     expect(codeOf(await test.ask('POST', '/v1/apps', { as, json: {} }))).toBe('ok');
   });
 
-  it('cannot give access to others, whatever its scope', async () => {
+  it('cannot give access to others with any scope', async () => {
     const { as, id } = await makeToken(ada, 'full');
     const refused = await Promise.all([
       test.ask('POST', '/v1/auth/tokens', { as, json: { name: 'more', scope: 'read' } }),
@@ -85,14 +85,14 @@ describe('an API token', () => {
     expect(refused.map(codeOf)).toEqual(refused.map(() => 'forbidden'));
   });
 
-  it('ends when it is revoked, at once', async () => {
+  it('stops working at once when it is revoked', async () => {
     const { as, id } = await makeToken(ada, 'read');
     expect((await test.ask('DELETE', `/v1/auth/tokens/${id}`, { as: ada })).status).toBe(204);
     expect((await test.ask('GET', '/v1/user', { as })).status).toBe(401);
     expect((await test.ask('DELETE', `/v1/auth/tokens/${id}`, { as: ada })).status).toBe(404);
   });
 
-  it('ends when it expires', async () => {
+  it('stops working when it expires', async () => {
     const { as } = await makeToken(ada, 'read', { expires_in_days: 2 });
     test.clock.advance((2 * 86_400 - 60) * 1000);
     expect((await test.ask('GET', '/v1/user', { as })).status).toBe(200);
@@ -101,7 +101,7 @@ describe('an API token', () => {
     test.clock.advance(-2 * 86_400 * 1000);
   });
 
-  it('says when it was last used, to the minute', async () => {
+  it('shows when it was last used, to the minute', async () => {
     const { as } = await makeToken(ada, 'read');
     const used = async () => (await test.ask('GET', '/v1/auth/tokens', { as: ada })).body.data[0]?.last_used_at;
     expect(await used()).toBeNull();
@@ -123,7 +123,7 @@ describe('an API token', () => {
     },
   );
 
-  it('shares the limit of its user', async () => {
+  it('shares the rate limit of its user', async () => {
     const [one, other] = [await makeToken(ada, 'read'), await makeToken(ada, 'read')];
     const { headers } = await test.ask('GET', '/v1/user', { as: one.as });
     const remaining = (text: string | null): number => Number(/r=(\d+)/.exec(text ?? '')?.[1]);
@@ -138,7 +138,7 @@ describe('an API token', () => {
     { name: 'ci', scope: 'read', expires_in_days: 0 },
     { name: 'ci', scope: 'read', expires_in_days: 1.5 },
     { name: 'ci', scope: 'read', expires_in_days: 1e9 },
-  ])('is not made of %j', async (json) => {
+  ])('is not created by %j', async (json) => {
     expect((await test.ask('POST', '/v1/auth/tokens', { as: ada, json })).status).toBe(422);
   });
 });

@@ -17,6 +17,7 @@ import {
 } from '#api/openapi/schemas.ts';
 import { ApiTokenSchema, NewApiTokenSchema, presentApiToken, scopeSchema } from '#api/resources/api-token.ts';
 import type { ApiTokens } from '#shared/core/accounts/accounts.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
 const tags = ['tokens'];
 const longestDays = 3650;
@@ -25,8 +26,9 @@ const createToken = createRoute({
   method: 'post',
   path: '/v1/auth/tokens',
   operationId: 'createApiToken',
-  summary: 'Make an API token for the tenant you act in',
-  description: 'Needs a login: an API token cannot make another. The token is shown once; only its hash is kept.',
+  summary: 'Create an API token',
+  description:
+    'For the tenant you act in. Requires a login: an API token cannot create another. The token is shown once, the platform stores only its hash.',
   tags,
   security: bearer,
   request: {
@@ -39,24 +41,24 @@ const createToken = createRoute({
           .min(1)
           .max(longestDays)
           .optional()
-          .openapi({ description: 'Left out: until it is revoked.', example: 90 }),
+          .openapi({ description: 'Default: the token does not expire.', example: 90 }),
       }),
       true,
     ),
   },
-  responses: { 201: answer(dataOf(NewApiTokenSchema), 'Made.'), ...guarded, ...withBody },
+  responses: { 201: answer(dataOf(NewApiTokenSchema), 'Created.'), ...guarded, ...withBody },
 });
 
 const listTokens = createRoute({
   method: 'get',
   path: '/v1/auth/tokens',
   operationId: 'listApiTokens',
-  summary: 'Your API tokens for the tenant you act in, newest first',
+  summary: 'List your API tokens, newest first',
   tags,
   security: bearer,
   request: { query: pageQuery },
   responses: {
-    200: answer(pageOf(ApiTokenSchema), 'A page of tokens, without the tokens themselves.'),
+    200: answer(pageOf(ApiTokenSchema), 'A page of tokens. The secret tokens are not shown.'),
     ...guarded,
     ...refusalsOf(422),
   },
@@ -70,13 +72,13 @@ const revokeToken = createRoute({
   tags,
   security: bearer,
   request: { params: idParam('token_id', 'Id of the token.') },
-  responses: { 204: { description: 'Revoked: it is refused from now on.' }, ...guarded, ...refusalsOf(404) },
+  responses: { 204: { description: 'Revoked. The token is refused from now on.' }, ...guarded, ...refusalsOf(404) },
 });
 
 export function addTokenRoutes(api: Api, tokens: Pick<ApiTokens, 'createToken' | 'listTokens' | 'revokeToken'>): void {
   api.openapi(createToken, async (c) => {
     const { name, scope, expires_in_days } = c.req.valid('json');
-    const request = { name, scope, ...(expires_in_days === undefined ? {} : { expiresInDays: expires_in_days }) };
+    const request = omitUndefined({ name, scope, expiresInDays: expires_in_days });
     const made = await tokens.createToken(c.get('caller'), request);
     return c.json({ data: { ...presentApiToken(made), token: made.token } }, 201);
   });

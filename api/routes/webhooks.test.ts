@@ -29,7 +29,7 @@ function sign(body: string | Uint8Array, secret = testWebhookSecret): string {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 }
 
-/** The part of GitHub's push payload that counts, in its shape. */
+/** The relevant part of GitHub's push payload. */
 function push(repository: string, change: { ref?: string; before?: string; after?: string; deleted?: boolean } = {}) {
   const html_url = `https://git.example.com/${repository}`;
   return {
@@ -111,7 +111,7 @@ describe('a delivery of a push', () => {
     ],
     ['gitlab', { 'x-gitlab-event': 'Push Hook', 'x-gitlab-event-uuid': 'l-1' }, () => ({ 'x-gitlab-token': testWebhookSecret })],
     ['generic', {}, (body: string) => ({ 'x-hub-signature-256': sign(body) })],
-  ])('is taken from %s', async (provider, headers, prove) => {
+  ])('is accepted from %s', async (provider, headers, prove) => {
     const app = await createFollower(ada, `https://git.example.com/ada/of-${provider}.git`);
     const { repository, ...rest } = push(`ada/of-${provider}`);
     const { clone_url, ssh_url } = repository;
@@ -127,7 +127,7 @@ describe('a delivery of a push', () => {
     expect(await readBuilds(ada, app.id)).toHaveLength(1);
   });
 
-  it('may come as a form, and under /api/v1 too', async () => {
+  it('may be a form, also under /api/v1', async () => {
     const app = await createFollower(ada, 'https://git.example.com/ada/form-encoded');
     const body = new URLSearchParams({ payload: JSON.stringify(push('ada/form-encoded')) }).toString();
     const headers = { 'content-type': 'application/x-www-form-urlencoded', 'x-hub-signature-256': sign(body) };
@@ -136,7 +136,7 @@ describe('a delivery of a push', () => {
     expect(await readBuilds(ada, app.id)).toHaveLength(1);
   });
 
-  it('may be 25 MiB, sent in chunks; a byte more is refused', async () => {
+  it('may have 25 MiB in chunks; one byte more is refused', async () => {
     await createFollower(ada, 'https://git.example.com/ada/large');
     const bare = JSON.stringify({ ...push('ada/large'), padding: '' });
     const body = bare.replace('"padding":""', `"padding":"${'x'.repeat(25 * 1024 * 1024 - bare.length)}"`);
@@ -208,7 +208,7 @@ describe('nothing is started', () => {
     expect([status, body.error.message]).toEqual([401, expect.stringContaining('not signed')]);
   });
 
-  it('for a repository that no app follows, and the same delivery works once one does', async () => {
+  it('for a repository that no app follows; the same delivery works once an app follows it', async () => {
     const payload = push('ada/late');
     const id = { 'x-github-delivery': crypto.randomUUID() };
     expect((await deliver(payload, id)).status).toBe(404);
@@ -244,7 +244,7 @@ describe('a delivery that comes again', () => {
     expect(await readBuilds(ada, app.id)).toHaveLength(1);
   });
 
-  it('is known by its name alone, whatever it says this time', async () => {
+  it('is recognised by its id only, whatever its content', async () => {
     const app = await createFollower(ada, 'https://git.example.com/ada/named');
     const named = { 'x-github-delivery': crypto.randomUUID() };
     expect((await deliver(push('ada/named'), named)).body.data.outcome).toBe('started');
@@ -272,7 +272,7 @@ describe('a delivery that comes again', () => {
 });
 
 describe('an app of another tenant', () => {
-  it('that follows the same address builds into itself alone', async () => {
+  it('that follows the same repository gets builds of its own only', async () => {
     const bob = await test.signUp();
     const url = 'https://git.example.com/ada/shared';
     const [mine, theirs] = [await createFollower(ada, url), await createFollower(bob, url)];
@@ -280,7 +280,7 @@ describe('an app of another tenant', () => {
     expect([await readBuilds(ada, mine.id), await readBuilds(bob, theirs.id)].map((builds) => builds.length)).toEqual([1, 1]);
   });
 
-  it("is not reached by an app's own webhook, and its secret is for nobody else", async () => {
+  it('is not reached by the webhook of another app or its secret', async () => {
     const bob = await test.signUp();
     const url = 'https://git.example.com/ada/own';
     const [mine, theirs] = [await createFollower(ada, url), await createFollower(bob, url)];
@@ -297,13 +297,13 @@ describe('an app of another tenant', () => {
   });
 });
 
-it('says that webhooks are off while the operator has set no secret', async () => {
+it('answers that webhooks are disabled while the operator has set no secret', async () => {
   const { webhookSecret: _off, ...settings } = test.context.settings;
   const { webhooks } = createServices({ ...test.context, settings: { ...settings, webhookSecret: undefined } });
   await expect(webhooks.checkHeaders(() => undefined, undefined)).rejects.toThrow('PAAS_WEBHOOK_SECRET');
 });
 
-it('shows a deploy key for a source by SSH, the same each time, and none for others', async () => {
+it('shows a deploy key for an SSH source, always the same, and none for other sources', async () => {
   const app = await createFollower(ada, 'git@git.example.com:ada/private.git');
   const read = async () => (await test.ask('GET', `/v1/apps/${app.id}/git`, { as: ada })).body.data.deploy_key;
   expect(await read()).toMatch(/^ssh-ed25519 [A-Za-z0-9+/]+=*$/);
@@ -325,7 +325,7 @@ function inChunks(text: string): ReadableStream<Uint8Array> {
   });
 }
 
-/** What another process serving the same database is made of. */
+/** Dependencies of another process on the same database. */
 async function secondInstance() {
   const { db } = test.context;
   const { name } = await db.selectNoFrom((e) => e.fn<string>('current_database').as('name')).executeTakeFirstOrThrow();

@@ -10,7 +10,7 @@ import { limits } from '#shared/limits.ts';
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 import { sourceKey } from '#shared/rate-limits/source-key.ts';
 
-/** Any JSON object: read by hand, since the signature covers the bytes as they came. */
+/** Any JSON object. It is parsed by hand, because the signature covers the bytes as they came. */
 const payload = { schema: { type: 'object' as const, additionalProperties: true } };
 
 const DeliveryResultSchema = z
@@ -24,12 +24,12 @@ const receiveDelivery = createRoute({
   method: 'post',
   path: '/v1/webhooks/githost',
   operationId: 'receiveDelivery',
-  summary: 'A delivery of a git host',
+  summary: 'Receive a delivery of a git host',
   description:
-    'For GitHub, Gitea, Forgejo, GitLab, and whatever signs like them. The body, up to 25 MiB, is signed with HMAC-SHA256 ' +
-    '(`X-Hub-Signature-256`, `X-Gitea-Signature`, `X-Forgejo-Signature`, `Webhook-Signature`) or carries the secret ' +
-    '(`X-Gitlab-Token`). A delivery that comes again is answered with 200 and starts nothing. ' +
-    'After 30 wrong signatures in a minute an address is refused.',
+    'For GitHub, Gitea, Forgejo, GitLab and compatible hosts. The body has up to 25 MiB. It is signed with HMAC-SHA256 ' +
+    '(`X-Hub-Signature-256`, `X-Gitea-Signature`, `X-Forgejo-Signature`, `Webhook-Signature`), or the secret is sent in ' +
+    '`X-Gitlab-Token`. A repeated delivery is answered with 200 and starts nothing. ' +
+    'An address with 30 wrong signatures in a minute is refused.',
   tags: ['webhooks'],
   security: [],
   request: {
@@ -39,7 +39,8 @@ const receiveDelivery = createRoute({
         .regex(/^[0-9a-f-]{36}$/)
         .optional()
         .openapi({
-          description: "The app whose own webhook this is. Left out: the operator's, signed with PAAS_WEBHOOK_SECRET.",
+          description:
+            'Id of the app that the webhook belongs to. Default: the webhook of the operator, signed with PAAS_WEBHOOK_SECRET.',
         }),
     }),
     body: {
@@ -48,7 +49,7 @@ const receiveDelivery = createRoute({
     },
   },
   responses: {
-    200: answer(dataOf(DeliveryResultSchema), 'Dealt with.'),
+    200: answer(dataOf(DeliveryResultSchema), 'The result of the delivery.'),
     ...refusalsOf(401, 403, 404, 413, 422, 429, 500, 503),
   },
 });
@@ -65,7 +66,7 @@ export function addWebhookRoutes(api: Api, webhooks: Webhooks, { rateLimits, clo
     const header = (name: string): string | undefined => c.req.header(name);
     const { app: appId } = c.req.valid('query');
     const sender = { source: sourceKey(clientAddress(c.req.raw)), secretOf: appId ?? '' };
-    // The cheap refusals first: a stranger's body is read only when its signature may be right.
+    // Cheap checks first: the body is read only when its signature can be right.
     failed.check(sender);
     try {
       await webhooks.checkHeaders(header, appId);

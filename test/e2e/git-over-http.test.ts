@@ -125,7 +125,7 @@ describe('git over HTTP', () => {
       expect({ service, status: answer.status, text: await answer.text() }).toEqual({
         service,
         status: 422,
-        text: expect.stringContaining('cannot be unpacked') as string,
+        text: expect.stringContaining('cannot be decompressed') as string,
       });
     }
   });
