@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
-test('keys are made once, private, and the same ever after', async () => {
+test('keys are generated once, are readable by their owner only, and never change', async () => {
   const first = await loadHostKeys(path.join(directory, 'ssh'));
   expect(first.map((key) => key.type)).toEqual(['ssh-ed25519', 'ecdsa-sha2-nistp256', 'ssh-rsa']);
   expect(await loadHostKeys(path.join(directory, 'ssh'))).toEqual(first);
@@ -21,13 +21,13 @@ test('keys are made once, private, and the same ever after', async () => {
   expect((await stat(path.join(directory, 'ssh'))).mode & 0o777).toBe(0o700);
 });
 
-test('two processes that start at the same time agree on the keys and leave no drafts', async () => {
+test('two processes that start at the same time get the same keys and leave no temporary files', async () => {
   const [one, other] = await Promise.all([loadHostKeys(directory), loadHostKeys(directory)]);
   expect(one).toEqual(other);
   expect((await readdir(directory)).sort()).toEqual(['host_ecdsa_key', 'host_ed25519_key', 'host_rsa_key']);
 });
 
-test('ssh-keygen reads them and prints the same fingerprints', async () => {
+test('ssh-keygen reads the keys and prints the same fingerprints', async () => {
   for (const key of await loadHostKeys(directory)) {
     const file = path.join(directory, 'key.pub');
     await writeFile(file, key.publicKey);
@@ -37,14 +37,14 @@ test('ssh-keygen reads them and prints the same fingerprints', async () => {
   expect(derived.status).toBe(0);
 });
 
-test('a key that others can read is refused with the command that mends it', async () => {
+test('a key that other users can read is refused with the command that fixes it', async () => {
   await loadHostKeys(directory);
   const file = path.join(directory, 'host_ed25519_key');
   await chmod(file, 0o644);
   await expect(loadHostKeys(directory)).rejects.toThrow(`chmod 600 ${file}`);
 });
 
-test('a damaged key is refused rather than replaced', async () => {
+test('a damaged key is refused and not replaced', async () => {
   await loadHostKeys(directory);
   const file = path.join(directory, 'host_rsa_key');
   await writeFile(file, 'not a key');

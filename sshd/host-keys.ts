@@ -5,12 +5,13 @@ import ssh2 from 'ssh2';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { sshFingerprint } from '#shared/ssh-public-key.ts';
 
+/** A key pair by which clients recognize this server. */
 export interface HostKey {
   /** `ssh-ed25519`, `ecdsa-sha2-nistp256` or `ssh-rsa`. */
   readonly type: string;
   /** OpenSSH private key file. */
   readonly privateKey: string;
-  /** `type base64`, as it stands in a known_hosts file after the host. */
+  /** `type base64`, as in a known_hosts file after the host. */
   readonly publicKey: string;
   /** `SHA256:<base64>` as `ssh-keygen -lf` prints it. */
   readonly fingerprint: string;
@@ -21,7 +22,7 @@ const generateKeyPair = promisify(ssh2.utils.generateKeyPair) as (
   options: { readonly bits?: number; readonly comment: string },
 ) => Promise<{ readonly private: string }>;
 
-/** In the order of preference. */
+/** In order of preference. */
 const kinds = [
   { type: 'ed25519', size: {} },
   { type: 'ecdsa', size: { bits: 256 } },
@@ -29,10 +30,10 @@ const kinds = [
 ] as const;
 
 /**
- * The server's identity: read from `directory`, or made there once and kept, because clients refuse a changed host key.
- * Several processes may call it at the same time and get the same keys.
- *
- * @throws Error when a key file is readable by others or is not a private key
+ * Reads the host keys in `directory`, and generates those that are missing. They are kept for good, because clients
+ * refuse a server whose host key has changed. Processes that call this at the same time get the same keys.
+ * @returns in order of preference
+ * @throws Error when a key file is readable by other users or is not a private key
  */
 export async function loadHostKeys(directory: string): Promise<readonly HostKey[]> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -40,7 +41,7 @@ export async function loadHostKeys(directory: string): Promise<readonly HostKey[
   return Promise.all(
     kinds.map(async ({ type, size }) => {
       const file = path.join(directory, `host_${type}_key`);
-      return (await readHostKey(file)) ?? (await makeHostKey(file, type, size));
+      return (await readHostKey(file)) ?? (await generateHostKey(file, type, size));
     }),
   );
 }
@@ -48,11 +49,15 @@ export async function loadHostKeys(directory: string): Promise<readonly HostKey[
 async function readHostKey(file: string): Promise<HostKey | undefined> {
   const facts = await stat(file).catch(ifMissing(undefined));
   if (facts === undefined) return undefined;
-  if ((facts.mode & 0o077) !== 0) throw new Error(`The SSH host key ${file} can be read by others. Run: chmod 600 ${file}`);
+  if ((facts.mode & 0o077) !== 0) throw new Error(`The SSH host key ${file} is readable by other users. Run: chmod 600 ${file}`);
   return parseHostKey(await readFile(file, 'utf8'), file);
 }
 
-async function makeHostKey(file: string, type: 'ed25519' | 'ecdsa' | 'rsa', size: { readonly bits?: number }): Promise<HostKey> {
+async function generateHostKey(
+  file: string,
+  type: 'ed25519' | 'ecdsa' | 'rsa',
+  size: { readonly bits?: number },
+): Promise<HostKey> {
   const pair = await generateKeyPair(type, { ...size, comment: 'paas' });
   const draft = `${file}.${process.pid}.${crypto.randomUUID()}`;
   try {
@@ -63,7 +68,7 @@ async function makeHostKey(file: string, type: 'ed25519' | 'ecdsa' | 'rsa', size
     } finally {
       await handle.close();
     }
-    // A link fails where a rename would replace: whoever comes second takes the key that is there.
+    // Unlike a rename, a link never replaces: the process that comes second uses the key of the first.
     await link(draft, file).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
@@ -71,7 +76,7 @@ async function makeHostKey(file: string, type: 'ed25519' | 'ecdsa' | 'rsa', size
     await rm(draft, { force: true });
   }
   const key = await readHostKey(file);
-  if (key === undefined) throw new Error(`The SSH host key ${file} vanished while it was made.`);
+  if (key === undefined) throw new Error(`The SSH host key ${file} disappeared while it was generated.`);
   return key;
 }
 
@@ -79,7 +84,7 @@ async function parseHostKey(text: string, file: string): Promise<HostKey> {
   const parsed = ssh2.utils.parseKey(text);
   if (parsed instanceof Error || !parsed.isPrivateKey()) {
     throw new Error(
-      `${file} is not an OpenSSH private key. Restore it from a backup, or remove it to get a new one (clients will then warn).`,
+      `${file} is not an OpenSSH private key. Restore it from a backup, or remove it to get a new one (clients will then warn that the host key has changed).`,
     );
   }
   const blob = parsed.getPublicSSH();

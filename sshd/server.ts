@@ -6,16 +6,16 @@ import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import type { GitServer } from '#shared/git/git-storage.ts';
 import type { Log } from '#shared/log.ts';
 import { chain } from './commands/command-handler.ts';
-import { logged } from './commands/middleware/log-commands.ts';
-import { keyStillRegistered } from './commands/middleware/recheck-key.ts';
-import { shellGreeted } from './commands/middleware/refuse-shell.ts';
-import { faultsTold } from './commands/middleware/report-errors.ts';
-import { gitServed } from './commands/serve-git.ts';
-import { type House, type LiveConnection, serveConnection } from './connections/connection.ts';
+import { logCommands } from './commands/middleware/log-commands.ts';
+import { recheckKey } from './commands/middleware/recheck-key.ts';
+import { refuseShell } from './commands/middleware/refuse-shell.ts';
+import { reportErrors } from './commands/middleware/report-errors.ts';
+import { serveGit } from './commands/serve-git.ts';
+import { type ConnectionDependencies, type OpenConnection, serveConnection } from './connections/connection.ts';
 import type { HostKey } from './host-keys.ts';
-import { HandshakeTurns } from './protection/handshake-scheduler.ts';
+import { HandshakeScheduler } from './protection/handshake-scheduler.ts';
 import { Penalties } from './protection/penalties.ts';
-import { WaitingRoom } from './protection/pending-connections.ts';
+import { PendingConnections } from './protection/pending-connections.ts';
 import { sourceOf } from './protection/source-address.ts';
 import type { SshLimits } from './protection/ssh-limits.ts';
 import { algorithms } from './ssh2/algorithms.ts';
@@ -24,6 +24,7 @@ export interface SshServerOptions {
   readonly sshKeys: Pick<SshKeys, 'resolveKey'>;
   readonly pushes: Pushes;
   readonly git: GitServer;
+  /** In order of preference, at least one. */
   readonly hostKeys: readonly HostKey[];
   readonly limits: SshLimits;
   readonly clock: Clock;
@@ -31,18 +32,25 @@ export interface SshServerOptions {
 }
 
 export interface SshServer {
-  /** @param port 0 for any free one. Resolves with the port. Rejects when it is taken. */
+  /**
+   * @param port 0 for any free one
+   * @returns the port
+   * @throws Error when the port is taken
+   */
   listen(port: number, host: string): Promise<number>;
-  /** Takes nothing new, lets commands end for `graceMilliseconds`, then ends them. Resolves when all connections are closed. */
+  /**
+   * Accepts no more connections, lets running commands end for `graceMilliseconds` (10 s by default), then ends them.
+   * Resolves when all connections are closed.
+   */
   close(graceMilliseconds?: number): Promise<void>;
 }
 
-/** The SSH door: people log in by public key as `git`, and push to and fetch from the repositories of their apps. */
+/** Creates the SSH entry point: people log in by public key as `git`, and push to and fetch from the repositories of their apps. */
 export function createSshServer(options: SshServerOptions): SshServer {
   const { limits, clock, log } = options;
-  const connections = new Set<LiveConnection>();
+  const connections = new Set<OpenConnection>();
   const penalties = new Penalties(limits, clock);
-  const house: House = {
+  const dependencies: ConnectionDependencies = {
     ssh: {
       hostKeys: options.hostKeys.map(({ privateKey }) => ({ key: parsePrivateKey(privateKey) })),
       algorithms,
@@ -52,11 +60,11 @@ export function createSshServer(options: SshServerOptions): SshServer {
     },
     sshKeys: options.sshKeys,
     handle: chain(
-      [logged(log, clock), faultsTold(log), keyStillRegistered(options.sshKeys), shellGreeted],
-      gitServed(options.pushes, options.git),
+      [logCommands(log, clock), reportErrors(log), recheckKey(options.sshKeys), refuseShell],
+      serveGit(options.pushes, options.git),
     ),
-    waitingRoom: new WaitingRoom(limits, clock),
-    handshakeTurns: new HandshakeTurns(),
+    pendingConnections: new PendingConnections(limits, clock),
+    handshakes: new HandshakeScheduler(),
     penalties,
     limits,
     clock,
@@ -66,9 +74,9 @@ export function createSshServer(options: SshServerOptions): SshServer {
   const server = createServer((socket) => {
     const source = sourceOf(socket.remoteAddress ?? '');
     const seconds = penalties.refusedForSeconds(source);
-    if (seconds > 0) return turnAway(socket, `Too many failed logins from your address. Try again in ${seconds} s.`);
-    if (connections.size >= limits.connections) return turnAway(socket, 'Too many connections. Try again in a minute.');
-    const connection = serveConnection(socket, source, house);
+    if (seconds > 0) return refuse(socket, `Too many failed logins from your address. Try again in ${seconds} s.`);
+    if (connections.size >= limits.connections) return refuse(socket, 'Too many connections. Try again in a minute.');
+    const connection = serveConnection(socket, source, dependencies);
     connections.add(connection);
     socket.once('close', () => connections.delete(connection));
   });
@@ -92,8 +100,8 @@ export function createSshServer(options: SshServerOptions): SshServer {
   };
 }
 
-/** Before the protocol starts a server may send lines of text (RFC 4253 §4.2); clients show them in their error or with -v. */
-function turnAway(socket: Socket, reason: string): void {
+/** A server may send lines of text before the protocol starts (RFC 4253 §4.2); clients show them with their error or with -v. */
+function refuse(socket: Socket, reason: string): void {
   socket.on('error', () => {});
   socket.end(`${reason}\r\n`);
   socket.resume();

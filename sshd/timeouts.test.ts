@@ -4,13 +4,13 @@ import ssh2 from 'ssh2';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { GitServer, GitStream } from '#shared/git/git-storage.ts';
 import { limits } from '#shared/limits.ts';
-import { RawSshClient } from '#test/support/ssh/raw-ssh-client.ts';
+import { RawSshClient } from '#sshd/testing/raw-ssh-client.ts';
+import { createGitServer, newPrincipal, openTestSshServer, type TestSshServer } from '#sshd/testing/test-ssh-server.ts';
 import { gitSshEnv, makeKey, makeWorkTree, run, ssh } from '#test/support/ssh/ssh-client.ts';
-import { openTestSshServer, servedBy, somebody, type TestSshServer } from '#test/support/ssh/test-ssh-server.ts';
 
-const ada = somebody('ada@example.com');
+const ada = newPrincipal('ada@example.com');
 const adasKey = newKey();
-let door: TestSshServer;
+let server: TestSshServer;
 const sockets: Socket[] = [];
 
 function newKey(): ssh2.ParsedKey {
@@ -19,20 +19,20 @@ function newKey(): ssh2.ParsedKey {
   return key;
 }
 
-async function openDoor(changes: Parameters<typeof openTestSshServer>[0]): Promise<void> {
-  door = await openTestSshServer(changes);
-  door.addKey(`${adasKey.type} ${adasKey.getPublicSSH().toString('base64')}`, ada);
-  await door.addApp('hello', ada);
+async function openServer(changes: Parameters<typeof openTestSshServer>[0]): Promise<void> {
+  server = await openTestSshServer(changes);
+  server.addKey(`${adasKey.type} ${adasKey.getPublicSSH().toString('base64')}`, ada);
+  await server.addApp('hello', ada);
 }
 
-/** A git server whose every command is `serve`. */
+/** A git server that runs `serve` for every command. */
 function serving(serve: (stream: GitStream) => Promise<number>): GitServer {
-  return servedBy((_repository, stream) => serve(stream));
+  return createGitServer((_repository, stream) => serve(stream));
 }
 
 /** Connects and sends `text` a byte at a time, for as long as the connection lasts. */
 function trickle(text: string, everyMilliseconds = 20): { socket: Socket; closed: Promise<void>; received(): string } {
-  const socket = connect(door.port, '127.0.0.1');
+  const socket = connect(server.port, '127.0.0.1');
   sockets.push(socket);
   let sent = 0;
   let received = '';
@@ -54,7 +54,7 @@ function trickle(text: string, everyMilliseconds = 20): { socket: Socket; closed
 }
 
 async function logInAndRun(service: string): Promise<RawSshClient> {
-  const client = await RawSshClient.logIn(door.port, adasKey);
+  const client = await RawSshClient.logIn(server.port, adasKey);
   client.protocol.exec(await client.openSession(0), `${service} 'hello.git'`, true);
   await client.next('CHANNEL_SUCCESS');
   return client;
@@ -62,15 +62,15 @@ async function logInAndRun(service: string): Promise<RawSshClient> {
 
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
-  await door.close();
+  await server.close();
 });
 
 describe('login', () => {
-  test('who has not logged in when the grace is over is cut off: silent, trickling and half way; who has stays', async () => {
-    await openDoor({ limits: { loginGraceSeconds: 1 } });
-    const client = await RawSshClient.logIn(door.port, adasKey);
+  test('a client that has not logged in after the grace period is disconnected, however far it is; one that has logged in stays', async () => {
+    await openServer({ limits: { loginGraceSeconds: 1 } });
+    const client = await RawSshClient.logIn(server.port, adasKey);
     const started = Date.now();
-    const halfWay = await RawSshClient.connect(door.port);
+    const halfWay = await RawSshClient.connect(server.port);
     await Promise.all([
       trickle('').closed,
       trickle('SSH-2.0-slow and slower and slower and slower and slower and slower').closed,
@@ -78,24 +78,24 @@ describe('login', () => {
     ]);
     expect(Date.now() - started).toBeGreaterThan(900);
     client.protocol.shell(await client.openSession(0), true);
-    expect((await client.ending()).status).toBe(0);
+    expect((await client.waitForEnd()).status).toBe(0);
     client.end();
   });
 
-  test('a real push gets in and through while a thousand clients send a byte at a time, from the same address', async () => {
-    await openDoor({ limits: { slowFromPoints: limits.ssh.slowFromPoints, refuseFromPoints: limits.ssh.refuseFromPoints } });
-    const key = await makeKey(door.directory, 'ada', 'ed25519');
-    door.addKey(key.publicKey, ada);
-    const tree = path.join(door.directory, 'tree');
+  test('a real push succeeds while a thousand clients at the same address send a byte at a time', async () => {
+    await openServer({ limits: { slowFromPoints: limits.ssh.slowFromPoints, refuseFromPoints: limits.ssh.refuseFromPoints } });
+    const key = await makeKey(server.directory, 'ada', 'ed25519');
+    server.addKey(key.publicKey, ada);
+    const tree = path.join(server.directory, 'tree');
     await makeWorkTree(tree, { 'readme.txt': 'hello' });
     const attackers = Array.from({ length: 1000 }, () => trickle('SSH-2.0-slowly '.padEnd(200, 'x'), 200));
     await vi.waitFor(
       () => expect(attackers.filter(({ received }) => received().startsWith('SSH-2.0-paas')).length).toBeGreaterThanOrEqual(100),
       { timeout: 15_000 },
     );
-    const pushed = await run('git', ['push', `ssh://git@127.0.0.1:${door.port}/hello.git`, 'main'], {
+    const pushed = await run('git', ['push', `ssh://git@127.0.0.1:${server.port}/hello.git`, 'main'], {
       cwd: tree,
-      env: gitSshEnv(door.port, key),
+      env: gitSshEnv(server.port, key),
     });
     expect(pushed.status, pushed.stderr).toBe(0);
     await vi.waitFor(
@@ -106,18 +106,18 @@ describe('login', () => {
     );
   });
 
-  test('who keeps failing is answered late, then turned away with words; the failures are forgotten with time', async () => {
-    await openDoor({ limits: { slowFromPoints: 5, refuseFromPoints: 18 } });
+  test('a source with many failed logins is answered with a delay, then refused with a message; the failures expire', async () => {
+    await openServer({ limits: { slowFromPoints: 5, refuseFromPoints: 18 } });
     /** Milliseconds until the answer. */
     const attempt = async (): Promise<number> => {
-      const client = await RawSshClient.connect(door.port);
+      const client = await RawSshClient.connect(server.port);
       const started = performance.now();
       client.signIn('git', newKey());
       await client.next('USERAUTH_FAILURE');
       client.end();
       return performance.now() - started;
     };
-    /** The first thing the door says. */
+    /** What the server sends first. */
     const greeting = async (): Promise<string> => {
       const { socket, received } = trickle('');
       await vi.waitFor(() => expect(received()).toContain('\r\n'), { timeout: 10_000, interval: 5 });
@@ -125,20 +125,20 @@ describe('login', () => {
       return received();
     };
     const answers: number[] = [];
-    let words = await greeting();
-    for (let i = 0; i < 20 && words === 'SSH-2.0-paas\r\n'; i += 1) {
-      // Refused already when the penalty of the one before came in after the greeting.
+    let first = await greeting();
+    for (let i = 0; i < 20 && first === 'SSH-2.0-paas\r\n'; i += 1) {
+      // Refused when the penalty of the previous attempt was added after the greeting.
       answers.push(await attempt().catch(() => 0));
-      words = await greeting();
+      first = await greeting();
     }
-    expect(words).toMatch(/^Too many failed logins from your address\. Try again in \d s\.\r\n$/);
+    expect(first).toMatch(/^Too many failed logins from your address\. Try again in \d s\.\r\n$/);
     expect(Math.max(...answers)).toBeGreaterThan(300);
-    await vi.waitFor(async () => (await RawSshClient.logIn(door.port, adasKey)).end(), { timeout: 10_000, interval: 250 });
+    await vi.waitFor(async () => (await RawSshClient.logIn(server.port, adasKey)).end(), { timeout: 10_000, interval: 250 });
   });
 
-  test('connections past the cap are turned away with words', async () => {
-    await openDoor({ limits: { connections: 3 } });
-    const clients = await Promise.all([1, 2, 3].map(() => RawSshClient.logIn(door.port, adasKey)));
+  test('connections beyond the limit are refused with a message', async () => {
+    await openServer({ limits: { connections: 3 } });
+    const clients = await Promise.all([1, 2, 3].map(() => RawSshClient.logIn(server.port, adasKey)));
     const { closed, received } = trickle('');
     await closed;
     expect(received()).toBe('Too many connections. Try again in a minute.\r\n');
@@ -147,43 +147,43 @@ describe('login', () => {
 });
 
 describe('an idle client', () => {
-  test('that logged in and asks for nothing is let go', async () => {
-    await openDoor({ limits: { idleSeconds: 0.3 } });
-    const client = await RawSshClient.logIn(door.port, adasKey);
+  test('that has logged in and requests nothing is disconnected', async () => {
+    await openServer({ limits: { idleSeconds: 0.3 } });
+    const client = await RawSshClient.logIn(server.port, adasKey);
     await expect(client.closed).resolves.toBeUndefined();
   });
 
-  test('that does not send what the command waits for is let go, and the command learns it', async () => {
+  test('that does not send the input its command waits for is disconnected, and the command is notified', async () => {
     const read = serving(async ({ input, clientGone }) => {
       for await (const _chunk of input);
       return clientGone.aborted ? 1 : 0;
     });
-    await openDoor({ limits: { idleSeconds: 1 }, git: read });
+    await openServer({ limits: { idleSeconds: 1 }, git: read });
     const client = await logInAndRun('git-receive-pack');
     await client.closed;
-    await vi.waitFor(() => expect(door.logLines.join('\n')).toContain('"status":1,"client_gone":true'));
+    await vi.waitFor(() => expect(server.logLines.join('\n')).toContain('"status":1,"client_gone":true'));
   });
 
-  test('that waits for a long command is not let go', async () => {
+  test('that waits for a long command stays connected', async () => {
     const slow = serving(async ({ write }) => {
       await new Promise((resolve) => setTimeout(resolve, 2500));
       await write(Buffer.from('done'));
       return 0;
     });
-    await openDoor({ limits: { idleSeconds: 1 }, git: slow });
+    await openServer({ limits: { idleSeconds: 1 }, git: slow });
     const client = await logInAndRun('git-upload-pack');
-    expect((await client.ending()).status).toBe(0);
+    expect((await client.waitForEnd()).status).toBe(0);
     client.end();
   });
 
-  test('that has vanished from the network is noticed by unanswered keepalives, and the command learns it', async () => {
+  test('that has disappeared from the network is detected by unanswered keepalives, and the command is notified', async () => {
     const gone = Promise.withResolvers<void>();
     const wait = serving(async ({ clientGone }) => {
       clientGone.addEventListener('abort', () => gone.resolve());
       await gone.promise;
       return 1;
     });
-    await openDoor({ limits: { keepaliveSeconds: 0.1, keepaliveMisses: 2 }, git: wait });
+    await openServer({ limits: { keepaliveSeconds: 0.1, keepaliveMisses: 2 }, git: wait });
     const client = await logInAndRun('git-upload-pack');
     client.socket.pause();
     await expect(gone.promise).resolves.toBeUndefined();
@@ -191,8 +191,8 @@ describe('an idle client', () => {
   });
 });
 
-describe('a client that hangs up', () => {
-  test('does not end the command, which is told', async () => {
+describe('a client that disconnects', () => {
+  test('does not end its command, which is notified', async () => {
     const finished = Promise.withResolvers<string>();
     const build = serving(async ({ clientGone, write }) => {
       await new Promise((resolve) => clientGone.addEventListener('abort', resolve));
@@ -200,29 +200,29 @@ describe('a client that hangs up', () => {
       finished.resolve('built to the end');
       return 0;
     });
-    await openDoor({ git: build });
+    await openServer({ git: build });
     const client = await logInAndRun('git-receive-pack');
     client.end();
     expect(await finished.promise).toBe('built to the end');
   });
 
-  test('only its input still reads the answer', async () => {
+  test('from its input only still reads the output', async () => {
     const answer = serving(async ({ input, write }) => {
       let bytes = 0;
       for await (const chunk of input) bytes += chunk.length;
       await write(Buffer.from(`${bytes} bytes`));
       return 0;
     });
-    await openDoor({ git: answer });
-    const key = await makeKey(door.directory, 'ada', 'ed25519');
-    door.addKey(key.publicKey, ada);
+    await openServer({ git: answer });
+    const key = await makeKey(server.directory, 'ada', 'ed25519');
+    server.addKey(key.publicKey, ada);
     const ran = await run(
       'ssh',
       [
         '-F',
         'none',
         '-p',
-        String(door.port),
+        String(server.port),
         '-i',
         key.file,
         '-o',
@@ -241,7 +241,7 @@ describe('a client that hangs up', () => {
 });
 
 describe('close', () => {
-  test('lets a running command end, takes no new connection, and lets idle clients go', async () => {
+  test('lets a running command end, accepts no new connection, and disconnects idle clients', async () => {
     const gate = Promise.withResolvers<void>();
     const started = Promise.withResolvers<void>();
     const wait = serving(async ({ write }) => {
@@ -250,46 +250,46 @@ describe('close', () => {
       await write(Buffer.from('done'));
       return 0;
     });
-    await openDoor({ git: wait });
-    const idle = await RawSshClient.logIn(door.port, adasKey);
-    const stranger = await RawSshClient.connect(door.port);
+    await openServer({ git: wait });
+    const idle = await RawSshClient.logIn(server.port, adasKey);
+    const stranger = await RawSshClient.connect(server.port);
     const client = await logInAndRun('git-upload-pack');
     await started.promise;
-    const closing = door.server.close(10_000);
+    const closing = server.server.close(10_000);
     await Promise.all([idle.closed, stranger.closed]);
-    await expect(RawSshClient.connect(door.port)).rejects.toThrow();
+    await expect(RawSshClient.connect(server.port)).rejects.toThrow();
     gate.resolve();
-    expect((await client.ending()).status).toBe(0);
+    expect((await client.waitForEnd()).status).toBe(0);
     (client.protocol as unknown as { channelClose(id: number): void }).channelClose(0);
     await closing;
   });
 
-  test('ends what does not end by itself when the time is over', async () => {
+  test('ends commands that are still running after the grace period', async () => {
     const gone = Promise.withResolvers<void>();
     const stuck = serving(async ({ clientGone }) => {
       clientGone.addEventListener('abort', () => gone.resolve());
       await gone.promise;
       return 1;
     });
-    await openDoor({ git: stuck });
+    await openServer({ git: stuck });
     const client = await logInAndRun('git-upload-pack');
-    await door.server.close(100);
+    await server.server.close(100);
     await expect(gone.promise).resolves.toBeUndefined();
     await expect(client.closed).resolves.toBeUndefined();
   });
 });
 
-test('a port that is taken is an error of listen', async () => {
-  await openDoor({});
+test('listen rejects when the port is taken', async () => {
+  await openServer({});
   const other = await openTestSshServer();
   await other.close();
-  await expect(other.server.listen(door.port, '127.0.0.1')).rejects.toThrow('EADDRINUSE');
+  await expect(other.server.listen(server.port, '127.0.0.1')).rejects.toThrow('EADDRINUSE');
 });
 
-test('twenty people who log in at the same moment all get in', async () => {
-  await openDoor({});
-  const key = await makeKey(door.directory, 'ada', 'ed25519');
-  door.addKey(key.publicKey, ada);
-  const all = await Promise.all(Array.from({ length: 20 }, () => ssh(door.port, key, ['git@127.0.0.1'])));
+test('twenty people who log in at the same time all succeed', async () => {
+  await openServer({});
+  const key = await makeKey(server.directory, 'ada', 'ed25519');
+  server.addKey(key.publicKey, ada);
+  const all = await Promise.all(Array.from({ length: 20 }, () => ssh(server.port, key, ['git@127.0.0.1'])));
   expect(all.filter(({ status }) => status === 0)).toHaveLength(20);
 });

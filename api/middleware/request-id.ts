@@ -3,11 +3,12 @@ import type { ApiEnv } from '#api/http/api-env.ts';
 import { type Refusal, toAppError, toRefusal } from '#api/http/refusal.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
+import { isRequestId, newRequestId } from '#shared/request-id.ts';
 
 /** The request id that the gateway gave, or a new one. */
 export function requestIdOf(request: Request): string {
   const given = request.headers.get('x-request-id');
-  return given !== null && /^req_[0-9a-f]{32}$/.test(given) ? given : `req_${crypto.randomUUID().replaceAll('-', '')}`;
+  return given !== null && isRequestId(given) ? given : newRequestId();
 }
 
 /** Gives each request an id, and sets `refuse`, which puts the id into error answers and logs. */

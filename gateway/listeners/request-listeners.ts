@@ -1,5 +1,4 @@
-import { type IncomingMessage, type ServerOptions, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { createKeptConnections } from '../forwarding/connection-pool.ts';
 import { type ForwardFailure, forwardRequest } from '../forwarding/forward-request.ts';
@@ -21,6 +20,7 @@ import {
   type OwnAnswer,
   renderAnswer,
 } from './error-responses.ts';
+import { hasBegunResponse } from './response-in-progress.ts';
 
 export interface FrontDoorParts {
   readonly table: RouteTable;
@@ -152,19 +152,13 @@ export function createFrontDoor({ table, apiHosts, appsDomain, apiSocket, timeou
       forwardUpgrade(request, socket, head, { plan, choose, timeouts, fail: (failure) => refuse(failed(failure)) });
     },
     clientError(error, socket) {
-      if (error.code === 'ECONNRESET' || !socket.writable || alreadyAnswering(socket)) return void socket.destroy();
+      if (error.code === 'ECONNRESET' || !socket.writable || hasBegunResponse(socket)) return void socket.destroy();
       const [status, message] = malformed(error.code);
       const answer = renderAnswer(badRequest(status, message), '', `req_${crypto.randomUUID().replaceAll('-', '')}`, now());
       socket.end(rawAnswer(answer), () => socket.destroy());
     },
     serves: (host) => table.findByHost(host) !== undefined || isApiHost(host),
   };
-}
-
-/** Whether half an answer stands on the connection, so that no other may follow it. */
-function alreadyAnswering(socket: Duplex): boolean {
-  const response: unknown = (socket as Socket & { _httpMessage?: unknown })._httpMessage;
-  return response instanceof ServerResponse && response.headersSent;
 }
 
 function malformed(code: string | undefined): [status: number, message: string] {

@@ -1,26 +1,28 @@
 import type { GitStream } from '#shared/git/git-storage.ts';
-import type { SshIdentity } from '../login/authentication.ts';
+import type { SshIdentity } from '#sshd/login/authentication.ts';
 
-/** One command of one logged-in person: what the middlewares hand on. */
+/** One command of a logged-in person. */
 export interface Command {
+  /** `req_` and 32 hex digits; in each log line about the command. */
   readonly requestId: string;
   readonly identity: SshIdentity;
   /** The raw public key of the login. */
   readonly key: Uint8Array;
-  /** As in the exec request; undefined when a shell was asked for. */
+  /** The text of the exec request; undefined when a shell was requested. */
   readonly text: string | undefined;
+  /** The channel's input and standard output. */
   readonly stream: GitStream;
-  /** Lines on the client's stderr. */
-  say(...lines: readonly string[]): Promise<void>;
+  /** Writes lines to the client's standard error. */
+  printError(...lines: readonly string[]): Promise<void>;
 }
 
-/** Resolves with the exit status. */
+/** Runs a command. Resolves with its exit status. */
 export type CommandHandler = (command: Command) => Promise<number>;
 
-/** Wraps a handler: does its part before, after or instead of it. */
+/** Wraps a handler: acts before it, after it or instead of it. */
 export type Middleware = (next: CommandHandler) => CommandHandler;
 
-/** The first middleware is the outermost. */
-export function chain(middlewares: readonly Middleware[], innermost: CommandHandler): CommandHandler {
-  return middlewares.reduceRight((next, middleware) => middleware(next), innermost);
+/** Wraps `handler` in the middlewares; the first one is the outermost. */
+export function chain(middlewares: readonly Middleware[], handler: CommandHandler): CommandHandler {
+  return middlewares.reduceRight((next, middleware) => middleware(next), handler);
 }

@@ -4,36 +4,34 @@ import type { GitServer } from '#shared/git/git-storage.ts';
 import { isArchiveRequest, parseGitCommand } from '#shared/git/protocol/git-request.ts';
 import type { CommandHandler } from './command-handler.ts';
 
-/** What git itself exits with when it will not go on. */
-const usageStatus = 128;
+/** The exit status of git itself after a fatal error. */
+const fatalStatus = 128;
 
-/** The innermost handler: the two git services on the repositories of the person's own apps. */
-export function gitServed(pushes: Pushes, git: GitServer): CommandHandler {
+/** Serves the two git services on the repositories of the person's own apps, and refuses every other command. */
+export function serveGit(pushes: Pushes, git: GitServer): CommandHandler {
   return async (command) => {
-    const wanted = parseGitCommand(command.text ?? '');
-    if (wanted === undefined) {
-      await command.say(
-        'Only git is spoken here, on the repository of an app: ssh://git@<host>:<port>/<app>.git',
+    const parsed = parseGitCommand(command.text ?? '');
+    if (parsed === undefined) {
+      await command.printError(
+        'This server runs only git commands, on the repository of an app: ssh://git@<host>:<port>/<app>.git',
         isArchiveRequest(command.text)
-          ? 'git archive --remote is not served: use git clone --depth 1'
-          : 'What else can be done with an app: paas help',
+          ? 'git archive --remote is not supported. Use instead: git clone --depth 1'
+          : 'To see what else you can do with an app, run: paas help',
       );
-      return usageStatus;
+      return fatalStatus;
     }
-    const pushing = wanted.service === 'receive-pack';
+    const isPush = parsed.service === 'receive-pack';
     const repository = await pushes
-      .openRepository(command.identity, wanted.appName, pushing ? 'write' : 'read')
+      .openRepository(command.identity, parsed.appName, isPush ? 'write' : 'read')
       .catch((error: unknown) => {
         if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
-        throw new AppError('not_found', `No such app, or it is not yours: ${wanted.appName}. \`paas apps\` lists yours.`, {
-          cause: error,
-        });
+        throw new AppError('not_found', `No such app: ${parsed.appName}. To list your apps, run: paas apps`, { cause: error });
       });
-    if (!pushing) return git.uploadPack(repository, command.stream);
+    if (!isPush) return git.uploadPack(repository, command.stream);
     const { exitStatus, requestedRefs } = await git.receivePack(repository, command.stream, repository.applyPush);
     if (exitStatus === 0 && requestedRefs === 0) {
-      await command.say(
-        `Nothing new was sent. To build ${repository.appName} again: paas builds:create -a ${repository.appName}`,
+      await command.printError(
+        `Nothing to push. To build ${repository.appName} again, run: paas builds:create -a ${repository.appName}`,
       );
     }
     return exitStatus;

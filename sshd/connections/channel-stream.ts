@@ -2,21 +2,21 @@ import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import type { Connection, ServerChannel } from 'ssh2';
 import type { GitStream } from '#shared/git/git-storage.ts';
-import { isExchangingKeys } from '../ssh2/internals.ts';
+import { isExchangingKeys } from '#sshd/ssh2/internals.ts';
 
-/** Bytes the kernel has not taken yet, at which writing waits: ssh2 heeds the channel's window, but not the socket. */
+/** Unsent bytes at which writing waits for the socket: ssh2 observes the channel's window only. */
 const socketBacklogBytes = 1024 * 1024;
 
+/** A git stream that counts its bytes. */
 export interface ChannelStream extends GitStream {
   readonly bytesRead: number;
   readonly bytesWritten: number;
 }
 
 /**
- * A channel's two byte streams with back pressure in both directions. When the client has gone the input ends and writes
- * are dropped, so that work which outlives the client needs no second path; `clientGone` tells whoever wants to stop.
- *
- * @param idleSeconds how long the client may leave a read or a write waiting before `onIdle`
+ * The input and output of a channel, with back pressure in both directions. When the client is gone the input ends and
+ * writes are dropped, so that work which outlives the client needs no separate path.
+ * @param options `idleSeconds`: how long the client may let a read or a write wait before `onIdle` is called
  */
 export function openChannelStream(
   channel: ServerChannel,
@@ -44,7 +44,7 @@ export function openChannelStream(
   }
 
   return {
-    // Not the channel's own iterator: that one destroys the channel as soon as a reader has enough.
+    // Not the channel's own iterator, which destroys the channel when a reader stops early.
     input: { [Symbol.asyncIterator]: read },
     async write(chunk) {
       while (!clientGone.aborted && isExchangingKeys(client)) await next([client, 'rekey']);
@@ -64,7 +64,7 @@ export function openChannelStream(
   };
 }
 
-/** Resolves at the first of the events, when the signal aborts, or after the idle time, which it reports. */
+/** Resolves at the first of the events, when the signal aborts, or after the idle time and a call of `onIdle`. */
 function nextEvent(
   sources: readonly (readonly [EventEmitter, string])[],
   signal: AbortSignal,

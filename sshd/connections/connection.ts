@@ -3,47 +3,54 @@ import ssh2, { type Connection, type ServerChannel, type ServerConfig } from 'ss
 import type { Clock } from '#shared/clock.ts';
 import type { SshKeys } from '#shared/core/accounts/accounts.ts';
 import type { Log } from '#shared/log.ts';
-import type { CommandHandler } from '../commands/command-handler.ts';
-import { type Authentication, authenticate, type Login } from '../login/authentication.ts';
-import { guardFlow } from '../protection/buffer-limits.ts';
-import type { HandshakeTurns } from '../protection/handshake-scheduler.ts';
-import type { Offence, Penalties } from '../protection/penalties.ts';
-import type { WaitingRoom } from '../protection/pending-connections.ts';
-import type { SshLimits } from '../protection/ssh-limits.ts';
+import { newRequestId } from '#shared/request-id.ts';
+import type { CommandHandler } from '#sshd/commands/command-handler.ts';
+import { type Authentication, authenticate, type Login } from '#sshd/login/authentication.ts';
+import { limitBuffers } from '#sshd/protection/buffer-limits.ts';
+import type { HandshakeScheduler } from '#sshd/protection/handshake-scheduler.ts';
+import type { Offence, Penalties } from '#sshd/protection/penalties.ts';
+import type { PendingConnection, PendingConnections } from '#sshd/protection/pending-connections.ts';
+import type { SshLimits } from '#sshd/protection/ssh-limits.ts';
+import { connectionFailure } from '#sshd/ssh2/internals.ts';
 import { type SessionCommand, serveSession } from './session.ts';
 
-/** What every connection of one server shares. */
-export interface House {
+/** Shared by all connections of a server. */
+export interface ConnectionDependencies {
   readonly ssh: ServerConfig;
   readonly sshKeys: Pick<SshKeys, 'resolveKey'>;
   readonly handle: CommandHandler;
-  readonly waitingRoom: WaitingRoom;
-  readonly handshakeTurns: HandshakeTurns;
+  readonly pendingConnections: PendingConnections;
+  readonly handshakes: HandshakeScheduler;
   readonly penalties: Penalties;
   readonly limits: SshLimits;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export interface LiveConnection {
-  /** Ends when its commands have; no new ones are taken. */
+/** A connection that is open. */
+export interface OpenConnection {
+  /** Accepts no more commands, and closes when the running ones have ended. */
   finish(): void;
+  /** Closes at once. */
   destroy(): void;
 }
 
-/** How long a client may take to read the last words. */
-const farewellMilliseconds = 2000;
+/** How long a client may take to read the last messages. */
+const lingerMilliseconds = 2000;
 
-/** Serves one TCP connection until it is closed. */
-export function serveConnection(socket: Socket, source: string, house: House): LiveConnection {
-  const { limits, clock, log } = house;
+/**
+ * Serves one TCP connection until it is closed.
+ * @param source as `sourceOf` names it
+ */
+export function serveConnection(socket: Socket, source: string, dependencies: ConnectionDependencies): OpenConnection {
+  const { limits, clock, log, penalties, pendingConnections } = dependencies;
   /** Aborted as soon as nothing can reach the client any more. */
   const gone = new AbortController();
   const channels = new Set<ServerChannel>();
-  /** Dropped for want of room, which is no offence. */
+  /** Dropped to make room for others, which is no offence. */
   let evicted = false;
   let progress: 0 | 1 | 2 = 0;
-  const guest = {
+  const pending: PendingConnection = {
     source,
     progress: () => progress,
     drop: () => {
@@ -59,52 +66,51 @@ export function serveConnection(socket: Socket, source: string, house: House): L
   let offence: Offence | undefined;
   let idleTimer: NodeJS.Timeout | undefined;
 
-  const hangUp = (): void => {
+  const disconnect = (): void => {
     client?.end();
     gone.abort();
     socket.end();
-    setTimeout(() => socket.destroy(), farewellMilliseconds).unref();
+    setTimeout(() => socket.destroy(), lingerMilliseconds).unref();
   };
-  const violated = (what: string): void => {
-    log.warn('ssh connection broke the rules', { source, what });
+  const onViolation = (what: string): void => {
+    log.warn('ssh connection exceeded a limit', { source, what });
     offence = 'broke-protocol';
     socket.destroy();
   };
-  const rest = (): void => {
+  /** Without a session the connection may stay open for the idle time only. */
+  const checkIdle = (): void => {
     clearTimeout(idleTimer);
     if (sessions > 0) return;
-    if (finishing) return hangUp();
-    idleTimer = setTimeout(hangUp, limits.idleSeconds * 1000).unref();
+    if (finishing) return disconnect();
+    idleTimer = setTimeout(disconnect, limits.idleSeconds * 1000).unref();
   };
-  const run = (command: SessionCommand, login: Login): Promise<number> => {
-    const requestId = `req_${crypto.randomUUID().replaceAll('-', '')}`;
-    return house.handle({ ...command, ...login, requestId });
-  };
+  const run = (command: SessionCommand, login: Login): Promise<number> =>
+    dependencies.handle({ ...command, ...login, requestId: newRequestId() });
 
-  const welcome = (arrived: Connection): void => {
+  const onClient = (arrived: Connection): void => {
     client = arrived;
     progress = 1;
     arrived.once('handshake', () => {
       progress = 2;
     });
     authentication = authenticate(arrived, {
-      sshKeys: house.sshKeys,
+      sshKeys: dependencies.sshKeys,
       attempts: limits.authAttempts,
       clock,
       log,
-      delayMilliseconds: () => house.penalties.delayMilliseconds(source),
-      gone: gone.signal,
-      hangUp,
+      delayMilliseconds: () => penalties.delayMilliseconds(source),
+      clientGone: gone.signal,
+      disconnect,
     });
-    house.handshakeTurns.pace(socket, { authenticated: () => authenticated, gone: gone.signal });
-    guardFlow(socket, { authenticated: () => authenticated, channels, violated });
+    dependencies.handshakes.schedule(socket, { authenticated: () => authenticated, gone: gone.signal });
+    limitBuffers(socket, { authenticated: () => authenticated, channels, onViolation });
     arrived.on('ready', () => {
       authenticated = true;
-      house.waitingRoom.leave(guest);
-      house.penalties.loggedIn(source);
+      pendingConnections.remove(pending);
+      penalties.loggedIn(source);
       const identity = authentication?.login()?.identity;
       log.info('ssh login', { source, user_id: identity?.userId, key: identity?.fingerprint });
-      rest();
+      checkIdle();
     });
     arrived.on('session', (accept, reject) => {
       const login = authentication?.login();
@@ -114,7 +120,7 @@ export function serveConnection(socket: Socket, source: string, house: House): L
       const session = accept() as unknown as ssh2.Session;
       session.on('close', () => {
         sessions -= 1;
-        rest();
+        checkIdle();
       });
       serveSession(session, {
         client: arrived,
@@ -126,35 +132,36 @@ export function serveConnection(socket: Socket, source: string, house: House): L
           channels.add(channel);
           session.on('close', () => channels.delete(channel));
         },
-        onFault: (error) => {
+        onError: (error) => {
           log.error('ssh session failed', { source, error });
-          hangUp();
+          disconnect();
         },
-        hangUp,
+        disconnect,
       });
     });
-    // From here on ssh2 throws at whoever writes; the socket's own end may take a while longer.
+    // From here on ssh2 throws when written to; the socket itself may stay open a while longer.
     arrived.on('end', () => gone.abort());
-    arrived.on('error', (error: Error & { level?: string }) => {
+    arrived.on('error', (error: Error) => {
       log.debug('ssh connection failed', { source, error });
-      if (error.level === 'protocol') offence = 'broke-protocol';
-      // After a keepalive time-out nobody is there to read a farewell, and ssh2 would wait for ever.
-      if (error.level === 'client-timeout') socket.destroy();
-      else hangUp();
+      const failure = connectionFailure(error);
+      if (failure === 'protocol-violation') offence = 'broke-protocol';
+      // Nobody is there to read a last message, and ssh2 would wait for ever.
+      if (failure === 'no-keepalive') socket.destroy();
+      else disconnect();
     });
   };
 
   socket.setNoDelay(true);
-  // ssh2 reports what matters; a socket without any listener would end the process.
+  // ssh2 reports the errors that matter; an `error` event without a listener would end the process.
   socket.on('error', () => {});
   socket.once('close', () => {
     gone.abort();
     clearTimeout(idleTimer);
-    house.waitingRoom.leave(guest);
+    pendingConnections.remove(pending);
     if (!authenticated && !finishing && !evicted)
       offence ??= (authentication?.failures ?? 0) > 0 ? 'login-failed' : 'left-without-login';
     if (offence === undefined) return;
-    house.penalties.add(source, offence);
+    penalties.add(source, offence);
     log[offence === 'login-failed' ? 'info' : 'debug']('ssh connection ended badly', { source, offence });
   });
   clock.sleep(limits.loginGraceSeconds * 1000, gone.signal).then(
@@ -165,14 +172,14 @@ export function serveConnection(socket: Socket, source: string, house: House): L
     },
     () => {},
   );
-  house.waitingRoom.enter(guest);
-  // One ssh2 server a connection: it is a parser's worth of state, and ties the client to its socket.
-  new ssh2.Server(house.ssh, welcome).injectSocket(socket);
+  pendingConnections.add(pending);
+  // One ssh2 server per connection: it holds little, and ties the client to its socket.
+  new ssh2.Server(dependencies.ssh, onClient).injectSocket(socket);
 
   return {
     finish: () => {
       finishing = true;
-      if (authenticated) rest();
+      if (authenticated) checkIdle();
       else socket.destroy();
     },
     destroy: () => socket.destroy(),

@@ -1,30 +1,36 @@
 import type { Socket } from 'node:net';
 import type { Connection, ServerChannel, Session } from 'ssh2';
 import { parseGitProtocol } from '#shared/git/protocol/git-request.ts';
-import type { Command } from '../commands/command-handler.ts';
+import type { Command } from '#sshd/commands/command-handler.ts';
+import { maxPacketBytes } from '#sshd/ssh2/internals.ts';
 import { openChannelStream } from './channel-stream.ts';
 
-/** A client that takes fewer bytes a packet would have us spin on empty or tiny packets. */
+/** A client that accepts fewer bytes a packet would keep this process busy with empty or tiny packets. */
 const smallestPacketBytes = 1024;
 
-/** What the session knows of a command; who gives it is the connection's to add. */
-export type SessionCommand = Pick<Command, 'text' | 'stream' | 'say'>;
+/** The part of a command that the session knows; the connection adds who sent it. */
+export type SessionCommand = Pick<Command, 'text' | 'stream' | 'printError'>;
 
 export interface SessionOptions {
   readonly client: Connection;
   readonly socket: Socket;
+  /** How long the client may let a read or a write wait. */
   readonly idleSeconds: number;
   /** Aborted when the connection is gone. */
   readonly connectionGone: AbortSignal;
-  /** Runs the command; resolves with the exit status. */
+  /** Runs the command. Resolves with its exit status. */
   run(command: SessionCommand): Promise<number>;
   onChannel(channel: ServerChannel): void;
-  /** Something threw that should not have. */
-  onFault(error: unknown): void;
-  hangUp(): void;
+  /** Called with an unexpected error. */
+  onError(error: unknown): void;
+  /** Closes the connection. */
+  disconnect(): void;
 }
 
-/** One session channel: at most one command, no environment but GIT_PROTOCOL, and no terminal, though asking for one is no fault. */
+/**
+ * Serves one session channel (RFC 4254 §6): at most one command, and no environment variable but GIT_PROTOCOL. A request
+ * for a terminal is accepted without one, since clients send it by default.
+ */
 export function serveSession(session: Session, options: SessionOptions): void {
   const closed = new AbortController();
   const clientGone = AbortSignal.any([closed.signal, options.connectionGone]);
@@ -36,25 +42,23 @@ export function serveSession(session: Session, options: SessionOptions): void {
     const channel = started ? undefined : open();
     if (channel === undefined) return reject?.();
     started = true;
-    // Its type promises these; ssh2 takes what the client announced.
-    const { outgoing } = channel as unknown as { readonly outgoing: { readonly packetSize: number } };
-    if (outgoing.packetSize < smallestPacketBytes) return options.hangUp();
-    channel.on('error', options.hangUp);
-    channel.stderr.on('error', options.hangUp);
+    if (maxPacketBytes(channel) < smallestPacketBytes) return options.disconnect();
+    channel.on('error', options.disconnect);
+    channel.stderr.on('error', options.disconnect);
     options.onChannel(channel);
-    answer(channel, text).catch(options.onFault);
+    runCommand(channel, text).catch(options.onError);
   };
 
-  const answer = async (channel: ServerChannel, text: string | undefined): Promise<void> => {
+  const runCommand = async (channel: ServerChannel, text: string | undefined): Promise<void> => {
     const stream = openChannelStream(channel, options, {
       protocol,
       clientGone,
       idleSeconds: options.idleSeconds,
-      onIdle: options.hangUp,
+      onIdle: options.disconnect,
     });
-    const say = (...lines: readonly string[]): Promise<void> =>
-      writeText(channel, lines.map((line) => line + lineEnd).join(''), clientGone);
-    const status = await options.run({ text, stream, say });
+    const printError = (...lines: readonly string[]): Promise<void> =>
+      writeError(channel, lines.map((line) => line + lineEnd).join(''), clientGone);
+    const status = await options.run({ text, stream, printError });
     if (clientGone.aborted) return;
     channel.exit(status);
     channel.end();
@@ -68,7 +72,7 @@ export function serveSession(session: Session, options: SessionOptions): void {
     accept?.();
   });
   session.on('pty', (accept) => {
-    // The client's terminal is raw from now on.
+    // From now on the client's terminal is in raw mode.
     lineEnd = '\r\n';
     accept?.();
   });
@@ -76,11 +80,11 @@ export function serveSession(session: Session, options: SessionOptions): void {
   session.on('exec', (accept, reject, { command }) => start(accept, reject, command));
 }
 
-/** Resolves when ssh2 has taken it all or the client has gone, after which ssh2 would never call back. */
-function writeText(channel: ServerChannel, text: string, gone: AbortSignal): Promise<void> {
+/** Resolves when ssh2 has taken the text, or when the client is gone: ssh2 never calls back then. */
+function writeError(channel: ServerChannel, text: string, clientGone: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    if (gone.aborted) return resolve();
-    gone.addEventListener('abort', () => resolve(), { once: true });
+    if (clientGone.aborted) return resolve();
+    clientGone.addEventListener('abort', () => resolve(), { once: true });
     channel.stderr.write(text, () => resolve());
   });
 }

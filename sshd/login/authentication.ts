@@ -5,85 +5,95 @@ import type { Principal } from '#shared/core/accounts/principals.ts';
 import type { SshKeyId } from '#shared/ids.ts';
 import type { Log } from '#shared/log.ts';
 import { isSshKeyType, sshFingerprint } from '#shared/ssh-public-key.ts';
-import { verifyLogin } from './login-signature.ts';
+import { keyHint, lookupFailedHint, userNameHint } from './login-hints.ts';
+import { verifyLoginSignature } from './login-signature.ts';
 
+/** The owner of a registered key. */
 export type SshIdentity = Principal & { readonly keyId: SshKeyId; readonly fingerprint: string };
 
-/** Who logged in, and with which raw key, so that the door can look again whether it is still registered. */
+/** An accepted login. */
 export interface Login {
   readonly identity: SshIdentity;
+  /** The raw public key, by which each command checks again that the key is still registered. */
   readonly key: Uint8Array;
 }
 
+/** The state of one connection's login. */
 export interface Authentication {
-  /** Of the signature that was accepted. Undefined before. */
+  /** Undefined until a signature was accepted. */
   login(): Login | undefined;
+  /** Refused requests so far. */
   readonly failures: number;
 }
 
-interface AuthenticationOptions {
+export interface AuthenticationOptions {
   readonly sshKeys: Pick<SshKeys, 'resolveKey'>;
+  /** Refused requests after which the connection is closed. */
   readonly attempts: number;
   readonly clock: Clock;
   readonly log: Log;
-  /** How late this client's failures are answered. */
+  /** How long the answer to a failed attempt is delayed. */
   delayMilliseconds(): number;
-  /** Aborted when the client has gone. */
-  readonly gone: AbortSignal;
-  /** Ends the connection. */
-  hangUp(): void;
+  /** Aborted when the client has disconnected. */
+  readonly clientGone: AbortSignal;
+  /** Closes the connection. */
+  disconnect(): void;
 }
 
+/** The only SSH user name: the key says who the person is. */
 const userName = 'git';
 
 /**
- * The second method is not a way in: clients turn to it when no key was accepted, and it shows them why. OpenSSH prints
- * its instructions, asks nothing, and then says `Permission denied (publickey)`.
+ * Nobody gets in by keyboard-interactive: clients try it when no key was accepted, and it shows them why. OpenSSH prints
+ * the instructions, has nothing to ask, and then prints `Permission denied (publickey)`.
  */
 const methods: AuthenticationType[] = ['publickey', 'keyboard-interactive'];
 
 /**
- * Logs the client in by public key, and by nothing else.
+ * Logs a client in by public key, the only method (RFC 4252 §7).
  *
- * An offered key is never looked up: every offer of a usable type is answered "sign with it", so nobody learns whose
- * keys are registered. The identity is bound in the same step in which its signature was found good, and each new request
- * unbinds it first.
+ * A key that is merely offered is never looked up: every offer of a supported type is accepted for signing, so that nobody
+ * can find out which keys are registered. The identity is set in the same step that verified its signature, and each new
+ * request clears it first.
  */
 export function authenticate(client: Connection, options: AuthenticationOptions): Authentication {
   let login: Login | undefined;
   let failures = 0;
   let requests = 0;
   const refused: string[] = [];
-  let hint: string | undefined;
+  let lookupFailed = false;
 
   const refuse = async (context: AuthContext): Promise<void> => {
     failures += 1;
-    if (failures > options.attempts) return options.hangUp();
+    if (failures > options.attempts) return options.disconnect();
     const delay = options.delayMilliseconds();
-    if (delay > 0) await options.clock.sleep(delay, options.gone);
+    if (delay > 0) await options.clock.sleep(delay, options.clientGone);
     context.reject(failures === options.attempts ? ['keyboard-interactive'] : methods);
+  };
+
+  const explain = async (context: KeyboardAuthContext): Promise<void> => {
+    const keyProblem = lookupFailed ? lookupFailedHint : keyHint(refused);
+    await showInstructions(context, context.username === userName ? keyProblem : userNameHint(context.username));
+    failures += 1;
+    if (failures > options.attempts) return options.disconnect();
+    context.reject(['publickey']);
   };
 
   const decide = async (context: AuthContext): Promise<void> => {
     login = undefined;
     requests += 1;
-    // Every client starts by asking which methods there are.
+    // Clients begin with `none` to learn which methods there are.
     if (context.method === 'none' && requests === 1) return context.reject(methods);
-    if (context.method === 'keyboard-interactive') {
-      await explain(context, context.username === userName ? (hint ?? keyHint(refused)) : userHint(context.username));
-      failures += 1;
-      if (failures > options.attempts) return options.hangUp();
-      return context.reject(['publickey']);
-    }
+    if (context.method === 'keyboard-interactive') return explain(context);
     if (context.method !== 'publickey' || context.username !== userName || !isSshKeyType(context.key.algo))
       return refuse(context);
     if (context.signature === undefined) return context.accept();
-    if (!isSignedBy(context)) return refuse(context);
+    if (!isSigned(context)) return refuse(context);
 
     const key = Uint8Array.from(context.key.data);
     const identity = await options.sshKeys.resolveKey(key).catch((error: unknown) => {
       options.log.error('ssh key lookup failed', { error });
-      hint = 'Your key could not be looked up, through no fault of yours. Try again in a minute.';
+      lookupFailed = true;
       return undefined;
     });
     if (identity === undefined) {
@@ -96,8 +106,8 @@ export function authenticate(client: Connection, options: AuthenticationOptions)
 
   client.on('authentication', (context) => {
     decide(context).catch((error: unknown) => {
-      if (!options.gone.aborted) options.log.error('ssh authentication failed', { error });
-      options.hangUp();
+      if (!options.clientGone.aborted) options.log.error('ssh authentication failed', { error });
+      options.disconnect();
     });
   });
 
@@ -109,35 +119,14 @@ export function authenticate(client: Connection, options: AuthenticationOptions)
   };
 }
 
-function isSignedBy({ key, signature, blob, hashAlgo }: PublicKeyAuthContext): boolean {
+function isSigned({ key, signature, blob, hashAlgo }: PublicKeyAuthContext): boolean {
   if (signature === undefined || blob === undefined) return false;
-  return verifyLogin({ keyType: key.algo, key: key.data, signature, data: blob, rsaHash: hashAlgo });
+  return verifyLoginSignature({ keyType: key.algo, key: key.data, signature, data: blob, rsaHash: hashAlgo });
 }
 
-/** Resolves when the client has acknowledged it; ssh2 drops the callback when the client asks for something else. */
-function explain(context: KeyboardAuthContext, text: string): Promise<void> {
+/** Resolves when the client has acknowledged the text. ssh2 drops the callback when the client sends another request. */
+function showInstructions(context: KeyboardAuthContext, text: string): Promise<void> {
   return new Promise((resolve) => {
     context.prompt([], '', text, () => resolve());
   });
-}
-
-function userHint(name: string): string {
-  return `Log in as git, not as ${JSON.stringify(name.slice(0, 40))}: the address of an app is ssh://git@<host>:<port>/<app>.git`;
-}
-
-function keyHint(refused: readonly string[]): string {
-  if (refused.length === 0) {
-    return [
-      'You need an SSH key to push. Make one and register it:',
-      '  ssh-keygen -t ed25519',
-      '  paas keys:add ~/.ssh/id_ed25519.pub',
-    ].join('\n');
-  }
-  return [
-    refused.length === 1 ? 'Nobody has registered your SSH key here:' : 'Nobody has registered any of your SSH keys here:',
-    ...refused.map((key) => `  ${key}`),
-    'Register it with:',
-    '  paas keys:add ~/.ssh/id_ed25519.pub',
-    ...(refused.length < 5 ? [] : ['With many keys in your agent, offer the right one only: ssh -o IdentitiesOnly=yes -i <key>']),
-  ].join('\n');
 }

@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type SignedLogin, verifyLogin } from './login-signature.ts';
+import { type SignedLogin, verifyLoginSignature } from './login-signature.ts';
 
 const data = Buffer.from('session id and request');
 
@@ -57,7 +57,7 @@ function rsa(bits: number, hash: string, exponent = 65537): SignedLogin {
   };
 }
 
-/** What a token does, in software; see PROTOCOL.u2f of OpenSSH. */
+/** Signs as a security key does (OpenSSH, PROTOCOL.u2f). */
 function securityKey(kind: 'ed25519' | 'ecdsa', flags = 1): SignedLogin {
   const application = 'ssh:';
   const trailer = Buffer.of(flags, 0, 0, 0, 7);
@@ -91,52 +91,54 @@ const logins: readonly (readonly [string, SignedLogin])[] = [
 ];
 
 describe.each(logins)('%s', (_name, login) => {
-  test('a good signature is accepted', () => {
-    expect(verifyLogin(login)).toBe(true);
+  test('a valid signature is accepted', () => {
+    expect(verifyLoginSignature(login)).toBe(true);
   });
 
-  test('any flipped byte of the signature, the data or the key is refused', () => {
+  test('a signature, data or a key with one flipped bit is refused', () => {
     const flipped = (bytes: Uint8Array, at: number): Buffer => {
       const copy = Buffer.from(bytes);
       copy[at] = (copy[at] ?? 0) ^ 1;
       return copy;
     };
     for (let at = 0; at < login.signature.length; at += 1) {
-      expect(verifyLogin({ ...login, signature: flipped(login.signature, at) }), `signature byte ${at}`).toBe(false);
+      expect(verifyLoginSignature({ ...login, signature: flipped(login.signature, at) }), `signature byte ${at}`).toBe(false);
     }
     for (let at = 0; at < login.key.length; at += 1) {
-      expect(verifyLogin({ ...login, key: flipped(login.key, at) }), `key byte ${at}`).toBe(false);
+      expect(verifyLoginSignature({ ...login, key: flipped(login.key, at) }), `key byte ${at}`).toBe(false);
     }
-    expect(verifyLogin({ ...login, data: flipped(login.data, 3) })).toBe(false);
+    expect(verifyLoginSignature({ ...login, data: flipped(login.data, 3) })).toBe(false);
   });
 
-  test('a key cut short, with a byte more, or announced as another type is refused', () => {
-    expect(verifyLogin({ ...login, key: Buffer.concat([login.key, Buffer.of(0)]) })).toBe(false);
-    expect(verifyLogin({ ...login, key: Buffer.concat([login.key, string('')]) })).toBe(false);
+  test('a truncated key, a key with extra bytes, and a key announced as another type are refused', () => {
+    expect(verifyLoginSignature({ ...login, key: Buffer.concat([login.key, Buffer.of(0)]) })).toBe(false);
+    expect(verifyLoginSignature({ ...login, key: Buffer.concat([login.key, string('')]) })).toBe(false);
     for (let length = 0; length < login.key.length; length += 1) {
-      expect(verifyLogin({ ...login, key: login.key.subarray(0, length) })).toBe(false);
+      expect(verifyLoginSignature({ ...login, key: login.key.subarray(0, length) })).toBe(false);
     }
     for (const [, other] of logins) {
-      if (other.keyType !== login.keyType) expect(verifyLogin({ ...login, keyType: other.keyType })).toBe(false);
+      if (other.keyType !== login.keyType) expect(verifyLoginSignature({ ...login, keyType: other.keyType })).toBe(false);
     }
-    expect(verifyLogin({ ...login, signature: Buffer.alloc(0) })).toBe(false);
+    expect(verifyLoginSignature({ ...login, signature: Buffer.alloc(0) })).toBe(false);
   });
 });
 
-test('a security key that nobody touched is refused', () => {
-  expect(verifyLogin(securityKey('ed25519', 0))).toBe(false);
-  expect(verifyLogin(securityKey('ecdsa', 4))).toBe(false);
+test('the signature of a security key that nobody touched is refused', () => {
+  expect(verifyLoginSignature(securityKey('ed25519', 0))).toBe(false);
+  expect(verifyLoginSignature(securityKey('ecdsa', 4))).toBe(false);
 });
 
-test('RSA with SHA-1, with a short modulus or with a huge exponent is refused', () => {
-  expect(verifyLogin({ ...rsa(2048, 'sha1'), rsaHash: undefined })).toBe(false);
-  expect(verifyLogin(rsa(2048, 'sha1'))).toBe(false);
-  expect(verifyLogin(rsa(1024, 'sha256'))).toBe(false);
+test('RSA with SHA-1, a short modulus or a huge exponent is refused', () => {
+  expect(verifyLoginSignature({ ...rsa(2048, 'sha1'), rsaHash: undefined })).toBe(false);
+  expect(verifyLoginSignature(rsa(2048, 'sha1'))).toBe(false);
+  expect(verifyLoginSignature(rsa(1024, 'sha256'))).toBe(false);
   const good = rsa(2048, 'sha256');
   const modulus = good.key.subarray(4 + 7 + 4 + 3);
-  expect(verifyLogin({ ...good, key: Buffer.concat([string('ssh-rsa'), mpint(Buffer.alloc(256, 0x7f)), modulus]) })).toBe(false);
+  expect(
+    verifyLoginSignature({ ...good, key: Buffer.concat([string('ssh-rsa'), mpint(Buffer.alloc(256, 0x7f)), modulus]) }),
+  ).toBe(false);
 });
 
-test('ssh-dss is no key type here', () => {
-  expect(verifyLogin({ ...ed25519(), keyType: 'ssh-dss' })).toBe(false);
+test('the key type ssh-dss is refused', () => {
+  expect(verifyLoginSignature({ ...ed25519(), keyType: 'ssh-dss' })).toBe(false);
 });

@@ -1,17 +1,17 @@
 import { createHash, createPublicKey, type KeyObject, verify, type webcrypto } from 'node:crypto';
 import { isSshKeyType, parseSshPublicKey, readSshStrings, rsaBits } from '#shared/ssh-public-key.ts';
 
-/** The signature of a publickey login, as ssh2 hands it over. */
+/** The signature of a public-key login as ssh2 presents it. */
 export interface SignedLogin {
   /** Key type of RFC 4253 §6.6, `ssh-rsa` for all RSA signatures. */
   readonly keyType: string;
   /** The raw public key. */
   readonly key: Uint8Array;
-  /** ECDSA in DER; of security keys: the inner signature, flags and counter (OpenSSH, PROTOCOL.u2f). */
+  /** ECDSA: in DER. Security keys: the inner signature, flags and counter (OpenSSH, PROTOCOL.u2f). */
   readonly signature: Uint8Array;
-  /** What was signed: session id and request (RFC 4252 §7). */
+  /** The signed data: session id and request (RFC 4252 §7). */
   readonly data: Uint8Array;
-  /** Of RSA: `sha256` or `sha512`; undefined is SHA-1, and refused. */
+  /** RSA only: `sha256` or `sha512`. Undefined means SHA-1, which is refused. */
   readonly rsaHash: string | undefined;
 }
 
@@ -21,11 +21,11 @@ const curves = {
   nistp521: { jwk: 'P-521', hash: 'sha512' },
 };
 
-/** A security key sets it when somebody touched it. */
+/** The flag that a security key sets when somebody touched it. */
 const userPresent = 0x01;
 
-/** True only when the signature is good, made by exactly this key, and by an algorithm that is still sound. Never throws. */
-export function verifyLogin(login: SignedLogin): boolean {
+/** True only when the signature verifies, is by exactly this key, and uses an algorithm without known weaknesses. Never throws. */
+export function verifyLoginSignature(login: SignedLogin): boolean {
   try {
     const key = parsePublicKey(login.key, login.keyType);
     if (key === undefined) return false;
@@ -33,7 +33,7 @@ export function verifyLogin(login: SignedLogin): boolean {
     const hash = login.keyType === 'ssh-rsa' ? rsaHash(login.rsaHash) : key.hash;
     return hash !== undefined && verify(hash, login.data, key.publicKey, login.signature) === true;
   } catch {
-    // A point off the curve, a broken DER: node:crypto throws where it cannot even try.
+    // node:crypto throws for a point that is not on the curve and for malformed DER.
     return false;
   }
 }
@@ -58,13 +58,13 @@ function sha256(data: Uint8Array): Buffer {
 
 interface ParsedKey {
   readonly publicKey: KeyObject;
-  /** Null where the algorithm hashes by itself. */
+  /** Null when the algorithm hashes by itself. */
   readonly hash: string | null;
-  /** Of a security key. */
+  /** Security keys only. */
   readonly application?: Uint8Array;
 }
 
-/** Undefined unless the blob is a sound key of the type it was announced as. */
+/** Undefined unless the blob is a valid key of the announced type. */
 function parsePublicKey(blob: Uint8Array, keyType: string): ParsedKey | undefined {
   const key = isSshKeyType(keyType) ? parseSshPublicKey(blob, keyType) : undefined;
   switch (key?.algorithm) {
@@ -90,7 +90,7 @@ function base64url(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64url');
 }
 
-/** SSH writes an ECDSA signature as two mpints, OpenSSL reads a DER sequence of two integers, which are encoded alike. */
+/** SSH encodes an ECDSA signature as two mpints; OpenSSL reads a DER sequence of two integers, encoded in the same way. */
 function derSignature(signature: Uint8Array): Buffer {
   const [r, s, ...rest] = readSshStrings(signature);
   if (r === undefined || s === undefined || rest.length > 0 || r.length > 33 || s.length > 33)

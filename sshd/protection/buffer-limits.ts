@@ -1,25 +1,26 @@
 import type { Socket } from 'node:net';
 import type { ServerChannel } from 'ssh2';
 
-/** A login is a few kilobytes. */
+/** A login takes a few kilobytes. */
 const loginBytes = 256 * 1024;
-/** Replies the client has not read, at which it is not listened to until it has. */
+/** Unsent replies at which nothing more is read from the client until it has read them. */
 const unreadReplyBytes = 4 * 1024 * 1024;
-/** ssh2 grants windows of 2 MiB, but takes more from a client that ignores them. */
+/** ssh2 grants windows of 2 MiB, but accepts more from a client that ignores them. */
 const unreadChannelBytes = 8 * 1024 * 1024;
 
 /**
- * Bounds what one client can make this process hold in memory, where ssh2 does not. To be called once ssh2 listens to the
- * socket: a listener added earlier would start the flow and lose bytes.
+ * Limits the memory that one client can occupy where ssh2 has no limit. To be called once ssh2 listens to the socket: an
+ * earlier `data` listener would start the flow and lose bytes.
+ * @param state `onViolation` is called with the limit that the client exceeded
  */
-export function guardFlow(
+export function limitBuffers(
   socket: Socket,
-  state: { authenticated(): boolean; readonly channels: ReadonlySet<ServerChannel>; violated(what: string): void },
+  state: { authenticated(): boolean; readonly channels: ReadonlySet<ServerChannel>; onViolation(what: string): void },
 ): void {
   socket.on('data', () => {
-    if (!state.authenticated() && socket.bytesRead > loginBytes) return state.violated('much data before login');
+    if (!state.authenticated() && socket.bytesRead > loginBytes) return state.onViolation('too much data before login');
     for (const channel of state.channels) {
-      if (channel.readableLength > unreadChannelBytes) return state.violated('more data than the window allows');
+      if (channel.readableLength > unreadChannelBytes) return state.onViolation('more data than the window allows');
     }
     if (socket.writableLength > unreadReplyBytes) socket.pause();
   });

@@ -1,18 +1,19 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { HandshakeTurns } from './handshake-scheduler.ts';
+import { HandshakeScheduler } from './handshake-scheduler.ts';
 
-/** The turn of the event loop, and what each of the accepted sockets brought in it. */
-let turn = 0;
-let brought: { turn: number; text: string }[] = [];
+/** Counts iterations of the event loop. */
+let iteration = 0;
+/** What arrived, and in which iteration. */
+let arrived: { iteration: number; text: string }[] = [];
 let server: Server;
 let accepted: Socket[] = [];
 let clients: Socket[] = [];
 let counting: NodeJS.Immediate;
 
 const count = (): void => {
-  turn += 1;
+  iteration += 1;
   counting = setImmediate(count);
 };
 
@@ -22,13 +23,13 @@ function compute(): void {
 }
 
 beforeEach(async () => {
-  turn = 0;
-  brought = [];
+  iteration = 0;
+  arrived = [];
   accepted = [];
   server = createServer((socket) => {
     accepted.push(socket);
     socket.on('data', (data) => {
-      brought.push({ turn, text: data.toString('latin1') });
+      arrived.push({ iteration, text: data.toString('latin1') });
       compute();
     });
   });
@@ -45,41 +46,42 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-const inside = { authenticated: () => true, gone: new AbortController().signal };
-const outside = { authenticated: () => false, gone: new AbortController().signal };
-const texts = (): string[] => brought.map(({ text }) => text).sort();
+const loggedIn = { authenticated: () => true, gone: new AbortController().signal };
+const anonymous = { authenticated: () => false, gone: new AbortController().signal };
+const texts = (): string[] => arrived.map(({ text }) => text).sort();
 
-test('key exchanges of clients that come at once each have a turn of the event loop', async () => {
-  const turns = new HandshakeTurns();
-  for (const socket of accepted) turns.pace(socket, outside);
+test('key exchanges of clients that connect at once run in an iteration of the event loop each', async () => {
+  const scheduler = new HandshakeScheduler();
+  for (const socket of accepted) scheduler.schedule(socket, anonymous);
   for (const [i, client] of clients.entries()) client.write(`${i}`);
   await expect.poll(() => texts()).toEqual([...'0123456789']);
-  expect(new Set(brought.map((each) => each.turn)).size).toBe(10);
+  expect(new Set(arrived.map((each) => each.iteration)).size).toBe(10);
 });
 
-test('what comes after the login waits for nobody, but never overtakes what came before', async () => {
-  const turns = new HandshakeTurns();
+test('data after the login is passed on at once, but never before data from before it', async () => {
+  const scheduler = new HandshakeScheduler();
   let authenticated = false;
   const [first, second, ...others] = accepted;
-  for (const socket of others) turns.pace(socket, outside);
-  if (first !== undefined) turns.pace(first, inside);
-  if (second !== undefined) turns.pace(second, { ...outside, authenticated: () => authenticated });
+  for (const socket of others) scheduler.schedule(socket, anonymous);
+  if (first !== undefined) scheduler.schedule(first, loggedIn);
+  if (second !== undefined) scheduler.schedule(second, { ...anonymous, authenticated: () => authenticated });
   for (const socket of others) socket.emit('data', Buffer.from('o'));
   second?.emit('data', Buffer.from('a'));
   authenticated = true;
   second?.emit('data', Buffer.from('b'));
   first?.emit('data', Buffer.from('f'));
   expect(texts()).toEqual(['f']);
-  await expect.poll(() => brought.length).toBe(11);
-  expect(brought.slice(-2).map(({ text }) => text)).toEqual(['a', 'b']);
+  await expect.poll(() => arrived.length).toBe(11);
+  expect(arrived.slice(-2).map(({ text }) => text)).toEqual(['a', 'b']);
   second?.emit('data', Buffer.from('c'));
-  expect(brought.at(-1)?.text).toBe('c');
+  expect(arrived.at(-1)?.text).toBe('c');
 });
 
-test('what a connection has brought is dropped when it ends before its turn, and the others go on', async () => {
-  const turns = new HandshakeTurns();
+test('the queued data of a connection that has ended is dropped, and that of the others is passed on', async () => {
+  const scheduler = new HandshakeScheduler();
   const ends = new AbortController();
-  for (const socket of accepted) turns.pace(socket, socket === accepted[3] ? { ...outside, gone: ends.signal } : outside);
+  for (const socket of accepted)
+    scheduler.schedule(socket, socket === accepted[3] ? { ...anonymous, gone: ends.signal } : anonymous);
   for (const [i, socket] of accepted.entries()) socket.emit('data', Buffer.from(`${i}`));
   ends.abort();
   await expect.poll(() => texts()).toEqual([...'012456789']);

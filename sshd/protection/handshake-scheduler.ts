@@ -1,40 +1,37 @@
 import type { Socket } from 'node:net';
+import { interceptInput } from '#sshd/ssh2/internals.ts';
 
-/** Of one turn of the event loop. A key exchange takes two or three. */
+/** Time for handshakes in one iteration of the event loop. A key exchange takes two or three milliseconds. */
 const budgetMilliseconds = 2;
 
 /**
- * The handshakes of all connections, a few milliseconds of them a turn of the event loop. When many clients come at once, their
- * key exchanges would otherwise be worked off in a single turn, in which those who are logged in get nothing.
+ * Spreads the handshakes of all connections over iterations of the event loop. When many clients connect at once, their
+ * key exchanges would otherwise run in a single iteration, and those who are logged in would wait for all of them.
  */
-export class HandshakeTurns {
+export class HandshakeScheduler {
   readonly #steps: (() => void)[] = [];
   #scheduled = false;
 
   /**
-   * What the socket brings before the login comes to its listener in its turn, in the order of arrival; after that at once.
-   * To be called once the listener, the only one so far, is there.
+   * Delays what the socket receives before the login until its turn in order of arrival; after the login it is passed on
+   * at once. To be called once ssh2 has the socket and before anything else listens.
    */
-  pace(socket: Socket, state: { authenticated(): boolean; readonly gone: AbortSignal }): void {
-    const listeners = socket.listeners('data') as ((data: Buffer) => void)[];
-    socket.removeAllListeners('data');
+  schedule(socket: Socket, state: { authenticated(): boolean; readonly gone: AbortSignal }): void {
+    const passOn = interceptInput(socket);
     let queued = 0;
-    const give = (data: Buffer): void => {
-      for (const listener of listeners) listener.call(socket, data);
-    };
     socket.on('data', (data: Buffer) => {
-      if (queued === 0 && state.authenticated()) return give(data);
+      if (queued === 0 && state.authenticated()) return passOn(data);
       queued += 1;
       this.#steps.push(() => {
         queued -= 1;
-        // ssh2 throws at what still comes once the connection has ended.
-        if (!state.gone.aborted) give(data);
+        // ssh2 throws at input that arrives after the connection has ended.
+        if (!state.gone.aborted) passOn(data);
       });
-      this.#schedule();
+      this.#runSoon();
     });
   }
 
-  #schedule(): void {
+  #runSoon(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
     setImmediate(() => {
@@ -47,6 +44,6 @@ export class HandshakeTurns {
     const end = performance.now() + budgetMilliseconds;
     do this.#steps.shift()?.();
     while (this.#steps.length > 0 && performance.now() < end);
-    if (this.#steps.length > 0) this.#schedule();
+    if (this.#steps.length > 0) this.#runSoon();
   }
 }

@@ -8,7 +8,7 @@ beforeEach(() => {
   now = 1_700_000_000_000;
 });
 
-test('one failed login costs nothing, repeated ones first slow the answer and then close the door', () => {
+test('one failed login has no effect; repeated ones first delay the answer, then refuse connections', () => {
   const penalties = new Penalties(limits.ssh, clock);
   penalties.add('a', 'login-failed');
   expect(penalties.delayMilliseconds('a')).toBe(0);
@@ -20,14 +20,14 @@ test('one failed login costs nothing, repeated ones first slow the answer and th
   expect(penalties.refusedForSeconds('a')).toBe(5);
 });
 
-test('another source is not touched', () => {
+test('another source is not affected', () => {
   const penalties = new Penalties(limits.ssh, clock);
   for (let i = 0; i < 50; i += 1) penalties.add('a', 'broke-protocol');
   expect(penalties.refusedForSeconds('b')).toBe(0);
   expect(penalties.delayMilliseconds('b')).toBe(0);
 });
 
-test('points fade, and never add up to more than nine minutes of refusal', () => {
+test('points expire, and never add up to more than nine minutes of refusal', () => {
   const penalties = new Penalties(limits.ssh, clock);
   for (let i = 0; i < 1000; i += 1) penalties.add('a', 'broke-protocol');
   expect(penalties.refusedForSeconds('a')).toBe(540);
@@ -37,7 +37,7 @@ test('points fade, and never add up to more than nine minutes of refusal', () =>
   expect(penalties.delayMilliseconds('a')).toBe(0);
 });
 
-test('an attack from a hundred thousand sources does not fill the memory, and the newest stay known', () => {
+test('an attack from many sources uses limited memory, and the latest sources are remembered', () => {
   const penalties = new Penalties(limits.ssh, clock);
   for (let i = 0; i < 100_000; i += 1) penalties.add(`source ${i % 50_000}`, 'broke-protocol');
   for (let i = 0; i < 6; i += 1) penalties.add('last', 'broke-protocol');
@@ -45,7 +45,7 @@ test('an attack from a hundred thousand sources does not fill the memory, and th
   expect(penalties.refusedForSeconds('last')).toBeGreaterThan(0);
 });
 
-test('a source from which somebody logged in within the hour is slowed, but not refused', () => {
+test('a source from which somebody logged in within the last hour is delayed, but not refused', () => {
   const penalties = new Penalties(limits.ssh, clock);
   penalties.loggedIn('office');
   for (let i = 0; i < 600; i += 1) penalties.add('office', 'login-failed');

@@ -1,7 +1,7 @@
 import type { Clock } from '#shared/clock.ts';
 import type { SshLimits } from './ssh-limits.ts';
 
-/** What a connection did that an honest one does not. */
+/** What a connection did that an honest one rarely does. */
 export type Offence = 'left-without-login' | 'login-failed' | 'grace-exceeded' | 'broke-protocol';
 
 const points: Readonly<Record<Offence, number>> = {
@@ -13,28 +13,29 @@ const points: Readonly<Record<Offence, number>> = {
 
 const slowestMilliseconds = 3000;
 const mostPoints = 600;
-/** Sources remembered; beyond it the one that changed longest ago is forgotten. */
-const sourcesKept = 10_000;
+/** Sources remembered; beyond that the least recently changed one is forgotten. */
+const rememberedSources = 10_000;
 
+/** How long after a login a source is not refused. */
 const trustedMilliseconds = 60 * 60 * 1000;
 
 interface SourceRecord {
   readonly score: number;
-  /** When the score was that. */
+  /** When it had that score, in milliseconds. */
   readonly at: number;
-  /** Last login, 0 for none. */
+  /** Last login in milliseconds, 0 for none. */
   readonly loginAt: number;
 }
 
 /**
- * Who misbehaves collects points, which fade by one a second: first the answers get slow, then connections are refused.
- * Kept by source, so that one address costs another nothing. A source from which somebody logged in within the hour is
- * slowed but not refused: one broken script must not lock out the office it runs in.
+ * Penalty points for sources that misbehave; one point expires each second. With many points answers are delayed, with more
+ * connections are refused. Points are counted by source, so that one address does not affect another. A source from which
+ * somebody logged in within the last hour is delayed but not refused: one broken script must not lock out its whole office.
  */
 export class Penalties {
   readonly #limits: Pick<SshLimits, 'slowFromPoints' | 'refuseFromPoints'>;
   readonly #clock: Clock;
-  /** In the order of the last change. */
+  /** In order of the last change. */
   readonly #records = new Map<string, SourceRecord>();
 
   constructor(limits: Pick<SshLimits, 'slowFromPoints' | 'refuseFromPoints'>, clock: Clock) {
@@ -47,11 +48,13 @@ export class Penalties {
     return this.#records.size;
   }
 
+  /** Adds the points of an offence. */
   add(source: string, offence: Offence): void {
     const score = Math.min(mostPoints, this.#score(source) + points[offence]);
     this.#put(source, { score, at: this.#now(), loginAt: this.#records.get(source)?.loginAt ?? 0 });
   }
 
+  /** To be called when somebody has logged in from the source. */
   loggedIn(source: string): void {
     this.#put(source, { score: this.#score(source), at: this.#now(), loginAt: this.#now() });
   }
@@ -63,7 +66,7 @@ export class Penalties {
     return over < 0 || trusted ? 0 : Math.max(1, Math.ceil(over));
   }
 
-  /** How late a failed login is answered. */
+  /** How long the answer to a failed login is delayed. */
   delayMilliseconds(source: string): number {
     const over = this.#score(source) - this.#limits.slowFromPoints;
     return over <= 0 ? 0 : Math.min(slowestMilliseconds, over * 100);
@@ -77,9 +80,9 @@ export class Penalties {
   #put(source: string, record: SourceRecord): void {
     this.#records.delete(source);
     this.#records.set(source, record);
-    if (this.#records.size <= sourcesKept) return;
-    const [longestAgo] = this.#records.keys();
-    if (longestAgo !== undefined) this.#records.delete(longestAgo);
+    if (this.#records.size <= rememberedSources) return;
+    const [oldest] = this.#records.keys();
+    if (oldest !== undefined) this.#records.delete(oldest);
   }
 
   #now(): number {

@@ -2,33 +2,35 @@ import type { Clock } from '#shared/clock.ts';
 import type { SshLimits } from './ssh-limits.ts';
 
 /** A connection that has not logged in yet. */
-export interface Guest {
+export interface PendingConnection {
+  /** As `sourceOf` names it. */
   readonly source: string;
-  /** How far it has come: 0 connected, 1 said who it is, 2 exchanged keys. */
+  /** How far the handshake is: 0 connected, 1 identification string received, 2 keys exchanged. */
   progress(): 0 | 1 | 2;
-  /** Ends the connection at once. */
+  /** Closes the connection at once. */
   drop(): void;
 }
 
-/** A login takes a fraction of a second; who needs more than this at a full door is likely not here to log in. */
-const lingersAfterMilliseconds = 3000;
+/** A login takes a fraction of a second. Between the caps, only a connection that has taken longer than this is dropped. */
+const slowAfterMilliseconds = 3000;
 
-/** How much later than those who have come least far a guest's turn to go comes, by how far it has come. */
-const patienceMilliseconds = [0, 1000, 5000] as const;
+/** By progress: how much longer a connection is kept than one that has only connected. */
+const extraMilliseconds = [0, 1000, 5000] as const;
 
 /**
- * Bounds the connections that have not logged in. Unlike OpenSSH's MaxStartups it never turns away the newcomer, who may
- * be honest, but whoever has sat there longest for how far it has come, of the source that has most guests: a thousand clients
- * that send a byte at a time push each other out, and a real push passes between them. Having come far counts only for a
- * while: a crowd that stops in the middle of its key exchanges must not make newcomers push each other out.
+ * Limits the connections that have not logged in. Unlike OpenSSH's MaxStartups it never refuses the newcomer, who may be
+ * honest. It drops the oldest connection of the source that has most of them. So a thousand clients that send a byte at a
+ * time displace each other, and a real push gets through. Progress in the handshake counts as extra time and no more:
+ * otherwise a crowd that stops in the middle of the key exchange would make newcomers displace each other.
  */
-export class WaitingRoom {
+export class PendingConnections {
   readonly #limits: SshLimits;
   readonly #clock: Clock;
   readonly #random: () => number;
-  /** In the order of arrival. */
-  readonly #guests = new Map<Guest, number>();
+  /** Times of arrival in milliseconds, in that order. */
+  readonly #pending = new Map<PendingConnection, number>();
 
+  /** @param random as `Math.random` */
   constructor(limits: SshLimits, clock: Clock, random: () => number = Math.random) {
     this.#limits = limits;
     this.#clock = clock;
@@ -36,40 +38,43 @@ export class WaitingRoom {
   }
 
   get size(): number {
-    return this.#guests.size;
+    return this.#pending.size;
   }
 
-  enter(guest: Guest): void {
-    const victim = this.#victim();
+  /** Adds a connection, and drops another where the limits demand it. */
+  add(connection: PendingConnection): void {
+    const victim = this.#chooseVictim();
     if (victim !== undefined) {
-      this.#guests.delete(victim);
+      this.#pending.delete(victim);
       victim.drop();
     }
-    this.#guests.set(guest, this.#clock.now().getTime());
+    this.#pending.set(connection, this.#clock.now().getTime());
   }
 
-  leave(guest: Guest): void {
-    this.#guests.delete(guest);
+  /** To be called when a connection has logged in or is closed. */
+  remove(connection: PendingConnection): void {
+    this.#pending.delete(connection);
   }
 
-  #victim(): Guest | undefined {
+  #chooseVictim(): PendingConnection | undefined {
     const { unauthenticatedSoftCap: soft, unauthenticatedHardCap: hard, unauthenticatedDropRatio: ratio } = this.#limits;
-    const count = this.#guests.size;
+    const count = this.#pending.size;
     if (count === 0 || count < soft) return undefined;
-    const [guest, since] = this.#longestOfTheMany();
-    if (count >= hard) return guest;
-    const lingers = this.#clock.now().getTime() - since >= lingersAfterMilliseconds;
+    const [connection, since] = this.#oldestOfLargestSource();
+    if (count >= hard) return connection;
+    const isSlow = this.#clock.now().getTime() - since >= slowAfterMilliseconds;
     const probability = ratio + ((1 - ratio) * (count - soft)) / (hard - soft);
-    return lingers && this.#random() < probability ? guest : undefined;
+    return isSlow && this.#random() < probability ? connection : undefined;
   }
 
-  /** There must be a guest. */
-  #longestOfTheMany(): [guest: Guest, since: number] {
+  /** There must be a connection. */
+  #oldestOfLargestSource(): [connection: PendingConnection, since: number] {
     const counts = new Map<string, number>();
-    for (const { source } of this.#guests.keys()) counts.set(source, (counts.get(source) ?? 0) + 1);
+    for (const { source } of this.#pending.keys()) counts.set(source, (counts.get(source) ?? 0) + 1);
     const most = Math.max(...counts.values());
-    const crowd = [...this.#guests].filter(([{ source }]) => counts.get(source) === most);
-    const dueAt = ([guest, since]: (typeof crowd)[number]): number => since + (patienceMilliseconds[guest.progress()] ?? 0);
-    return crowd.reduce((first, each) => (dueAt(each) < dueAt(first) ? each : first));
+    const candidates = [...this.#pending].filter(([{ source }]) => counts.get(source) === most);
+    const dueAt = ([connection, since]: (typeof candidates)[number]): number =>
+      since + (extraMilliseconds[connection.progress()] ?? 0);
+    return candidates.reduce((first, each) => (dueAt(each) < dueAt(first) ? each : first));
   }
 }

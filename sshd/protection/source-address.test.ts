@@ -10,6 +10,6 @@ test.each([
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['::1', '0:0:0:0::/64'],
   ['', ''],
-])('%s counts as %s', (address, source) => {
+])('%s belongs to the source %s', (address, source) => {
   expect(sourceOf(address)).toBe(source);
 });

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 
-/** What counts as one source: an IPv4 address, or the /64 of an IPv6 address, which is what a household is given. */
+/** What counts as one source: an IPv4 address, or the /64 network of an IPv6 address, which is what one household gets. */
 export function sourceOf(remoteAddress: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(remoteAddress)?.[1];
   if (mapped !== undefined) return mapped;

@@ -1,13 +1,13 @@
 import { encapsulate } from 'node:crypto';
 import type { Algorithms, KexAlgorithm } from 'ssh2';
 
-/** Ours, by the patch of docs/decisions/0011-post-quantum-ssh.md; not on runtimes without ML-KEM. */
+/** Added to ssh2 by patches/ (docs/decisions/0011-post-quantum-ssh.md); missing in runtimes without ML-KEM. */
 const postQuantum = typeof encapsulate === 'function' ? ['mlkem768x25519-sha256' as KexAlgorithm] : [];
 
 /**
- * What is negotiated, strongest first: no SHA-1, no CBC, no compression (a bomb's best friend).
- * The finite-field exchanges are left out: each costs tens of milliseconds of this process before anybody has logged in,
- * and every client of the last ten years has an elliptic curve.
+ * The algorithms the server offers, strongest first: no SHA-1, no CBC, and no compression, which would allow compression
+ * bombs. Finite-field key exchanges are left out: each costs tens of milliseconds before anybody has logged in, and every
+ * client of the last ten years supports an elliptic curve.
  */
 export const algorithms: Algorithms = {
   kex: [

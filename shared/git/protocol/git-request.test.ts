@@ -11,7 +11,7 @@ describe('parseGitCommand', () => {
     ["git-receive-pack 'hello.git/'", 'receive-pack', 'hello'],
     ['git-receive-pack hello.git', 'receive-pack', 'hello'],
     ["git-upload-pack 'a-b-2.git'", 'upload-pack', 'a-b-2'],
-  ])('takes %s', (text, service, appName) => {
+  ])('parses %s', (text, service, appName) => {
     expect(parseGitCommand(text)).toEqual({ service, appName });
   });
 
@@ -84,7 +84,7 @@ describe('parseGitProtocol', () => {
     ['version=0', 'version=0'],
     ['version=1:version=2', 'version=2'],
     ['version=2:version=1', 'version=2'],
-  ])('%s is %s', (value, expected) => {
+  ])('reads %s as %s', (value, expected) => {
     expect(parseGitProtocol(value)).toBe(expected);
   });
 

@@ -2,8 +2,8 @@ import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import type { Middleware } from '#sshd/commands/command-handler.ts';
 
-/** One line for the operator when a command is over. */
-export function logged(log: Log, clock: Clock): Middleware {
+/** Logs each command when it has ended. */
+export function logCommands(log: Log, clock: Clock): Middleware {
   return (next) => async (command) => {
     const started = clock.now().getTime();
     const status = await next(command);

@@ -1,13 +1,13 @@
 import type { Middleware } from '#sshd/commands/command-handler.ts';
 
-/** `ssh git@host` without a command: says who one is and what to do instead. */
-export const shellGreeted: Middleware = (next) => async (command) => {
+/** Answers `ssh git@host` without a command: greets the person and shows how to deploy. */
+export const refuseShell: Middleware = (next) => async (command) => {
   if (command.text !== undefined) return next(command);
-  await command.say(
-    `Hello ${command.identity.email}, your key ${command.identity.fingerprint} works.`,
-    'There is no shell here; you push apps to this address:',
-    '  paas create hello      make an app, and the git remote "paas"',
-    '  git push paas main     put it live',
+  await command.printError(
+    `Hello ${command.identity.email}, you are logged in with the key ${command.identity.fingerprint}.`,
+    'This server provides no shell. To deploy an app:',
+    '  paas create hello      create the app, and the git remote "paas"',
+    '  git push paas main     build and release it',
   );
   return 0;
 };

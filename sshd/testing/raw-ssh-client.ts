@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { connect, type Socket } from 'node:net';
 import type ssh2 from 'ssh2';
 
-/** The part of ssh2's protocol engine that a client with bad intentions needs. */
+/** The part of ssh2's protocol class that a hostile client needs; the class is not part of ssh2's public interface. */
 interface Protocol {
   start(): void;
   parse(data: Buffer, start: number, end: number): void;
@@ -33,9 +33,10 @@ interface Protocol {
 
 type Signer = (data: Buffer, done: (signature: Buffer) => void) => void;
 
-const engine = createRequire(import.meta.url)('ssh2/lib/protocol/Protocol.js') as new (config: object) => Protocol;
+const ProtocolClass = createRequire(import.meta.url)('ssh2/lib/protocol/Protocol.js') as new (config: object) => Protocol;
 
 const messages = [
+  'EXT_INFO',
   'SERVICE_ACCEPT',
   'USERAUTH_FAILURE',
   'USERAUTH_SUCCESS',
@@ -63,13 +64,14 @@ interface Received {
   readonly args: readonly unknown[];
 }
 
-/** A client that says exactly what it is told to, message by message, and remembers what it heard. */
+/** A client that sends any message at any time, and records the messages it receives. */
 export class RawSshClient {
   readonly socket: Socket;
   readonly protocol: Protocol;
   /** Resolves when the server has closed the connection. */
   readonly closed: Promise<void>;
-  readonly heard: Received[] = [];
+  /** Messages that `next` has not returned yet. */
+  readonly received: Received[] = [];
   #wake: () => void = () => {};
   #ended = false;
 
@@ -85,12 +87,12 @@ export class RawSshClient {
     const handlers = messages.map((message) => [
       message,
       (_protocol: unknown, ...args: unknown[]) => {
-        this.heard.push({ message, args });
+        this.received.push({ message, args });
         this.#wake();
       },
     ]);
     const lists = { cipher: ['aes128-gcm@openssh.com'], mac: ['hmac-sha2-256'], compress: ['none'], lang: [] };
-    this.protocol = new engine({
+    this.protocol = new ProtocolClass({
       server: false,
       ...(kex === undefined ? {} : { offer: { kex: [kex], serverHostKey: ['ssh-ed25519'], cs: lists, sc: lists } }),
       onWrite: (data: Buffer) => socket.writable && socket.write(data),
@@ -108,7 +110,7 @@ export class RawSshClient {
     });
   }
 
-  /** Up to and including the key exchange. */
+  /** Connects and exchanges keys. */
   static async connect(port: number, options: { readonly kex?: string } = {}): Promise<RawSshClient> {
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'connect');
@@ -122,7 +124,7 @@ export class RawSshClient {
     });
   }
 
-  /** Logged in as git. */
+  /** Connects and logs in as git. */
   static async logIn(port: number, key: ssh2.ParsedKey, options: { readonly kex?: string } = {}): Promise<RawSshClient> {
     const client = await RawSshClient.connect(port, options);
     client.signIn('git', key);
@@ -130,50 +132,63 @@ export class RawSshClient {
     return client;
   }
 
-  /** A signed request for `offered`; the signature is by `signer`, which an honest client would not make another key. */
+  /** Sends a signed login request for the key `offered`; `signer`, another key for a hostile client, makes the signature. */
   signIn(user: string, offered: ssh2.ParsedKey, signer: ssh2.ParsedKey = offered): void {
     this.protocol.authPK(user, offered, (data, done) => done(signer.sign(data)));
   }
 
-  /** The first of these messages that was not taken yet; rejects when the connection ends before. */
+  /** Waits for the first of these messages. Rejects when the connection ends before. */
   async next(...wanted: readonly Message[]): Promise<Received> {
     for (;;) {
-      const index = this.heard.findIndex(({ message }) => wanted.includes(message));
-      const [found] = index < 0 ? [] : this.heard.splice(index, 1);
+      const index = this.received.findIndex(({ message }) => wanted.includes(message));
+      const [found] = index < 0 ? [] : this.received.splice(index, 1);
       if (found !== undefined) return found;
       if (this.#ended)
-        throw new Error(`closed before ${wanted.join(' or ')}; heard ${this.heard.map(({ message }) => message).join(', ')}`);
+        throw new Error(
+          `closed before ${wanted.join(' or ')}; received ${this.received.map(({ message }) => message).join(', ')}`,
+        );
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
   }
 
-  /** Opens session channel `id` and answers the server's number for it. */
+  /** Opens the session channel `id`. Resolves with the server's number for it. */
   async openSession(id: number, window = 2 ** 21, packetSize = 2 ** 15): Promise<number> {
     this.protocol.session(id, window, packetSize);
     const { args } = await this.next('CHANNEL_OPEN_CONFIRMATION');
     return (args[0] as { sender: number }).sender;
   }
 
-  /** What the server said on stderr and the exit status, once the channel is closed. */
-  async ending(): Promise<{ readonly stderr: string; readonly status: number | undefined }> {
+  /** Waits until the channel is closed. Resolves with what it printed on standard error, and the exit status. */
+  async waitForEnd(): Promise<{ readonly stderr: string; readonly status: number | undefined }> {
     await this.next('CHANNEL_CLOSE');
-    const texts = this.heard.filter(({ message }) => message === 'CHANNEL_EXTENDED_DATA').map(({ args }) => String(args[1]));
-    const exit = this.heard.find(({ message, args }) => message === 'CHANNEL_REQUEST' && args[1] === 'exit-status');
+    const texts = this.received.filter(({ message }) => message === 'CHANNEL_EXTENDED_DATA').map(({ args }) => String(args[1]));
+    const exit = this.received.find(({ message, args }) => message === 'CHANNEL_REQUEST' && args[1] === 'exit-status');
     return { stderr: texts.join(''), status: exit?.args[3] as number | undefined };
   }
 
-  /** Sends the first message of a key exchange, throws away whatever comes, and may go on as if it had sent none. */
+  /** Sends the first message of a key exchange and ignores the answers; after that it can send as if there were no exchange. */
   beginKeyExchangeOnly(): void {
     this.protocol.parse = () => {};
     this.protocol.rekey();
-    const engine = this.protocol as unknown as {
+    const internals = this.protocol as unknown as {
       _kexinit: unknown;
       _packetRW: { write: { allocStart: number; allocStartKEX: number } };
     };
-    engine._kexinit = undefined;
-    engine._packetRW.write.allocStart = engine._packetRW.write.allocStartKEX;
+    internals._kexinit = undefined;
+    internals._packetRW.write.allocStart = internals._packetRW.write.allocStartKEX;
+  }
+
+  /** Sends a CHANNEL_WINDOW_ADJUST message without its fields. */
+  sendMalformedMessage(): void {
+    const { _packetRW, _cipher } = this.protocol as unknown as {
+      _packetRW: { write: { allocStart: number; alloc(bytes: number): Buffer; finalize(packet: Buffer): Buffer } };
+      _cipher: { encrypt(packet: Buffer): void };
+    };
+    const packet = _packetRW.write.alloc(1);
+    packet[_packetRW.write.allocStart] = 93;
+    _cipher.encrypt(_packetRW.write.finalize(packet));
   }
 
   end(): void {
@@ -181,7 +196,7 @@ export class RawSshClient {
   }
 }
 
-/** An RSA signature by SHA-1, as clients made them before 2016. */
+/** Makes RSA signatures with SHA-1, as clients did before 2016. */
 export function signWithSha1(key: KeyObject): Signer {
   return (data, done) => done(sign('sha1', data, key));
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Clock } from '#shared/clock.ts';
+import { systemClock } from '#shared/clock.ts';
 import type { SshKeys } from '#shared/core/accounts/accounts.ts';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
@@ -16,49 +16,42 @@ import { type HostKey, loadHostKeys } from '#sshd/host-keys.ts';
 import type { SshLimits } from '#sshd/protection/ssh-limits.ts';
 import { createSshServer, type SshServer } from '#sshd/server.ts';
 
-const realClock: Clock = {
-  now: () => new Date(),
-  sleep: (milliseconds, signal) =>
-    new Promise((resolve, reject) => {
-      const timer = setTimeout(resolve, milliseconds);
-      signal?.addEventListener('abort', () => {
-        clearTimeout(timer);
-        reject(signal.reason);
-      });
-    }),
-};
-
-/** A running SSH door over keys and apps in memory, and bare repositories that stock git serves. */
+/** A running SSH server with keys and apps in memory, and bare repositories that stock git serves. */
 export interface TestSshServer {
   readonly port: number;
   readonly hostKeys: readonly HostKey[];
   readonly directory: string;
   readonly server: SshServer;
-  /** What the operator's log got, one JSON line an event. */
+  /** The server's log, one JSON line an event. */
   readonly logLines: readonly string[];
-  /** Blobs that `resolveKey` was asked for, in base64. */
+  /** The keys that `resolveKey` was called with, in base64. */
   readonly lookups: readonly string[];
   /** @param publicKey `type base64 comment` */
   addKey(publicKey: string, principal: Principal): void;
   removeKey(publicKey: string): void;
-  /** Makes an empty app with a bare repository; answers its directory. */
+  /** Creates an empty app with a bare repository. Resolves with the repository's directory. */
   addApp(name: string, owner: Principal): Promise<string>;
   close(): Promise<void>;
 }
 
-/** Made once a process: an RSA key takes a second. */
-let hostKeysOfAllDoors: Promise<readonly HostKey[]> | undefined;
+/** Generated once per process: an RSA key takes a second. */
+let sharedHostKeys: Promise<readonly HostKey[]> | undefined;
 
-export function somebody(email: string): Principal {
+/** A person in a tenant of their own. */
+export function newPrincipal(email: string): Principal {
   return { userId: newUuid<UserId>(), email, tenantId: newTenantId(), role: 'owner' };
 }
 
+/**
+ * Starts an SSH server on a free port of the loopback, with a temporary directory of its own.
+ * @param changes what a test replaces; penalties are off unless `limits` says otherwise
+ */
 export async function openTestSshServer(
   changes: { limits?: Partial<SshLimits>; git?: GitServer; resolveKey?: SshKeys['resolveKey'] } = {},
 ): Promise<TestSshServer> {
   const directory = await mkdtemp(path.join(tmpdir(), 'paas-ssh-'));
-  hostKeysOfAllDoors ??= loadHostKeys(path.join(directory, 'ssh'));
-  const hostKeys = await hostKeysOfAllDoors;
+  sharedHostKeys ??= loadHostKeys(path.join(directory, 'ssh'));
+  const hostKeys = await sharedHostKeys;
   const logLines: string[] = [];
   const lookups: string[] = [];
   const keys = new Map<string, Principal & { keyId: SshKeyId; fingerprint: string }>();
@@ -75,7 +68,7 @@ export async function openTestSshServer(
         headRef: 'refs/heads/main',
         appId: app.appId,
         appName,
-        applyPush: () => Promise.reject(new Error('stock git applies its pushes itself')),
+        applyPush: () => Promise.reject(new Error('stock git updates the refs itself')),
       };
     },
   };
@@ -90,9 +83,9 @@ export async function openTestSshServer(
     pushes,
     git: changes.git ?? stockGit((repository) => repositoryPath(repository.repositoryId)),
     hostKeys,
-    // All of a suite comes from one address, and much of it fails to log in.
+    // All clients of a test file have one address, and many of them fail to log in.
     limits: { ...limits.ssh, slowFromPoints: 1e9, refuseFromPoints: 1e9, ...changes.limits },
-    clock: realClock,
+    clock: systemClock,
     log: createLog('debug', (line) => logLines.push(line)),
   });
   const port = await server.listen(0, '127.0.0.1');
@@ -161,8 +154,8 @@ function stockGit(directoryOf: (repository: GitRepository) => string): GitServer
   };
 }
 
-/** A git server whose every command is `serve`; it resolves with the exit status. */
-export function servedBy(serve: GitServer['uploadPack']): GitServer {
+/** A git server that runs `serve` for every command; it resolves with the exit status. */
+export function createGitServer(serve: GitServer['uploadPack']): GitServer {
   return {
     uploadPack: serve,
     receivePack: async (repository, stream) => ({ exitStatus: await serve(repository, stream), requestedRefs: 1 }),
