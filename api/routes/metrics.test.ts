@@ -23,8 +23,7 @@ describe('GET /v1/apps/:id/metrics', () => {
       releaseVersion: 1,
       imageUrl: 'any',
       processes: [{ type: 'web', command: 'serve', quantity: 1 }],
-      config: {},
-      bindings: [],
+      env: {},
       hosts: [`${app.name}.apps.localhost`],
     });
     await sampleApps(test.context);

@@ -68,8 +68,7 @@ describe('sampling of apps', () => {
         { type: 'web', command: 'serve', quantity: 1 },
         { type: 'worker', command: 'work', quantity: 1 },
       ],
-      config: {},
-      bindings: [],
+      env: {},
       hosts: [hostOf(id)],
     });
     return id;

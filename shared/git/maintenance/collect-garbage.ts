@@ -8,9 +8,9 @@ import type { RepositoryAccess } from '#shared/git/repository/repository-access.
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 
-/** How often it is tried while pushes come in between. */
+/** How often it is tried when pushes come in between. */
 const attempts = 3;
-/** What readers do not see any more is removed so much later: whoever found it before has named it by then, or is done. */
+/** Objects are removed this much later than readers stop seeing them: a reader that found them before is done by then. */
 const marginSeconds = 60 * 60;
 
 /** See `GitMaintenance.collectGarbage`. */
@@ -35,7 +35,8 @@ async function tryToCollect(
   signal: AbortSignal,
 ): Promise<GarbageFacts | undefined> {
   const { catalog, refs, workers, clock } = access;
-  // In this order: what comes in later with its root is then seen by its pack, and what leaves one root for another by both.
+  // The order matters: a pack that is added after this changes the list, which is compared later; and an object that a ref takes
+  // over from a root is seen in at least one of them.
   const listed = await catalog.listPacks(repositoryId);
   const wanted = await readRoots();
   const named = await refs.listRefs(repositoryId);
@@ -50,28 +51,29 @@ async function tryToCollect(
   try {
     using located = await locatePacks(access, repositoryId, listed);
     const roots = [...new Set([...wanted, ...named.map(({ oid }) => oid)])];
-    const expired = listed.filter((pack) => isOver(pack, now));
+    const expired = listed.filter((pack) => isExpired(pack, now));
     const paths = { reachable: pathsOf(reachable), unreachable: pathsOf(unreachable) };
     const request = { roots, ...paths, trustLinks: expired.length === 0 };
-    const parted = await workers.run('separate', { packs: located.packs, request }, { signal });
-    const replaced = parted.replaced.flatMap((position) => listed[position] ?? []);
+    const separation = await workers.run('separate', { packs: located.packs, request }, { signal });
+    const replaced = separation.replaced.flatMap((position) => listed[position] ?? []);
     const add: NewPack[] = [];
-    if (parted.reachable !== undefined) add.push({ pack: parted.reachable, files: reachable });
-    if (parted.unreachable !== undefined) add.push({ pack: parted.unreachable, files: unreachable, unreachableSince: now });
+    if (separation.reachable !== undefined) add.push({ pack: separation.reachable, files: reachable });
+    if (separation.unreachable !== undefined)
+      add.push({ pack: separation.unreachable, files: unreachable, unreachableSince: now });
     const retire = [...replaced, ...expired].map(({ packId }) => packId);
     const settled =
       (add.length === 0 && retire.length === 0) ||
       (await replacePacks(access, repositoryId, {
         add,
         retire,
-        isStillRight: (db) => isUnchanged(access, db, repositoryId, listed, named),
+        isStillValid: (db) => isUnchanged(access, db, repositoryId, listed, named),
       }));
     if (!settled) return undefined;
     const waiting = listed.flatMap((pack) => (expired.includes(pack) ? [] : (pack.unreachableSince ?? [])));
-    if (parted.unreachable !== undefined) waiting.push(now);
+    if (separation.unreachable !== undefined) waiting.push(now);
     const [oldest] = waiting.toSorted((a, b) => a.getTime() - b.getTime());
     return {
-      unreachable: parted.unreachable?.objectCount ?? 0,
+      unreachable: separation.unreachable?.objectCount ?? 0,
       removed: expired.reduce((count, { objectCount }) => count + objectCount, 0),
       nextAt: oldest === undefined ? undefined : removalTime(oldest),
     };
@@ -85,11 +87,11 @@ function removalTime(unreachableSince: Date): Date {
   return new Date(unreachableSince.getTime() + (limits.packs.unreachableSeconds + marginSeconds) * 1000);
 }
 
-function isOver({ unreachableSince }: ListedPack, now: Date): boolean {
+function isExpired({ unreachableSince }: ListedPack, now: Date): boolean {
   return unreachableSince !== undefined && removalTime(unreachableSince) <= now;
 }
 
-/** No pack was added, replaced or reinstated, and no ref has moved. */
+/** Whether no pack was added, replaced or reinstated, and no ref has moved. */
 async function isUnchanged(
   { catalog, refs }: RepositoryAccess,
   db: Db,

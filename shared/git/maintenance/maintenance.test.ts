@@ -158,7 +158,7 @@ it('refuses a push that relies on unreachable objects, and takes it when it brin
   await history.pushInVain(below, [first]);
   await collect();
   const above = await history.commit('above', [below], { above: 'y' });
-  await expect(history.push(main, above, [below])).rejects.toThrow(/was not sent/);
+  await expect(history.push(main, above, [below])).rejects.toThrow(/is needed, but was neither sent nor is in the repository/);
   await history.push(main, above, [first]);
   await expectSound(fixture, id);
 });

@@ -14,7 +14,7 @@ export async function repack(access: RepositoryAccess, repositoryId: RepositoryI
   const listed = await access.catalog.listPacks(repositoryId);
   const reachable = listed.filter(({ unreachableSince }) => unreachableSince === undefined);
   const chosen = new Set(choosePacksToJoin(reachable, limits.packs.objects));
-  // In the order of the list: of two copies of an object the older one is taken.
+  // In the order of the list, the oldest first: of two copies of an object the older one is used.
   const joined = reachable.filter((pack) => chosen.has(pack));
   if (joined.length === 0) return nothing;
   const quarantine = await openQuarantine(access.directory, repositoryId);
@@ -25,8 +25,8 @@ export async function repack(access: RepositoryAccess, repositoryId: RepositoryI
     const replaced = await replacePacks(access, repositoryId, {
       add: [{ pack, files: quarantine }],
       retire,
-      // Another process may have joined some of them, or parted what is unreachable from the rest.
-      async isStillRight(db) {
+      // Another process may have joined some of them, or separated unreachable objects.
+      async isStillValid(db) {
         const now = await access.catalog.listPacks(repositoryId, db);
         const stillThere = new Set(now.flatMap(({ packId, unreachableSince }) => (unreachableSince === undefined ? packId : [])));
         return retire.every((packId) => stillThere.has(packId));

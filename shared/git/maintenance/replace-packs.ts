@@ -4,36 +4,38 @@ import type { PackPaths } from '#shared/git/packs/files/pack-files.ts';
 import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
+/** A pack that maintenance has written. */
 export interface NewPack {
   pack: CataloguedPack;
   files: PackPaths;
   unreachableSince?: Date;
 }
 
+/** Packs to add in place of others. */
 export interface PackReplacement {
   add: readonly NewPack[];
   /** Ids. */
   retire: readonly string[];
-  /** Whether all is still as it was when the replacement was worked out; asked when nobody else can change it any more. */
-  isStillRight(db: Db): Promise<boolean>;
+  /** Whether nothing has changed since the replacement was computed. Called with the repository locked. */
+  isStillValid(db: Db): Promise<boolean>;
 }
 
-/** What a thread is told of a quarantine. */
+/** The paths of a quarantine, which can be sent to a thread. */
 export function pathsOf({ packPath, indexPath, linksPath }: PackPaths): PackPaths {
   return { packPath, indexPath, linksPath };
 }
 
-/** Puts packs in the place of others, at once or not at all. False when that is not right any more: then nothing has changed. */
+/** Replaces packs in one transaction. False when the replacement is no longer valid: then nothing has changed. */
 export async function replacePacks(
   { catalog, files, clock }: RepositoryAccess,
   repositoryId: RepositoryId,
-  { add, retire, isStillRight }: PackReplacement,
+  { add, retire, isStillValid }: PackReplacement,
 ): Promise<boolean> {
   for (const { pack, files: made } of add) await files.preparePack(repositoryId, pack.packId, made);
   return await catalog.withLock(undefined, repositoryId, async (db) => {
-    if (!(await isStillRight(db))) return false;
+    if (!(await isStillValid(db))) return false;
     for (const { pack, files: made } of add) await files.storePack(repositoryId, pack.packId, made);
-    // The same objects in the same order make a pack of the same id: it may be among those it stands in for.
+    // The same objects in the same order make a pack with the same id: a new pack may be one of those it replaces.
     if (retire.length > 0) await catalog.retirePacks(db, repositoryId, retire, clock.now());
     for (const { pack, unreachableSince } of add) await catalog.addPack(db, repositoryId, pack, unreachableSince);
     return true;

@@ -4,16 +4,19 @@ import { parseCommit } from '#shared/git/objects/parse-commit.ts';
 import { parseTag } from '#shared/git/objects/parse-tag.ts';
 import type { ObjectDatabase } from '#shared/git/packs/reading/object-database.ts';
 
+/** A commit in the graph. */
 export interface CommitNode {
+  /** In the graph's numbering. */
   readonly number: number;
   /** Raw id of its tree. */
   readonly tree: Buffer;
-  /** Numbers. */
+  /** Numbers of the parents. */
   readonly parents: readonly number[];
+  /** Seconds since the epoch, by the committer's clock. */
   readonly time: number;
 }
 
-/** The commits of a repository, numbered as they are met and each read once. */
+/** The commits of a repository. They are numbered in the order in which they are met, and each is read once. */
 export class CommitGraph {
   readonly #database: ObjectDatabase;
   readonly #table = new OidTable();
@@ -23,20 +26,22 @@ export class CommitGraph {
     this.#database = database;
   }
 
+  /** The number of a commit. @param oid raw */
   number(oid: Uint8Array): number {
     return this.#table.add(oid);
   }
 
-  /** A copy. */
+  /** The raw id of a commit; a copy. */
   oid(number: number): Buffer {
     return Buffer.from(this.#table.oid(number));
   }
 
+  /** The id of a commit in hexadecimal. */
   hex(number: number): string {
     return this.#table.oid(number).toString('hex');
   }
 
-  /** Undefined when there is no such commit here. */
+  /** Undefined when the repository does not have the commit. */
   node(number: number): CommitNode | undefined {
     const known = this.#nodes[number];
     if (known !== undefined) return known;
@@ -48,7 +53,7 @@ export class CommitGraph {
     return node;
   }
 
-  /** The commit that an id stands for, tags taken off; undefined when it stands for something else, or nothing. */
+  /** The commit with this id, or the one that the tag with this id points at; undefined for other objects. */
   commitOf(hex: string): CommitNode | undefined {
     let oid: Buffer = Buffer.from(hex, 'hex');
     for (;;) {

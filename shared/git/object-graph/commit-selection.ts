@@ -3,16 +3,18 @@ import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
 export interface SelectedCommits {
-  /** To send, newest first. */
+  /** The commits that the client lacks, newest first. */
   commits: CommitNode[];
-  /** Numbers of commits the client has, next to those it lacks: most of what it lacks is like what they have. */
+  /** Numbers of the commits that the client has and that are parents of commits it lacks: their trees have most in common. */
   edges: Set<number>;
 }
 
+/** Reachable from the tips. */
 const seen = 1;
+/** Reachable from what the client has. */
 const uninteresting = 2;
 
-/** The commits reachable from the tips but not from what the client has, by walking from the newest to the oldest. */
+/** Finds the commits that are reachable from the tips and not from what the client has. Walks from the newest to the oldest. */
 export async function selectCommits(
   graph: CommitGraph,
   tips: readonly CommitNode[],
@@ -47,7 +49,7 @@ export async function selectCommits(
       spread(node);
     }
   };
-  /** A commit turns out to be the client's after it was taken for missing: so are all its ancestors that were met. */
+  /** The client has a commit that was taken for missing. It also has all ancestors of that commit: they are marked here. */
   const spread = (first: CommitNode): void => {
     const open = [first];
     for (let node = open.pop(); node !== undefined; node = open.pop()) {
@@ -62,7 +64,7 @@ export async function selectCommits(
     }
   };
 
-  // What the client has comes first, so that a tip it has is not taken for missing.
+  // What the client has comes first, so that a tip among it is not taken for missing.
   for (const oid of [...haves, ...unshallow]) {
     const node = graph.commitOf(oid);
     if (node !== undefined) enqueue(node, uninteresting);
@@ -76,7 +78,7 @@ export async function selectCommits(
       interesting--;
       walked.push(node);
     } else if (interesting === 0 && node.time < (walked.at(-1)?.time ?? Number.POSITIVE_INFINITY)) {
-      // Nothing missing is left to look at, and what comes now is older than all that was found.
+      // No missing commit is left in the queue, and the rest is older than all that were found.
       break;
     }
     if ((flag === seen ? cut : cutBefore).has(node.number)) continue;
@@ -96,7 +98,7 @@ export async function selectCommits(
   return { commits, edges };
 }
 
-/** A heap of commits by time. */
+/** A priority queue of commits: the newest comes first. */
 class NewestFirst {
   readonly #heap: CommitNode[] = [];
   readonly #inside = new Set<number>();

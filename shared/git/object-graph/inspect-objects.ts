@@ -3,14 +3,15 @@ import { parseTag } from '#shared/git/objects/parse-tag.ts';
 import type { ObjectDatabase } from '#shared/git/packs/reading/object-database.ts';
 import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 
+/** What an object is. */
 export interface Inspection {
   type: ObjectType;
-  /** What is left when all tags around it are taken off; itself when it is no tag. */
+  /** Id of the object that a tag points at, tags of tags peeled; for other objects, their own id. */
   peeled: string;
   peeledType: ObjectType;
 }
 
-/** In the order asked; undefined for what is not there. */
+/** In the order of the ids; undefined for objects that do not exist. */
 export async function inspectObjects(
   database: ObjectDatabase,
   oids: readonly string[],

@@ -4,7 +4,7 @@ import { parseCommit } from '#shared/git/objects/parse-commit.ts';
 import type { ObjectDatabase } from '#shared/git/packs/reading/object-database.ts';
 import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 
-/** Whether `descendant` is `ancestor` or comes after it. False when either is not a commit. */
+/** Whether `ancestor` is reachable from `descendant`, or is the same commit. False when either is not a commit. */
 export async function isAncestor(
   database: ObjectDatabase,
   ancestor: string,

@@ -3,15 +3,17 @@ import type { ObjectDatabase } from '#shared/git/packs/reading/object-database.t
 import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
+/** What the negotiation of a fetch has found so far. */
 export interface Negotiation {
-  /** The first of the wants that is not here. */
+  /** The first want that the repository does not have. */
   missing: ObjectId | undefined;
-  /** Those of the haves that are here. */
+  /** The haves that the repository has. */
   common: ObjectId[];
-  /** Every want comes after something common: more haves would not make the pack much smaller. */
+  /** Every want is a descendant of a common commit: more haves would not make the pack much smaller. */
   ready: boolean;
 }
 
+/** One round of a negotiation. */
 export async function negotiateFetch(
   database: ObjectDatabase,
   { wants, haves, clientShallow }: { wants: readonly ObjectId[]; haves: readonly ObjectId[]; clientShallow: readonly ObjectId[] },
@@ -26,7 +28,7 @@ export async function negotiateFetch(
   return { missing, common, ready };
 }
 
-/** Whether each want has one of `common` among itself and its ancestors. What is no commit has no history to wait for. */
+/** Whether each want is a descendant of a commit in `common`, or is one. Wants that are not commits have no history. */
 async function allReach(
   database: ObjectDatabase,
   wants: readonly ObjectId[],
@@ -53,7 +55,7 @@ async function allReach(
         if (known && below !== undefined) reaches.set(below.node.number, true);
         continue;
       }
-      // Nothing common is older than the oldest of them.
+      // No common commit is older than the oldest of them.
       const parent = time < oldest || shallow.has(graph.hex(number)) ? undefined : parents[top.next++];
       const node = parent === undefined ? undefined : graph.node(parent);
       if (node === undefined) reaches.set(number, false);

@@ -10,27 +10,29 @@ import type { PackContents } from '#shared/git/packs/writing/pack-contents.ts';
 import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
+/** What a client has and wants. */
 export interface SelectionQuestion {
   wants: readonly ObjectId[];
-  /** Only what is here. */
+  /** Objects of the repository that the client has. */
   haves: readonly ObjectId[];
-  /** Where the client's history ended before this fetch. */
+  /** Commits at which the client's history ended before this fetch. */
   clientShallow: readonly ObjectId[];
-  /** Where it goes on with this fetch. */
+  /** Commits at which the client's history ended and no longer ends after this fetch. */
   unshallow: readonly ObjectId[];
-  /** Where it ends after this fetch. */
+  /** Commits at which the client's history ends after this fetch. */
   cutAfter: readonly ObjectId[];
   filter: ObjectFilter;
   /** Annotated tags to send along with what they point at. */
   tags: readonly { tag: ObjectId; target: ObjectId }[];
 }
 
-const met = 1;
+/** To be sent. */
+const selected = 1;
 const clientHas = 2;
-/** The filter leaves it out, but not what is in it. */
-const passedBy = 3;
+/** The filter leaves the object out, but not what it refers to. */
+const filteredOut = 3;
 
-/** A filter, as what is asked of each object. Depths count from 0, the root of a commit. */
+/** A filter as conditions on each object. Depths count from 0, the root tree of a commit. */
 interface FilterRules {
   belowDepth: number;
   belowBytes: number;
@@ -51,7 +53,7 @@ function rulesOf(filter: ObjectFilter): FilterRules {
   };
 }
 
-/** Finds the objects that a client lacks. */
+/** Finds the objects that a client wants and does not have. */
 export async function selectObjects(
   database: ObjectDatabase,
   question: SelectionQuestion,
@@ -67,12 +69,12 @@ class ObjectSelection {
   readonly send: number[] = [];
   flags = new Uint8Array(4096);
   readonly #database: ObjectDatabase;
-  readonly #sieve: FilterRules;
+  readonly #rules: FilterRules;
   readonly #yieldToEventLoop: YieldToEventLoop;
 
   constructor(database: ObjectDatabase, filter: ObjectFilter, yieldToEventLoop: YieldToEventLoop) {
     this.#database = database;
-    this.#sieve = rulesOf(filter);
+    this.#rules = rulesOf(filter);
     this.#yieldToEventLoop = yieldToEventLoop;
   }
 
@@ -89,24 +91,24 @@ class ObjectSelection {
       for (const parent of graph.commitOf(oid)?.parents ?? [])
         tips.push(...[graph.node(parent)].filter((node) => node !== undefined));
     }
-    const selected = await selectCommits(graph, tips, question, this.#yieldToEventLoop);
-    for (const number of selected.edges) {
+    const selection = await selectCommits(graph, tips, question, this.#yieldToEventLoop);
+    for (const number of selection.edges) {
       this.#mark(graph.oid(number), clientHas);
       const tree = graph.node(number)?.tree;
       if (tree !== undefined) await this.#walkTree(tree, clientHas, 0);
     }
     const wanted = new Set(tips.map(({ number }) => number));
-    for (const { number } of selected.commits)
-      this.#mark(graph.oid(number), this.#sieve.commits || wanted.has(number) ? met : passedBy);
+    for (const { number } of selection.commits)
+      this.#mark(graph.oid(number), this.#rules.commits || wanted.has(number) ? selected : filteredOut);
     for (const oid of direct) await this.#sendWanted(oid);
-    for (const node of selected.commits) await this.#walkTree(node.tree, met, 0);
+    for (const node of selection.commits) await this.#walkTree(node.tree, selected, 0);
     for (const { tag, target } of question.tags) {
       const number = this.table.find(Buffer.from(target, 'hex'));
-      if (number >= 0 && this.flags[number] === met) await this.#sendTags(Buffer.from(tag, 'hex'));
+      if (number >= 0 && this.flags[number] === selected) await this.#sendTags(Buffer.from(tag, 'hex'));
     }
   }
 
-  /** True when the object was not met before. */
+  /** True when the object had no mark before. */
   #mark(oid: Uint8Array, flag: number, at = 0): boolean {
     const number = this.table.add(oid, at);
     if (number >= this.flags.length) {
@@ -116,44 +118,44 @@ class ObjectSelection {
     }
     if (this.flags[number] !== 0) return false;
     this.flags[number] = flag;
-    if (flag === met) this.send.push(number);
+    if (flag === selected) this.send.push(number);
     return true;
   }
 
-  /** A tag, tree or blob that was asked for by its own id: filters do not apply to itself. */
+  /** Selects a tag, tree or blob that the client wants by its own id: filters do not apply to itself. */
   async #sendWanted(oid: Buffer): Promise<void> {
     const type = this.#database.readType(oid);
     if (type === objectTypes.tag) {
       const target = await this.#sendTags(oid);
       if (this.#database.readType(target) !== objectTypes.commit) await this.#sendWanted(target);
     } else if (type === objectTypes.tree) {
-      this.#mark(oid, met);
-      await this.#walkInto(oid, met, 0);
+      this.#mark(oid, selected);
+      await this.#walkInto(oid, selected, 0);
     } else {
-      this.#mark(oid, met);
+      this.#mark(oid, selected);
     }
   }
 
-  /** A tag and the tags it points at. What the last of them points at. */
+  /** Selects a tag and the tags it points at. Returns what the last of them points at. */
   async #sendTags(tag: Buffer): Promise<Buffer> {
     let oid = tag;
     for (;;) {
       const object = this.#database.readType(oid) === objectTypes.tag ? this.#database.read(oid) : undefined;
       if (object === undefined) return oid;
-      this.#mark(oid, met);
+      this.#mark(oid, selected);
       oid = parseTag(object.data).oid;
     }
   }
 
-  /** @param depth of the tree itself, 0 for the root of a commit */
+  /** @param depth of the tree itself, 0 for the root tree of a commit */
   async #walkTree(root: Buffer, flag: number, depth: number): Promise<void> {
-    const { belowDepth, trees, blobs } = this.#sieve;
-    if (flag === met && (depth >= belowDepth || !(trees || blobs))) return;
+    const { belowDepth, trees, blobs } = this.#rules;
+    if (flag === selected && (depth >= belowDepth || !(trees || blobs))) return;
     if (this.#mark(root, this.#flagOfTree(flag))) await this.#walkInto(root, flag, depth);
   }
 
   async #walkInto(root: Buffer, flag: number, depth: number): Promise<void> {
-    const deepest = flag === met ? this.#sieve.belowDepth : Number.POSITIVE_INFINITY;
+    const deepest = flag === selected ? this.#rules.belowDepth : Number.POSITIVE_INFINITY;
     const treeFlag = this.#flagOfTree(flag);
     const stack = [{ cursor: this.#openTree(root), depth: depth + 1 }];
     for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
@@ -175,11 +177,11 @@ class ObjectSelection {
   }
 
   #flagOfTree(flag: number): number {
-    return flag === met && !this.#sieve.trees ? passedBy : flag;
+    return flag === selected && !this.#rules.trees ? filteredOut : flag;
   }
 
   #passes(cursor: TreeCursor): boolean {
-    const { belowBytes, blobs } = this.#sieve;
+    const { belowBytes, blobs } = this.#rules;
     if (belowBytes === 0 || !blobs) return false;
     if (belowBytes === Number.POSITIVE_INFINITY) return true;
     const location = this.#database.find(cursor.data, cursor.oidAt);

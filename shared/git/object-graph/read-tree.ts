@@ -16,8 +16,8 @@ const kinds = new Map<number, TreeEntry['kind']>([
 ]);
 
 /**
- * Everything but directories, in the order of git's index. Undefined when there is no such commit.
- * @throws GitFault when it is more than `limits.tree`
+ * The tree of a commit without its directories, in the order of git's index. Undefined when there is no such commit.
+ * @throws GitFault when the tree is beyond `limits.tree`
  */
 export async function readWholeTree(
   database: ObjectDatabase,
@@ -45,19 +45,22 @@ export async function readWholeTree(
   return entries;
 }
 
-/** To be called for each path. One directory can be in many places, and so can those in it: sizes of objects say nothing. */
+/**
+ * A function to call for each path, which throws beyond the limits. Sizes of objects are no limit: one directory can be in many
+ * places, and so can the directories in it.
+ */
 function createCounter(): (path: string) => void {
   const { entries, pathCharacters, characters } = limits.tree;
-  const refuse = (what: string): never => {
+  const reject = (what: string): never => {
     throw new GitFault(`it has ${what}, which is the limit here`);
   };
   let [paths, together] = [0, 0];
   return ({ length }) => {
     paths++;
     together += length;
-    if (paths > entries) refuse(`more than ${entries} files and directories`);
-    if (length > pathCharacters) refuse(`a path of more than ${pathCharacters} characters`);
-    if (together > characters) refuse(`paths of more than ${characters} characters together`);
+    if (paths > entries) reject(`more than ${entries} files and directories`);
+    if (length > pathCharacters) reject(`a path of more than ${pathCharacters} characters`);
+    if (together > characters) reject(`paths of more than ${characters} characters together`);
   };
 }
 
@@ -69,7 +72,7 @@ function openTree(database: ObjectDatabase, oid: Buffer): TreeCursor {
 
 const nothing = new Uint8Array(0);
 
-/** Contents in the order asked, as many as fit into `bytes` but always the first. Ends before what is not there. */
+/** Contents in the order of the ids, as many as fit into `bytes`, but at least one. Ends before an object that does not exist. */
 export async function readContents(
   database: ObjectDatabase,
   oids: readonly string[],
@@ -85,7 +88,7 @@ export async function readContents(
     if (at > 0 && total > bytes) break;
     wanted.push({ at, location });
   }
-  // One pack after the other, each from front to back: what is next is then mostly in what was just read of the file.
+  // One pack after the other, each from front to back: the next object is mostly in the part of the file that was just read.
   const packs = new Map(database.packs.map((pack, i) => [pack, i]));
   wanted.sort(
     (a, b) => (packs.get(a.location.pack) ?? 0) - (packs.get(b.location.pack) ?? 0) || a.location.offset - b.location.offset,

@@ -4,28 +4,30 @@ import type { ObjectDatabase } from '#shared/git/packs/reading/object-database.t
 import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
-/** How much of history the client wants to have; undefined: all. */
+/** How much of the history the client wants. */
 export type Deepen =
   | { kind: 'depth'; depth: number; relative: boolean }
   | { kind: 'since'; seconds: number }
   | { kind: 'not'; refs: string[] };
 
+/** Changes of where the client's history ends. */
 export interface ShallowChange {
-  /** Where the client's history ends from now on. */
+  /** Commits at which it ends from now on. */
   shallow: ObjectId[];
-  /** Where it ended before, and now goes on. */
+  /** Commits at which it ended before and no longer ends. */
   unshallow: ObjectId[];
 }
 
 export interface ShallowQuestion {
   wants: readonly ObjectId[];
+  /** Commits at which the client's history ends now. */
   clientShallow: readonly ObjectId[];
   deepen: Deepen;
   /** Tips of the refs of `deepen-not`. */
   excluded: readonly ObjectId[];
 }
 
-/** @throws GitFault when nothing is left of the history asked for */
+/** How the client's history changes. @throws GitFault when no commit is left */
 export async function findShallow(
   database: ObjectDatabase,
   question: ShallowQuestion,
@@ -51,7 +53,7 @@ export async function findShallow(
   return { shallow, unshallow };
 }
 
-/** Numbers of the commits at most so many steps away, the tips being the first. */
+/** Numbers of the commits within a depth. The tips are at depth 1. */
 async function withinDepth(
   graph: CommitGraph,
   { wants, clientShallow }: ShallowQuestion,
@@ -59,7 +61,7 @@ async function withinDepth(
   yieldToEventLoop: YieldToEventLoop,
 ): Promise<Set<number>> {
   const included = new Set<number>();
-  // Relative to where the client's history ends now: what is above it stays, so those commits are the first step.
+  // Relative to where the client's history ends now: those commits are the first step, and what is above them stays.
   const starts = relative && clientShallow.length > 0 ? clientShallow : wants;
   let level = new Set(starts.flatMap((oid) => graph.commitOf(oid)?.number ?? []));
   const levels = starts === clientShallow ? depth + 1 : depth;
@@ -76,7 +78,7 @@ async function withinDepth(
   return included;
 }
 
-/** Numbers of the commits since a time, or not reachable from some tips. */
+/** Numbers of the commits since a time, or of those that are not reachable from some tips. */
 async function newerThan(
   graph: CommitGraph,
   { wants, excluded }: ShallowQuestion,
@@ -100,7 +102,7 @@ async function ancestors(
   yieldToEventLoop: YieldToEventLoop,
 ): Promise<Set<number>> {
   const found = new Set(tips.flatMap((oid) => graph.commitOf(oid)?.number ?? []).filter(keep));
-  // A set may grow while it is gone through.
+  // The loop also visits what is added to the set while it runs.
   for (const number of found) {
     const pause = yieldToEventLoop();
     if (pause !== undefined) await pause;

@@ -6,10 +6,10 @@ import type { PackContents } from '#shared/git/packs/writing/pack-contents.ts';
 import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 
 /**
- * Whether what is wanted reaches all objects of all packs and nothing else, known without a walk: a pack is reachable as a
- * whole when its roots are, and then so are the commits it needs from other packs. True for most fresh clones.
+ * Whether the wants reach all objects of all packs. Decided from `PackLinks`, without a walk: a pack is reachable as a whole when
+ * its roots are, and then so are the commits that it needs from other packs. True for most fresh clones.
  *
- * @param database has all that its objects need
+ * @param database has all objects that its objects refer to
  */
 export function wantsEverything(
   database: ObjectDatabase,

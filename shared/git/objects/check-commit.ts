@@ -4,7 +4,7 @@ import { nothingTolerated, type TolerableFault, type Tolerated, tolerableFault }
 import { noWarnings } from '#shared/git/objects/warnings.ts';
 import { refNameProblem } from '#shared/git/refs/ref-name.ts';
 
-/** Told of each object that another one needs, by its id in hexadecimal. */
+/** Called with each object that the checked one refers to. */
 export type LinkSink = (type: ObjectType, hex: string) => void;
 
 const oidPattern = /^[0-9a-f]{40}$/i;
@@ -13,7 +13,7 @@ const lastSecond = 9_223_372_036_854_775_807n;
 
 /**
  * What `git fsck --strict` checks of a commit.
- * @throws GitFault naming the fault; whoever calls knows the object
+ * @throws GitFault naming the fault, without the object
  */
 export function checkCommit(data: Buffer, link: LinkSink, tolerated = nothingTolerated): void {
   const lines = new HeaderLines(data);
@@ -40,7 +40,7 @@ export function checkTag(data: Buffer, link: LinkSink, tolerated = nothingTolera
   else warn('missingTaggerEntry', "expected 'tagger' line");
 }
 
-/** The lines before the first empty one. */
+/** The lines of an object before the first empty one. */
 class HeaderLines {
   readonly #data: Buffer;
   #at = 0;
@@ -72,7 +72,7 @@ class HeaderLines {
   }
 }
 
-/** Only the first fault of a line counts, as for git: what comes after it cannot be told apart. */
+/** Only the first fault of a line counts, as in git: the rest of such a line cannot be parsed. */
 function checkIdentity(keyword: string, line: string, tolerated: Tolerated): void {
   const [id, what] = identityFault(line) ?? [];
   if (id === undefined || tolerated.has(id)) return;
@@ -94,6 +94,6 @@ function identityFault(line: string): [id: TolerableFault, what: string] | undef
   const [, seconds = '', zone = ''] = /^ [ \t]*(\d+) (.*)$/.exec(rest) ?? [];
   if (seconds === '') return ['badDate', 'no date'];
   if (seconds.length > 1 && seconds.startsWith('0')) return ['zeroPaddedDate', 'a zero-padded date'];
-  if (seconds.length > 19 || BigInt(seconds) > lastSecond) return ['badDateOverflow', 'a date beyond the end of time'];
+  if (seconds.length > 19 || BigInt(seconds) > lastSecond) return ['badDateOverflow', 'a date that is too large'];
   return /^[+-]\d{4}$/.test(zone) ? undefined : ['badTimezone', 'no valid time zone'];
 }

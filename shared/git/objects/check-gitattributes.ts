@@ -1,14 +1,14 @@
 import { GitFault } from '#shared/git/git-fault.ts';
 
-/** git reads no longer ones. */
+/** git ignores longer lines. */
 const longestLine = 2047;
 
 /**
  * What git's fsck checks of a `.gitattributes` file.
- * @throws GitFault naming the fault; whoever calls knows the object
+ * @throws GitFault naming the fault, without the object
  */
 export function checkGitattributes(file: Buffer): void {
-  // To git the file ends at the first NUL byte.
+  // For git the file ends at the first NUL byte.
   const nul = file.indexOf(0);
   const end = nul < 0 ? file.length : nul;
   for (let start = 0; start < end; ) {

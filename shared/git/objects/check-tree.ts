@@ -11,20 +11,20 @@ import { nothingTolerated, tolerableFault } from '#shared/git/objects/tolerable-
 import { canonicalMode, modes } from '#shared/git/objects/tree.ts';
 import { noWarnings, type WarningSink } from '#shared/git/objects/warnings.ts';
 
-/** Told of each entry: its mode and where in the tree its raw id is. Submodules are left out: their commit is elsewhere. */
+/** Called with each entry: its mode, and the index of its raw id in the tree. Submodules are left out: their commit is elsewhere. */
 export type TreeLinkSink = (mode: number, data: Buffer, oidAt: number) => void;
 
-/** Files that git itself reads, so that what is in them has to be checked too. */
+/** Files that git itself reads, so that their content has to be checked too. */
 export type SpecialFile = '.gitmodules' | '.gitattributes';
 
-/** Told of each entry that is one of them by its name, whatever it points at. */
+/** Called with each entry that has such a name, whatever it refers to. */
 export type SpecialFileSink = (file: SpecialFile, data: Buffer, oidAt: number) => void;
 
 const longestName = 4096;
 
 /**
  * What `git fsck --strict` checks of a tree.
- * @throws GitFault naming the fault; whoever calls knows the object
+ * @throws GitFault naming the fault, without the object
  */
 export function checkTree(
   data: Buffer,
@@ -54,7 +54,7 @@ export function checkTree(
     let nameEnd = nameStart;
     let unusual = data[nameStart] === 0x2e;
     for (let byte = data[nameEnd]; byte !== 0 && byte !== undefined; byte = data[++nameEnd]) {
-      // Only "." in front, "~", "\" and what is not ASCII can make a name that some file system takes for .git.
+      // A name can only mean .git to a file system if it begins with ".", or has "~", "\" or a byte that is not ASCII.
       if (byte === 0x2f || byte === 0x7e || byte === 0x5c || byte >= 0x80) unusual = true;
     }
     if (nameEnd + 1 + oidBytes > data.length) throw new GitFault('is cut short (badTree)');
@@ -81,7 +81,7 @@ function checkUnusualName(name: string, mode: number, warn: WarningSink): Specia
     return '.gitmodules';
   }
   if (mode !== modes.symlink) return isDotGitattributes(name) ? '.gitattributes' : undefined;
-  // As symbolic links, git does not read them.
+  // git does not read these files when they are symbolic links.
   if (isDotGitattributes(name)) warn('gitattributesSymlink', '.gitattributes is a symlink');
   if (isDotGitignore(name)) warn('gitignoreSymlink', '.gitignore is a symlink');
   if (isDotMailmap(name)) warn('mailmapSymlink', '.mailmap is a symlink');
@@ -93,13 +93,13 @@ function isNull(data: Buffer, at: number): boolean {
   return true;
 }
 
-/** Entries are sorted as if the names of directories ended in "/", and no name comes twice, not even as file and directory. */
+/** Checks the order: names are sorted as if those of directories ended in "/", and no name comes twice, not even as file and directory. */
 class TreeOrder {
   readonly #data: Buffer;
   #previousStart = 0;
   #previousEnd = 0;
   #previousIsTree = false;
-  /** Files that the last name begins with and a directory of the same name could still follow: `a`, `a.b`, `a/`. */
+  /** Files whose name a directory further on could still have: after `a` and `a.b` comes `a/`. */
   readonly #candidates: { start: number; end: number }[] = [];
 
   constructor(data: Buffer) {
@@ -135,7 +135,7 @@ class TreeOrder {
         continue;
       }
       if (end - start === length) throw new GitFault('contains two entries of one name (duplicateEntries)');
-      // Beyond `name/` no directory of that name can follow any more.
+      // After `name/` in the order, no directory of that name can follow.
       if ((data[start + length] ?? 0) < 0x2f) break;
       this.#candidates.pop();
     }

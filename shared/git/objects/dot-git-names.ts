@@ -1,20 +1,20 @@
 /**
- * Names that some file system takes for `.git`, or for a file that git reads, though they are spelled otherwise. A tree
- * with the first would write into the repository of whoever checks it out; the second are checked under any spelling.
- * The rules are those of git's `is_hfs_dot_generic`, `is_ntfs_dotgit` and `is_ntfs_dot_generic`.
+ * Recognizes names that are `.git`, or a file that git reads, on some file system although they are spelled differently. A tree
+ * with a `.git` would write into the repository of whoever checks it out. The other files are checked under any spelling. The
+ * rules are those of git's `is_hfs_dot_generic`, `is_ntfs_dotgit` and `is_ntfs_dot_generic`.
  */
 
-/** HFS+ ignores these, wherever they are in a name. */
+/** Characters that HFS+ ignores anywhere in a name. */
 const ignoredByHfs = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
 
-/** Where HFS+ may stop reading a name: at its end, or at bytes that are no text. */
+/** Where a name can end on HFS+: at its end, or at bytes that are not text. */
 const endOnHfs = '(?:$|[\\ufffd-\\uffff])';
 
 const dotGitOnHfs = new RegExp(`^\\.git${endOnHfs}`, 'i');
 const dotGitOnNtfs = /^(?:\.git|git~1)[ .]*(?::|$)/i;
 
 export function isDotGit(name: string): boolean {
-  // On NTFS a backslash separates: each part is a name of its own.
+  // On NTFS a backslash is a separator: each part is a name.
   return dotGitOnHfs.test(name.replace(ignoredByHfs, '')) || name.split('\\').some((part) => dotGitOnNtfs.test(part));
 }
 
@@ -49,7 +49,7 @@ function matches(name: string, { hfs, ntfs }: { hfs: RegExp; ntfs: RegExp }): bo
 
 /**
  * @param name without its dot
- * @param hashed what NTFS begins short names with, once those made of the name's own letters are taken
+ * @param hashed prefix of NTFS's short names when those made of the name's own letters are taken
  */
 function spellingsOf(name: string, hashed: string): { hfs: RegExp; ntfs: RegExp } {
   const hashedBeginning = [...hashed].reduceRight((rest, letter) => `(?:${letter}${rest})?`, '');

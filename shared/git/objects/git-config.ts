@@ -1,9 +1,9 @@
 /**
- * The variables of a file in git's configuration syntax (git-config(1), "Syntax"), as git reads `.gitmodules`: names in
- * lower case but for their middle part (`submodule.Name.url`), one character a byte. One without `=` has no value.
+ * Reads a file in git's configuration syntax (git-config(1), "Syntax"), as git reads `.gitmodules`. Names are in lower case except
+ * for their middle part (`submodule.Name.url`). Strings have one character for each byte. A variable without `=` has no value.
  *
- * @param variable told of each, in order
- * @returns false when the file breaks off at something that is no configuration; what came before has been told
+ * @param variable called with each variable, in order
+ * @returns false when there is a syntax error; it was called with the variables before that
  */
 export function readGitConfig(file: Buffer, variable: (name: string, value: string | undefined) => void): boolean {
   const source = new ConfigSource(file);
@@ -35,13 +35,13 @@ const newline = 0x0a;
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Bytes one after the other. A line may end in CR LF, and behind the last byte there is one more end of line. */
+/** The bytes of a file, one by one. A line may end in CR LF, and the last byte is followed by one more end of line. */
 class ConfigSource {
   ended = false;
   readonly #data: Buffer;
   #at: number;
   #before = 0;
-  /** What is being read, without quotes and escapes: never longer than the file. */
+  /** The text that is being read, without quotes and escapes: never longer than the file. */
   readonly #taken: Buffer;
   #length = 0;
 
@@ -89,7 +89,7 @@ class ConfigSource {
     this.#taken[this.#length++] = character;
   }
 
-  /** Everything taken since the last call. */
+  /** All text taken since the last call. */
   taken(): string {
     const text = this.#taken.toString('latin1', 0, this.#length);
     this.#length = 0;
@@ -97,7 +97,7 @@ class ConfigSource {
   }
 }
 
-/** `name]` or `name "subsection"]`, as the beginning of the names in it. */
+/** Reads `name]` or `name "subsection"]`. Returns the prefix of its variables' names; undefined for a syntax error. */
 function readSection(source: ConfigSource): string | undefined {
   const name = source.takeWhile((character) => isKeyCharacter(character) || character === 0x2e).toLowerCase();
   let character = source.next();
@@ -121,7 +121,7 @@ const escapes = new Map([
   [backslash, backslash],
 ]);
 
-/** What is between `=` and the end of the line, which a backslash puts off. Undefined where that is malformed. */
+/** Reads the text after `=`, to the end of the line; a backslash continues on the next line. Undefined for a syntax error. */
 function readValue(source: ConfigSource): string | undefined {
   let spaces = 0;
   let quoted = false;

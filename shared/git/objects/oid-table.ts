@@ -4,11 +4,11 @@ const wordsEach = oidBytes / 4;
 const littleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
 /**
- * A set of raw object ids, numbered in the order in which they came, in flat memory: about 32 bytes an id.
- * The hash is keyed at random, because whoever pushes chooses the ids that trees and commits mention.
+ * A set of raw object ids, numbered in the order in which they were added, in typed arrays: about 32 bytes an id. The hash has a
+ * random key, because clients choose the ids that their trees and commits mention.
  */
 export class OidTable {
-  /** Raw ids one after the other: number n is at `n * oidBytes`. */
+  /** The raw ids: number n is at `n * oidBytes`. */
   oids: Buffer;
   size = 0;
   /** The same memory as `oids`, five words an id. */
@@ -18,7 +18,7 @@ export class OidTable {
 
   constructor(expected = 64) {
     this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(Math.max(64, expected) * 1.5))).fill(-1);
-    this.#words = new Int32Array(fitting(this.#slots.length) * wordsEach);
+    this.#words = new Int32Array(capacityOf(this.#slots.length) * wordsEach);
     this.oids = Buffer.from(this.#words.buffer);
   }
 
@@ -32,7 +32,7 @@ export class OidTable {
     let slot = this.#probe(bytes, at);
     const found = this.#slots[slot] ?? -1;
     if (found >= 0) return found;
-    if (this.size === fitting(this.#slots.length)) {
+    if (this.size === capacityOf(this.#slots.length)) {
       this.#grow();
       slot = this.#probe(bytes, at);
     }
@@ -42,6 +42,7 @@ export class OidTable {
     return this.size++;
   }
 
+  /** The raw id with this number; a view, not a copy. */
   oid(number: number): Buffer {
     return this.oids.subarray(number * oidBytes, (number + 1) * oidBytes);
   }
@@ -84,7 +85,7 @@ export class OidTable {
 
   #grow(): void {
     this.#slots = new Int32Array(this.#slots.length * 2).fill(-1);
-    const words = new Int32Array(fitting(this.#slots.length) * wordsEach);
+    const words = new Int32Array(capacityOf(this.#slots.length) * wordsEach);
     words.set(this.#words.subarray(0, this.size * wordsEach));
     this.#words = words;
     this.oids = Buffer.from(words.buffer);
@@ -92,8 +93,8 @@ export class OidTable {
   }
 }
 
-/** How many ids a table of so many slots may hold before it grows: two thirds. */
-function fitting(slots: number): number {
+/** How many ids a table with so many slots can have before it grows: two thirds. */
+function capacityOf(slots: number): number {
   return Math.floor(slots / 1.5);
 }
 

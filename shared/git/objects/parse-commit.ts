@@ -1,4 +1,4 @@
-/** What a walk over history needs of a commit. Only for commits that passed `checkCommit`. */
+/** What a walk over the history needs to know of a commit. */
 export interface CommitLinks {
   /** Raw ids. */
   tree: Buffer;
@@ -9,11 +9,12 @@ export interface CommitLinks {
 
 const parentLine = 48;
 
+/** @param data of a commit that passed `checkCommit` */
 export function parseCommit(data: Buffer): CommitLinks {
   const tree = Buffer.from(data.toString('latin1', 5, 45), 'hex');
   const parents: Buffer[] = [];
   let at = 46;
-  // "p" tells: after the tree come only parents and the author.
+  // The "p" of "parent": only parents and the author come after the tree.
   for (; data[at] === 0x70; at += parentLine) parents.push(Buffer.from(data.toString('latin1', at + 7, at + 47), 'hex'));
   const committer = data.indexOf('\ncommitter ', at, 'latin1');
   const end = data.indexOf('\n', committer + 1, 'latin1');

@@ -1,9 +1,8 @@
 import { GitFault } from '#shared/git/git-fault.ts';
 
 /**
- * Faults that an operator may have let through, by the id that git-fsck(1) gives them: old programs wrote such objects, and
- * whoever reads them comes to no harm. A line or an entry with one is read like any other; what else is wrong with the
- * object is refused as ever. Whatever has been used to attack clients cannot be among them.
+ * Faults that an operator can choose to tolerate, by their id in git-fsck(1). Old programs wrote such objects, and they do no harm
+ * to readers. Faults that have been used to attack clients cannot be tolerated. Other faults of the same object are still rejected.
  */
 export const tolerableFaults = [
   'badDate',
@@ -21,9 +20,10 @@ export const tolerableFaults = [
 
 export type TolerableFault = (typeof tolerableFaults)[number];
 
-/** What large public git hosts let through: history that well-known projects have, and nobody can change. */
+/** What large public git hosts tolerate: well-known projects have it in their history and cannot change that. */
 export const toleratedByDefault: readonly TolerableFault[] = ['badTimezone', 'missingSpaceBeforeDate', 'zeroPaddedFilemode'];
 
+/** The faults that are tolerated. */
 export type Tolerated = ReadonlySet<TolerableFault>;
 
 export const nothingTolerated: Tolerated = new Set();
@@ -33,9 +33,9 @@ export function isTolerable(id: string): id is TolerableFault {
 }
 
 /**
- * For a fault that can be tolerated and is not. Whoever calls knows the object.
- * @param what is wrong, as 'has a bad author line: no date'
+ * The error for a fault that can be tolerated and is not.
+ * @param what is wrong: 'has a bad author line: no date'
  */
 export function tolerableFault(id: TolerableFault, what: string): GitFault {
-  return new GitFault(`${what} (${id}). Rewrite the history without it, or ask the operator to tolerate it: PAAS_GIT_TOLERATE`);
+  return new GitFault(`${what} (${id}). Rewrite the history without it, or ask the operator to tolerate it (PAAS_GIT_TOLERATE)`);
 }

@@ -1,26 +1,27 @@
 import { oidBytes } from '#shared/git/objects/oid-table.ts';
 
+/** The modes of tree entries. */
 export const modes = { tree: 0o40000, file: 0o100644, executable: 0o100755, symlink: 0o120000, submodule: 0o160000 } as const;
 
 const kindBits = 0o170000;
 const regularFile = 0o100000;
 const ownerMayExecute = 0o100;
 
-/** What git takes a mode for, whatever permissions old clients wrote into it. Undefined for a kind that git does not have. */
+/** The mode that git reads, whatever permissions old clients wrote into it. Undefined for a kind that git does not have. */
 export function canonicalMode(mode: number): number | undefined {
   const kind = mode & kindBits;
   if (kind === regularFile) return (mode & ownerMayExecute) === 0 ? modes.file : modes.executable;
   return kind === modes.tree || kind === modes.symlink || kind === modes.submodule ? kind : undefined;
 }
 
-/** Goes through the entries of a tree without making an object of each. Only for trees that passed `checkTree`. */
+/** Iterates over the entries of a tree that passed `checkTree`, without creating an object for each. */
 export class TreeCursor {
   readonly data: Buffer;
   /** One of `modes`. */
   mode = 0;
   nameStart = 0;
   nameEnd = 0;
-  /** Where in `data` the raw id is. */
+  /** Index of the raw id in `data`. */
   oidAt = 0;
   #next = 0;
 
@@ -28,7 +29,7 @@ export class TreeCursor {
     this.data = data;
   }
 
-  /** False at the end. */
+  /** Moves to the next entry. False at the end. */
   next(): boolean {
     const { data } = this;
     let at = this.#next;

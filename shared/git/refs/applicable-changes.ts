@@ -3,10 +3,10 @@ import { RefNameSet } from '#shared/git/refs/ref-name-set.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
 /**
- * The changes whose old value is as stated, and whose name finds room once the others before it are made. What is deleted
- * makes room first.
+ * The changes that can be made: the old value is as stated, and the name does not conflict with another ref once the changes
+ * before it are made. Deletions are made first.
  *
- * @param current refs of those names, and all that could stand in their way
+ * @param current the current refs of those names, and all refs whose names could conflict with them
  */
 export function applicableChanges(current: ReadonlyMap<string, ObjectId>, changes: readonly RefChange[]): readonly RefChange[] {
   const fresh = changes.filter(({ name, oldOid }) => current.get(name) === oldOid);

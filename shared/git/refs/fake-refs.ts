@@ -39,9 +39,9 @@ export function createFakeRefs(): RefDriver {
       return true;
     },
     async swapEach(_db, repositoryId, changes) {
-      const sound = applicableChanges(current(repositoryId), changes);
-      change(repositoryId, sound);
-      return new Set(sound.map(({ name }) => name));
+      const applicable = applicableChanges(current(repositoryId), changes);
+      change(repositoryId, applicable);
+      return new Set(applicable.map(({ name }) => name));
     },
     async deleteRefs(repositoryId) {
       const existed = current(repositoryId).size > 0;

@@ -6,10 +6,10 @@ import { prefixRanges } from '#shared/git/refs/prefix-ranges.ts';
 import type { RefDriver } from '#shared/git/refs/ref-driver.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
-/** From so many names on it costs less to read all refs than to look up each. */
+/** From this number of names on, reading all refs is faster than looking up each. */
 const manyNames = 5000;
 
-/** Each method is a fixed number of statements, however many refs it is about. */
+/** Refs in the table `git_refs`. Each method runs a fixed number of statements, whatever the number of refs. */
 export function createPostgresRefs(db: Db): RefDriver {
   const inTransaction = <T>(within: Db, run: (transaction: Db) => Promise<T>): Promise<T> =>
     within.isTransaction ? run(within) : within.transaction().execute(run);
@@ -52,17 +52,17 @@ export function createPostgresRefs(db: Db): RefDriver {
     },
     async compareAndSwap(within, repositoryId, changes) {
       return await inTransaction(within, async (transaction) => {
-        const sound = await findApplicable(transaction, repositoryId, changes);
-        if (sound.length < changes.length) return false;
+        const applicable = await findApplicable(transaction, repositoryId, changes);
+        if (applicable.length < changes.length) return false;
         await write(transaction, repositoryId, changes);
         return true;
       });
     },
     async swapEach(within, repositoryId, changes) {
       return await inTransaction(within, async (transaction) => {
-        const sound = await findApplicable(transaction, repositoryId, changes);
-        await write(transaction, repositoryId, sound);
-        return new Set(sound.map(({ name }) => name));
+        const applicable = await findApplicable(transaction, repositoryId, changes);
+        await write(transaction, repositoryId, applicable);
+        return new Set(applicable.map(({ name }) => name));
       });
     },
     async deleteRefs(repositoryId) {
@@ -75,7 +75,7 @@ export function createPostgresRefs(db: Db): RefDriver {
   };
 }
 
-/** One writer of refs and packs a repository at a time, until its transaction ends. */
+/** Locks the refs and packs of a repository until the transaction ends. */
 export async function lockRepository(db: Db, repositoryId: RepositoryId): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`git_refs ${repositoryId}`}, 0))`.execute(db);
 }

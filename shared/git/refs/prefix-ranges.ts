@@ -1,11 +1,11 @@
 /**
- * What begins with one of these prefixes, as ranges of names in byte order: from the first to before the second. They do not
- * overlap. What no full name of a ref begins with is left out.
+ * The names that begin with one of these prefixes, as ranges in byte order: from the first, to before the second. Ranges do not
+ * overlap. Prefixes that no full name of a ref has are left out.
  */
 export function prefixRanges(prefixes: readonly string[]): (readonly [from: string, before: string])[] {
   const ranges: (readonly [string, string])[] = [];
   let last: string | undefined;
-  // A prefix that another one covers comes after it.
+  // A prefix that begins with another one comes after it.
   for (const prefix of [...new Set(prefixes)].sort()) {
     if (last !== undefined && prefix.startsWith(last)) continue;
     if ((!prefix.startsWith('refs/') && !'refs/'.startsWith(prefix)) || prefix.includes('\0')) continue;
@@ -15,7 +15,7 @@ export function prefixRanges(prefixes: readonly string[]): (readonly [from: stri
   return ranges;
 }
 
-/** The first text after all that begin with this one. UTF-8 sorts as code points do. */
+/** The first text after all texts that begin with this one. UTF-8 sorts like code points. */
 function successor(prefix: string): string {
   const points = [...prefix];
   for (let last = points.pop(); last !== undefined; last = points.pop()) {

@@ -1,15 +1,16 @@
-/** Names of refs that are there, and of those that may come. None of them may be a directory of another. */
+/** The names of refs that exist, and of those that may be added. No name may be a directory of another one. */
 export class RefNameSet {
-  /** All of them, so that what is below a name follows it. */
+  /** All names, sorted: those below a name come after it. */
   readonly #sorted: readonly string[];
   readonly #present: Set<string>;
 
-  /** @param candidates what may be added later */
+  /** @param candidates names that may be added */
   constructor(present: Iterable<string>, candidates: Iterable<string>) {
     this.#present = new Set(present);
     this.#sorted = [...new Set([...this.#present, ...candidates])].sort();
   }
 
+  /** How many refs exist. */
   get size(): number {
     return this.#present.size;
   }
@@ -19,7 +20,7 @@ export class RefNameSet {
     this.#present.add(name);
   }
 
-  /** A name that is there and cannot exist beside `name`, because one would be a directory of the other. */
+  /** A ref that exists and conflicts with `name`, because one would be a directory of the other. */
   conflictWith(name: string): string | undefined {
     for (let slash = name.lastIndexOf('/'); slash > 0; slash = name.lastIndexOf('/', slash - 1)) {
       if (this.#present.has(name.slice(0, slash))) return name.slice(0, slash);

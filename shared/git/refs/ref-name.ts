@@ -1,4 +1,4 @@
-/** What is wrong with a ref's name by the rules of git-check-ref-format(1); undefined when nothing is. */
+/** What is wrong with the name of a ref, by the rules of git-check-ref-format(1); undefined when it is valid. */
 export function refNameProblem(name: string): string | undefined {
   if (name.length > 1024) return 'is too long';
   if (/[\0-\x20\x7f~^:?*[\\]/.test(name)) return 'contains a character that git does not allow there';
@@ -13,10 +13,11 @@ export function refNameProblem(name: string): string | undefined {
   return undefined;
 }
 
-/** Where a push may write. */
+/** Prefixes of the refs that a push may write. */
 const writable = ['refs/heads/', 'refs/tags/', 'refs/notes/'];
 
+/** Whether a push may write this ref. @param name a valid name */
 export function isWritableRef(name: string): boolean {
-  // "git branch" refuses these too: a command would take the first for an option, and the second is every repository's own.
+  // "git branch" refuses these too: commands take the first for an option, and every repository has a HEAD of its own.
   return writable.some((prefix) => name.startsWith(prefix)) && !name.startsWith('refs/heads/-') && name !== 'refs/heads/HEAD';
 }

@@ -17,20 +17,14 @@ export async function joinPacks(
     database.packs.map((pack) => pack.links),
     (oid) => database.find(Buffer.from(oid, 'hex')) !== undefined,
   );
-  return await writeStoredPack(
-    database,
-    await selectEverything(database, yieldToEventLoop),
-    paths,
-    links,
-    yieldToEventLoop,
-    signal,
-  );
+  const contents = await selectEverything(database, yieldToEventLoop);
+  return await writeStoredPack(database, { contents, paths, links, yieldToEventLoop, signal });
 }
 
 /**
- * How packs hang together with the rest when they are one; undefined when that is not known of each, or not simple. What
- * one of them needs comes after a root of its own, so it can be left out of the roots of all; and as no object comes
- * after itself, enough roots stay to reach everything from.
+ * The links of packs that become one; undefined when those of one pack are not known, or when there are too many. A commit that
+ * one pack needs is reachable from a root of that pack, so it is no root of the joined pack. No object is reachable from itself,
+ * so the roots that remain reach everything.
  */
 function joinLinks(each: readonly (PackLinks | null)[], isWithin: (oid: string) => boolean): PackLinks | undefined {
   const known = each.filter((links) => links !== null);

@@ -15,29 +15,32 @@ import { writeStoredPack } from '#shared/git/repacking/stored-pack.ts';
 import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
+/** Plain data, which can be sent to a thread. */
 export interface SeparateRequest {
-  /** What all objects to keep are reachable from. Ids of nothing that is stored are left aside. */
+  /** All objects reachable from these are kept together. Ids of objects that are not stored are ignored. */
   roots: readonly ObjectId[];
-  /** Paths of files to make. */
+  /** Of the files to create. */
   reachable: PackPaths;
   unreachable: PackPaths;
-  /** Whether what packs say of themselves will do where it says that all is reachable. Not before something is removed. */
+  /** Whether `PackLinks` that say that everything is reachable are proof enough. They are not when objects are about to be removed. */
   trustLinks: boolean;
 }
 
+/** What was written in place of what. */
 export interface Separation {
-  /** Positions of packs that what was written stands in for. */
+  /** Positions of the packs that the new packs replace. */
   replaced: number[];
-  /** Undefined where there is nothing of the kind. */
+  /** Undefined when there are no such objects to write. */
   reachable: CataloguedPack | undefined;
   unreachable: CataloguedPack | undefined;
 }
 
 /**
- * Parts what is reachable from what is not: packs that hold both are written anew as one of each kind. Afterwards the
- * first kind and the packs left alone hold exactly what is reachable, whatever was found unreachable before included.
+ * Separates reachable objects from unreachable ones. Packs that hold both are replaced by one pack of each kind. Afterwards the
+ * new reachable pack and the packs that were not replaced hold exactly the reachable objects, including those that were found
+ * unreachable before and are reachable again.
  *
- * @param database all packs, those of `inReachable` first; the others hold what was found unreachable before
+ * @param database all packs: those of `inReachable` first, then those whose objects were found unreachable before
  */
 export async function separateObjects(
   database: ObjectDatabase,
@@ -50,28 +53,34 @@ export async function separateObjects(
   const question = wholeHistory(stored);
   if (trustLinks && wantsEverything(inReachable, question)) return { replaced: [], reachable: undefined, unreachable: undefined };
 
-  const kept = await selectObjects(database, question, yieldToEventLoop);
-  const mixed = await findMixed(inReachable, kept.table, yieldToEventLoop);
+  const found = await selectObjects(database, question, yieldToEventLoop);
+  const mixed = await findMixed(inReachable, found.table, yieldToEventLoop);
   const clean = inReachable.packs.filter((pack) => !mixed.has(pack));
-  const toKeep = new ObjectCollector(yieldToEventLoop);
-  const toPart = new ObjectCollector(yieldToEventLoop);
+  const kept = new ObjectCollector(yieldToEventLoop);
+  const separated = new ObjectCollector(yieldToEventLoop);
   const inClean = new PackLookup(clean);
-  await toKeep.add(kept.table, (oid) => inClean.find(oid, 0) === undefined);
-  for (const pack of mixed) await toPart.addPack(pack, (oid) => kept.table.find(oid) < 0);
-  // What it needs stays as long as it does, also where that was found unreachable earlier.
-  if (database.packs.length > inReachable.packs.length && toPart.table.size > 0) {
-    const needed = await selectObjects(database, wholeHistory(toPart.hexes()), yieldToEventLoop);
-    await toPart.add(needed.table, (oid) => kept.table.find(oid) < 0);
+  await kept.add(found.table, (oid) => inClean.find(oid, 0) === undefined);
+  for (const pack of mixed) await separated.addPack(pack, (oid) => found.table.find(oid) < 0);
+  // What these objects refer to stays as long as they do, even if it was found unreachable earlier.
+  if (database.packs.length > inReachable.packs.length && separated.table.size > 0) {
+    const needed = await selectObjects(database, wholeHistory(separated.hexes()), yieldToEventLoop);
+    await separated.add(needed.table, (oid) => found.table.find(oid) < 0);
   }
   const links = await findLinks(database, stored, clean, yieldToEventLoop);
   return {
     replaced: [...mixed].map((pack) => database.packs.indexOf(pack)),
-    reachable: toKeep.isEmpty
+    reachable: kept.isEmpty
       ? undefined
-      : await writeStoredPack(database, toKeep.selection(), reachable, links, yieldToEventLoop, signal),
-    unreachable: toPart.isEmpty
+      : await writeStoredPack(database, { contents: kept.contents(), paths: reachable, links, yieldToEventLoop, signal }),
+    unreachable: separated.isEmpty
       ? undefined
-      : await writeStoredPack(database, toPart.selection(), unreachable, undefined, yieldToEventLoop, signal),
+      : await writeStoredPack(database, {
+          contents: separated.contents(),
+          paths: unreachable,
+          links: undefined,
+          yieldToEventLoop,
+          signal,
+        }),
   };
 }
 
@@ -79,12 +88,16 @@ function wholeHistory(wants: readonly ObjectId[]): SelectionQuestion {
   return { wants, haves: [], clientShallow: [], unshallow: [], cutAfter: [], filter: { kind: 'none' }, tags: [] };
 }
 
-/** Packs with at least one object that is not in the table. */
-async function findMixed({ packs }: ObjectDatabase, kept: OidTable, yieldToEventLoop: YieldToEventLoop): Promise<Set<OpenPack>> {
+/** Packs with at least one object that is not reachable. */
+async function findMixed(
+  { packs }: ObjectDatabase,
+  reachable: OidTable,
+  yieldToEventLoop: YieldToEventLoop,
+): Promise<Set<OpenPack>> {
   const mixed = new Set<OpenPack>();
   for (const pack of packs) {
     for (let position = 0; position < pack.index.objectCount && !mixed.has(pack); position++) {
-      if (kept.find(pack.index.oidAt(position)) < 0) mixed.add(pack);
+      if (reachable.find(pack.index.oidAt(position)) < 0) mixed.add(pack);
       const pause = yieldToEventLoop();
       if (pause !== undefined) await pause;
     }
@@ -92,7 +105,7 @@ async function findMixed({ packs }: ObjectDatabase, kept: OidTable, yieldToEvent
   return mixed;
 }
 
-/** Objects gathered for a pack. */
+/** Collects the objects of a new pack. */
 class ObjectCollector {
   readonly table = new OidTable(4096);
   readonly #yieldToEventLoop: YieldToEventLoop;
@@ -117,7 +130,7 @@ class ObjectCollector {
     return Array.from({ length: this.table.size }, (_, number) => this.table.oid(number).toString('hex') as ObjectId);
   }
 
-  selection(): PackContents {
+  contents(): PackContents {
     return { table: this.table, send: Array.from({ length: this.table.size }, (_, number) => number), has: () => false };
   }
 
@@ -132,8 +145,8 @@ class ObjectCollector {
 }
 
 /**
- * Of the pack of what is reachable: all of it is when the outermost roots are, and then so are the roots of the packs
- * left alone.
+ * The links of the new reachable pack. Everything in it is reachable from the roots that no other root reaches, and so are the
+ * roots of the packs that were not replaced.
  */
 async function findLinks(
   database: ObjectDatabase,

@@ -9,23 +9,26 @@ import type { PackContents } from '#shared/git/packs/writing/pack-contents.ts';
 import { writePack } from '#shared/git/packs/writing/pack-writer.ts';
 import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 
-/** As many as git's own `pack.depth`: what is read often must not be made of thousands of deltas. */
+/** Like git's own `pack.depth`: objects that are read often must not be at the end of thousands of deltas. */
 const longestChain = 50;
 
+export interface NewStoredPack {
+  contents: PackContents;
+  /** Of the files to create. */
+  paths: PackPaths;
+  /** Undefined when they are not known. */
+  links: PackLinks | undefined;
+  yieldToEventLoop: YieldToEventLoop;
+  signal: AbortSignal;
+}
+
 /**
- * Writes the selected objects as a pack to be kept, with its index, and brings both to stable storage.
- *
- * @param paths of files to make
- * @param links undefined when they are not known, or not simple
- * @throws Error when what is stored is broken: then nothing may be replaced by it
+ * Writes objects as a new pack with its index, and flushes the files to stable storage.
+ * @throws Error when a stored object is broken: then the new pack must not replace the packs that it was made of
  */
 export async function writeStoredPack(
   database: ObjectDatabase,
-  contents: PackContents,
-  paths: PackPaths,
-  links: PackLinks | undefined,
-  yieldToEventLoop: YieldToEventLoop,
-  signal: AbortSignal,
+  { contents, paths, links, yieldToEventLoop, signal }: NewStoredPack,
 ): Promise<CataloguedPack> {
   const entries = new EntryTable();
   const form = { thin: false, offsetDeltas: true, longestChain };
@@ -38,7 +41,7 @@ export async function writeStoredPack(
       await writeAll(file, chunk);
       bytes += chunk.length;
     };
-    checksum = await writePack(database, contents, form, write, yieldToEventLoop, entries);
+    checksum = await writePack(database, { contents, form, write, yieldToEventLoop, entries });
     await file.datasync();
   } finally {
     await file.close();

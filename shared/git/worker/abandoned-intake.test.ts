@@ -16,7 +16,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** A sound pack of a few kilobytes whose deltas make 1.5 GB. */
+/** A valid pack of a few kilobytes whose deltas produce 1.5 GB. */
 function slowPack(): Buffer {
   const builder = new PackBuilder();
   const base = Buffer.alloc(1024 * 1024, 7);
@@ -27,7 +27,7 @@ function slowPack(): Buffer {
   return builder.build();
 }
 
-it('nobody works on a pack any longer than its client waits, or than a push may take', async () => {
+it('intake of a pack ends when its client disconnects, or when a push takes too long', async () => {
   const [packPath = '', indexPath = '', linksPath = ''] = ['pack', 'idx', 'links'].map((name) => join(directory, name));
   const limits = { packBytes: 1_000_000, objectBytes: 100_000_000, objects: 100 };
   const link = { input: streamed([slowPack()]), write: async () => undefined, signal: AbortSignal.abort() };

@@ -1,27 +1,29 @@
 import { windowBytes } from '#shared/git/worker/messages.ts';
 
-/** Back pressure over a message port: the sender waits while more than a window of bytes is under way. */
+/** Back pressure over a message port: the sender waits while a window of bytes is in flight. */
 export class FlowWindow {
-  #underWay = 0;
+  #inFlight = 0;
   #wake: (() => void) | undefined;
   #closed: Error | undefined;
 
-  /** Resolves when another chunk may be sent. Rejects once closed. */
+  /** Resolves when another chunk may be sent, and counts it as sent. Rejects once the window is closed. */
   async reserve(bytes: number): Promise<void> {
-    while (this.#closed === undefined && this.#underWay >= windowBytes) {
+    while (this.#closed === undefined && this.#inFlight >= windowBytes) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
     if (this.#closed !== undefined) throw this.#closed;
-    this.#underWay += bytes;
+    this.#inFlight += bytes;
   }
 
+  /** The receiver has taken so many bytes. */
   taken(bytes: number): void {
-    this.#underWay -= bytes;
+    this.#inFlight -= bytes;
     this.#wake?.();
   }
 
+  /** Rejects what waits, and all that comes. */
   close(reason: Error): void {
     this.#closed = reason;
     this.#wake?.();

@@ -28,16 +28,16 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-const held = (): number => queryObjects(OpenPack, { format: 'count' });
+const openPacks = (): number => queryObjects(OpenPack, { format: 'count' });
 
-it('holds a pack while it is used now and then, and nothing of one that nobody has used for five minutes', async () => {
+it('keeps a pack open while it is used now and then, and drops one that was not used for five minutes', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const [used] = locations;
   await withDatabase(locations, async ({ packs }) => expect(packs.every(({ bytes }) => bytes.size > 0)).toBe(true));
-  expect(held()).toBe(10);
+  expect(openPacks()).toBe(10);
   for (let minute = 0; minute < 6; minute++) {
     vi.advanceTimersByTime(minuteMilliseconds);
     await withDatabase(used === undefined ? [] : [used], async () => undefined);
   }
-  expect(held()).toBe(1);
+  expect(openPacks()).toBe(1);
 });

@@ -1,19 +1,18 @@
 import { ObjectDatabase } from '#shared/git/packs/reading/object-database.ts';
 import { OpenPack, type PackLocation } from '#shared/git/packs/reading/open-pack.ts';
 
-/** Packs that no task uses are kept up to these, least recently used ones dropped first. */
-const keptPacks = 8192;
-const keptIndexBytes = 64 * 1024 * 1024;
-const keptFiles = 256;
+/** Limits of the packs that stay open while no task uses them. The least recently used are dropped first. */
+const mostPacks = 8192;
+const mostIndexBytes = 64 * 1024 * 1024;
+const mostFiles = 256;
 /**
- * A file that is open takes room on the disk also when it was removed, and of a repository that gets a push a second all
- * packs but a few have been joined into others since.
+ * A deleted file takes disk space while it is open, and the packs of a busy repository are soon joined into others and deleted.
  */
 const idleMilliseconds = 5 * 60 * 1000;
 
 const open = new Map<string, { pack: OpenPack; users: number; usedAt: number }>();
 
-/** Runs `use` on the objects of these packs. Packs never change, so what is open is used again. */
+/** Runs `use` on the objects of these packs. Packs never change, so they stay open for the next task. */
 export async function withDatabase<T>(
   locations: readonly PackLocation[],
   use: (database: ObjectDatabase) => Promise<T>,
@@ -26,7 +25,7 @@ export async function withDatabase<T>(
     return await use(database);
   } finally {
     database?.close();
-    for (const pack of taken) giveBack(pack);
+    for (const pack of taken) release(pack);
     trim();
   }
 }
@@ -39,7 +38,7 @@ function take(location: PackLocation): OpenPack {
   return entry.pack;
 }
 
-function giveBack(pack: OpenPack): void {
+function release(pack: OpenPack): void {
   const entry = open.get(pack.key);
   if (entry === undefined) return;
   entry.users--;
@@ -63,8 +62,8 @@ function trim(): void {
     if (pack.isReading) files++;
   }
   for (const [key, { pack, users }] of open) {
-    const tooMany = open.size > keptPacks || indexBytes > keptIndexBytes;
-    if (!tooMany && files <= keptFiles) break;
+    const tooMany = open.size > mostPacks || indexBytes > mostIndexBytes;
+    if (!tooMany && files <= mostFiles) break;
     if (users > 0) continue;
     if (pack.isReading) files--;
     pack.close();

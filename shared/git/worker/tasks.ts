@@ -18,23 +18,24 @@ import { type SeparateRequest, type Separation, separateObjects } from '#shared/
 import { withDatabase } from '#shared/git/worker/open-packs.ts';
 import { createYieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 
-/** A task's side of its streams. */
+/** What a task uses to talk to the main thread. */
 export interface TaskLink {
   input: AsyncIterable<Uint8Array>;
-  /** The chunk's whole buffer is transferred: it must be one of its own. */
+  /** Transfers the whole buffer of the chunk, which must belong to the chunk alone. */
   write(chunk: Uint8Array<ArrayBuffer>): Promise<void>;
   signal: AbortSignal;
 }
 
-/** Everything a worker can be asked to do. Parameters and results are plain data. */
+/** The tasks of a worker. Parameters and results are plain data. */
 export const tasks = {
+  /** See `intakePack`. */
   intake(params: { packs: readonly PackLocation[]; request: IntakeRequest }, link: TaskLink): Promise<IntakeResult | undefined> {
     return withDatabase(params.packs, (database) =>
       intakePack(link.input, params.request, database, createYieldToEventLoop(link.signal)),
     );
   },
 
-  /** Type of each object, and what it peels to. */
+  /** See `inspectObjects`. */
   inspect(
     params: { packs: readonly PackLocation[]; oids: readonly string[] },
     _link: TaskLink,
@@ -42,6 +43,7 @@ export const tasks = {
     return withDatabase(params.packs, (database) => inspectObjects(database, params.oids, createYieldToEventLoop()));
   },
 
+  /** For each pair, whether the first is an ancestor of the second. */
   ancestry(
     params: { packs: readonly PackLocation[]; pairs: readonly (readonly [string, string])[] },
     link: TaskLink,
@@ -56,6 +58,7 @@ export const tasks = {
     });
   },
 
+  /** See `negotiateFetch`. */
   negotiate(
     params: { packs: readonly PackLocation[] } & Parameters<typeof negotiateFetch>[1],
     _link: TaskLink,
@@ -63,10 +66,12 @@ export const tasks = {
     return withDatabase(params.packs, (database) => negotiateFetch(database, params, createYieldToEventLoop()));
   },
 
+  /** See `findShallow`. */
   shallow(params: { packs: readonly PackLocation[] } & ShallowQuestion, _link: TaskLink): Promise<ShallowChange> {
     return withDatabase(params.packs, (database) => findShallow(database, params, createYieldToEventLoop()));
   },
 
+  /** Writes the pack that answers a fetch. */
   pack(params: { packs: readonly PackLocation[] } & SelectionQuestion & PackForm, link: TaskLink): Promise<void> {
     const yieldToEventLoop = createYieldToEventLoop(link.signal);
     const write = (chunk: Uint8Array<ArrayBuffer>): Promise<void> => link.write(chunk);
@@ -74,19 +79,23 @@ export const tasks = {
       if (params.offsetDeltas && wantsEverything(inReachable, params)) {
         const [only] = inReachable.packs;
         if (inReachable.packs.length === 1 && only !== undefined) return await copyPack(only, write);
-        await writePack(inReachable, await selectEverything(inReachable, yieldToEventLoop), params, write, yieldToEventLoop);
+        const contents = await selectEverything(inReachable, yieldToEventLoop);
+        await writePack(inReachable, { contents, form: params, write, yieldToEventLoop });
         return undefined;
       }
       return await withDatabase(params.packs, async (database) => {
-        await writePack(database, await selectObjects(database, params, yieldToEventLoop), params, write, yieldToEventLoop);
+        const contents = await selectObjects(database, params, yieldToEventLoop);
+        await writePack(database, { contents, form: params, write, yieldToEventLoop });
       });
     });
   },
 
+  /** See `joinPacks`. */
   join(params: { packs: readonly PackLocation[]; paths: PackPaths }, link: TaskLink): Promise<CataloguedPack> {
     return withDatabase(params.packs, (database) => joinPacks(database, params.paths, createYieldToEventLoop(), link.signal));
   },
 
+  /** See `separateObjects`. */
   separate(params: { packs: readonly PackLocation[]; request: SeparateRequest }, link: TaskLink): Promise<Separation> {
     return withDatabase(params.packs, (database) =>
       withDatabase(reachable(params.packs), (inReachable) =>
@@ -95,10 +104,12 @@ export const tasks = {
     );
   },
 
+  /** See `readWholeTree`. */
   tree(params: { packs: readonly PackLocation[]; commit: string }, _link: TaskLink): Promise<TreeEntry[] | undefined> {
     return withDatabase(params.packs, (database) => readWholeTree(database, params.commit, createYieldToEventLoop()));
   },
 
+  /** See `readContents`. */
   contents(
     params: { packs: readonly PackLocation[]; oids: readonly string[]; bytes: number },
     _link: TaskLink,

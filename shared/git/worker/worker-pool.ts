@@ -6,8 +6,9 @@ import { FlowWindow } from '#shared/git/worker/flow-window.ts';
 import type { ErrorCause, FromWorker, ToWorker } from '#shared/git/worker/messages.ts';
 import type { TaskName, TaskParams, TaskResult } from '#shared/git/worker/tasks.ts';
 
+/** The streams of a task. */
 export interface TaskStreams {
-  /** Fed to the task until it ends or wants no more. What is read beyond that is lost. */
+  /** Read and sent to the task until either ends. What is read beyond what the task needs is lost. */
   input?: AsyncIterator<Uint8Array>;
   /** Called with each piece of output, one after the other. */
   output?: (chunk: Uint8Array) => Promise<void>;
@@ -23,8 +24,8 @@ interface RunningTask {
 }
 
 /**
- * What a thread's short-lived objects may take before they are cleared away. A thread makes buffers, not objects: with Node's
- * own limit, several times this, each keeps some 10 MiB more for nothing once it had much to do.
+ * Size of a thread's young generation. A thread creates buffers rather than objects: with Node's default, several times as much,
+ * each thread would keep some 10 MiB more after heavy work.
  */
 const youngMegabytes = 8;
 
@@ -33,7 +34,7 @@ interface PooledWorker {
   tasks: Map<number, RunningTask>;
 }
 
-/** The threads in which git's heavy work happens. They start when first needed and share the tasks evenly. */
+/** The threads that do git's heavy work. They start when they are first needed, and share the tasks evenly. */
 export class WorkerPool {
   /** How many threads there are at most. */
   readonly size: number;
@@ -46,8 +47,8 @@ export class WorkerPool {
   }
 
   /**
-   * Runs a task to its end. Rejects with a GitFault when the client or its data is to blame, with PackGone when a pack
-   * was retired too long ago, with an Error when we are to blame, and with whatever `streams.output` throws.
+   * Runs a task to its end. Rejects with a GitFault when the client or its data is at fault, with PackGone when the files of a pack
+   * were deleted, with an Error when the server is at fault, and with whatever `streams.output` throws.
    */
   async run<Name extends TaskName>(name: Name, params: TaskParams<Name>, streams: TaskStreams = {}): Promise<TaskResult<Name>> {
     if (this.#closed) throw new Error('git storage is closed');
@@ -84,7 +85,8 @@ export class WorkerPool {
     const task = worker.tasks.get(id);
     streams.signal?.addEventListener('abort', abort, { once: true });
     send({ kind: 'start', task: id, name, params });
-    if (streams.input !== undefined && task !== undefined) void feed(streams.input, task.input, send, id, () => ended);
+    if (streams.input !== undefined && task !== undefined)
+      void feed(streams.input, { window: task.input, send, task: id, ended: () => ended });
     try {
       return (await result) as TaskResult<Name>;
     } catch (error) {
@@ -100,6 +102,7 @@ export class WorkerPool {
     }
   }
 
+  /** Ends the threads. Running tasks reject. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all(this.#workers.splice(0).map(({ thread }) => thread.terminate()));
@@ -135,7 +138,11 @@ export class WorkerPool {
   }
 }
 
-const errors: Readonly<Record<ErrorCause, new (message: string) => Error>> = { fault: GitFault, gone: PackGone, ours: Error };
+const errors: Readonly<Record<ErrorCause, new (message: string) => Error>> = {
+  'git-fault': GitFault,
+  'pack-gone': PackGone,
+  other: Error,
+};
 
 function deliver(worker: PooledWorker, message: FromWorker): void {
   const task = worker.tasks.get(message.task);
@@ -159,13 +166,15 @@ function deliver(worker: PooledWorker, message: FromWorker): void {
   }
 }
 
-async function feed(
-  input: AsyncIterator<Uint8Array>,
-  window: FlowWindow,
-  send: (message: ToWorker, transfer?: ArrayBuffer[]) => void,
-  task: number,
-  ended: () => boolean,
-): Promise<void> {
+interface FeedOptions {
+  window: FlowWindow;
+  send: (message: ToWorker, transfer?: ArrayBuffer[]) => void;
+  task: number;
+  ended: () => boolean;
+}
+
+/** Sends a task its input. */
+async function feed(input: AsyncIterator<Uint8Array>, { window, send, task, ended }: FeedOptions): Promise<void> {
   try {
     for (;;) {
       const next = await input.next();
@@ -174,7 +183,7 @@ async function feed(
         send({ kind: 'input-end', task, failed: false });
         return;
       }
-      // A copy of its own: the chunk may be a view into a buffer that others use, and what is transferred is gone here.
+      // A copy: the chunk may be a view of a buffer that is used elsewhere, and transferring detaches it.
       const chunk = new Uint8Array(next.value);
       await window.reserve(chunk.length);
       send({ kind: 'input', task, chunk }, [chunk.buffer]);

@@ -5,7 +5,7 @@ import { FlowWindow } from '#shared/git/worker/flow-window.ts';
 import type { ErrorCause, FromWorker, ToWorker } from '#shared/git/worker/messages.ts';
 import { type TaskLink, type TaskName, type TaskParams, tasks } from '#shared/git/worker/tasks.ts';
 
-/** A worker thread's main: runs any number of tasks side by side, each giving way to the others now and then. */
+/** The entry point of a worker thread. It runs any number of tasks concurrently, which yield to each other. */
 const port = parentPort;
 if (port === null) throw new Error('this module is the main of a worker thread');
 
@@ -51,7 +51,7 @@ async function run<Name extends TaskName>(id: number, name: Name, params: unknow
     },
   };
   try {
-    // Name and parameters come from `WorkerPool.run`, which has matched them.
+    // `WorkerPool.run` has type-checked that the parameters belong to the name.
     const task = tasks[name] as (params: TaskParams<Name>, link: TaskLink) => Promise<unknown>;
     const value = await task(params as TaskParams<Name>, link);
     send({ kind: 'result', task: id, value });
@@ -64,8 +64,8 @@ async function run<Name extends TaskName>(id: number, name: Name, params: unknow
 }
 
 function causeOf(error: unknown): ErrorCause {
-  if (error instanceof GitFault) return 'fault';
-  return error instanceof PackGone ? 'gone' : 'ours';
+  if (error instanceof GitFault) return 'git-fault';
+  return error instanceof PackGone ? 'pack-gone' : 'other';
 }
 
 async function* readInput(id: number, task: RunningTask): AsyncIterable<Uint8Array> {

@@ -7,7 +7,7 @@ import { checkTree } from '#shared/git/objects/check-tree.ts';
 import { parseCommit } from '#shared/git/objects/parse-commit.ts';
 import { parseTag } from '#shared/git/objects/parse-tag.ts';
 import { modes, TreeCursor } from '#shared/git/objects/tree.ts';
-import { applyDelta, readDeltaSizes } from '#shared/git/packs/format/delta.ts';
+import { applyDelta, readDeltaHead } from '#shared/git/packs/format/delta.ts';
 import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import { readReceivePackRequest } from '#shared/git/receive-pack/push-protocol.ts';
 import { isWritableRef, refNameProblem } from '#shared/git/refs/ref-name.ts';
@@ -141,12 +141,12 @@ const delta: FuzzTarget = {
   words: [Buffer.from([0x80]), Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff]), Buffer.from([0]), Buffer.from([127])],
   run(input) {
     const base = Buffer.alloc(440, 'the quick brown fox ');
-    const sizes = readDeltaSizes(input);
-    if (sizes.resultSize > 1_000_000) throw new GitFault('larger than any limit');
-    const fenced = Buffer.alloc(sizes.resultSize + 32, 0xee);
-    applyDelta(base, input, sizes, input.length, fenced, 16);
+    const head = readDeltaHead(input);
+    if (head.resultSize > 1_000_000) throw new GitFault('larger than any limit');
+    const fenced = Buffer.alloc(head.resultSize + 32, 0xee);
+    applyDelta(base, input, head, fenced, 16);
     for (let i = 0; i < 16; i++) {
-      hold(fenced[i] === 0xee && fenced[sizes.resultSize + 16 + i] === 0xee, 'a delta writes inside its result');
+      hold(fenced[i] === 0xee && fenced[head.resultSize + 16 + i] === 0xee, 'a delta writes inside its result');
     }
   },
 };

@@ -31,9 +31,10 @@ export async function readBack(request: IntakeRequest, stored: ObjectDatabase, o
       if (type === objectTypes.commit) await readWholeTree(database, oid.toString('hex'), () => undefined);
     }
     const pieces: Buffer[] = [];
-    const selection = await selectEverything(alone, () => undefined);
+    const contents = await selectEverything(alone, () => undefined);
     const write = async (chunk: Uint8Array): Promise<void> => void pieces.push(Buffer.from(chunk));
-    await writePack(alone, selection, { thin: false, offsetDeltas }, write, () => undefined);
+    const form = { thin: false, offsetDeltas };
+    await writePack(alone, { contents, form, write, yieldToEventLoop: () => undefined });
     const paths = { packPath: `${packPath}-again`, indexPath: `${indexPath}-again`, linksPath: `${linksPath}-again` };
     try {
       const again = await intakePack(streamed(pieces), { ...request, ...paths }, stored, () => undefined);

@@ -1,5 +1,4 @@
 import type { Clock } from '#shared/clock.ts';
-import { createBindings } from '#shared/core/addons/bindings.ts';
 import { createAddresses } from '#shared/core/addresses.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Db } from '#shared/database/schema.ts';
@@ -31,7 +30,6 @@ export interface CoreDependencies {
 export async function createCoreContext({ db, log, clock, platform, git, secretKey }: CoreDependencies): Promise<Context> {
   const baseUrl = 'http://localhost:8080';
   const key = secretKey === undefined ? crypto.getRandomValues(new Uint8Array(32)) : Uint8Array.fromBase64(secretKey);
-  const secrets = await createSecretBox(key);
   return {
     db,
     clock,
@@ -41,8 +39,7 @@ export async function createCoreContext({ db, log, clock, platform, git, secretK
     sources: createOutsideSourceHosts({ allowPrivate: true, seconds: 30 }),
     jobs: graphileJobs,
     identity: createFakeIdentity({ clock, issuer: `${baseUrl}/v1/auth` }),
-    secrets,
-    bindings: createBindings({ secrets }),
+    secrets: await createSecretBox(key),
     addresses: createAddresses({ baseUrl, appsDomain: 'apps.localhost', httpPort: 8080, httpsPort: 8443, sshPort: 2222 }),
     wakeups: createWakeups(),
     resolver: createFakeResolver(),

@@ -97,8 +97,7 @@ export function specOf(appId: AppId, releaseVersion: number, imageUrl: string, c
     releaseVersion,
     imageUrl,
     processes: [webProcess],
-    config: { COLOR: 'green', SECRET: 'canary-f3a1' },
-    bindings: [],
+    env: { COLOR: 'green', SECRET: 'canary-f3a1' },
     hosts: [`${appName}.apps.localhost`],
     ...change,
   };

@@ -1,23 +1,24 @@
 import { GitFault } from '#shared/git/git-fault.ts';
 
-export interface DeltaSizes {
+/** What the head of a delta says, and where its instructions are in the bytes that were read (gitformat-pack(5)). */
+export interface DeltaHead {
   baseSize: number;
   resultSize: number;
-  /** Where the instructions begin. */
   start: number;
+  end: number;
 }
 
-/** git reads no delta that is shorter, as one that makes nothing out of little could be. */
+/** git rejects shorter deltas. */
 const shortestDelta = 4;
 
-/** @throws GitFault when `delta[start, end)` does not begin with two sizes below 2^49, or is shorter than git reads */
-export function readDeltaSizes(delta: Uint8Array, end = delta.length, start = 0): DeltaSizes {
+/** Reads the head of the delta `bytes[start, end)`. @throws GitFault when it does not have two sizes below 2^49, or is too short */
+export function readDeltaHead(bytes: Uint8Array, start = 0, end = bytes.length): DeltaHead {
   if (end - start < shortestDelta) throw new GitFault('a delta is too short');
   let at = start;
   const readSize = (): number => {
     let size = 0;
     for (let scale = 1; scale < 2 ** 49; scale *= 128) {
-      const byte = at < end ? delta[at++] : undefined;
+      const byte = at < end ? bytes[at++] : undefined;
       if (byte === undefined) break;
       size += (byte & 127) * scale;
       if (byte < 128) return size;
@@ -26,25 +27,19 @@ export function readDeltaSizes(delta: Uint8Array, end = delta.length, start = 0)
   };
   const baseSize = readSize();
   const resultSize = readSize();
-  return { baseSize, resultSize, start: at };
+  return { baseSize, resultSize, start: at, end };
 }
 
 /**
- * Runs `delta[sizes.start, deltaEnd)` over `base` into `result[resultStart, resultStart + sizes.resultSize)`.
- * @throws GitFault when an instruction reaches outside of either, or the result is not as long as stated
+ * Applies `delta[head.start, head.end)` to `base` and writes the object to `result[resultStart, resultStart + head.resultSize)`.
+ * @throws GitFault when an instruction reaches outside of either, or the result does not have the stated size
  */
-export function applyDelta(
-  base: Buffer,
-  delta: Buffer,
-  sizes: DeltaSizes,
-  deltaEnd: number,
-  result: Buffer,
-  resultStart: number,
-): void {
-  if (sizes.baseSize !== base.length) throw new GitFault('a delta was made for a base of another size');
-  let at = sizes.start;
+export function applyDelta(base: Buffer, delta: Buffer, head: DeltaHead, result: Buffer, resultStart: number): void {
+  const deltaEnd = head.end;
+  if (head.baseSize !== base.length) throw new GitFault('a delta was made for a base of another size');
+  let at = head.start;
   let to = resultStart;
-  const end = resultStart + sizes.resultSize;
+  const end = resultStart + head.resultSize;
   while (at < deltaEnd) {
     const instruction = delta[at++] ?? 0;
     if (instruction >= 128) {
@@ -69,10 +64,10 @@ export function applyDelta(
       to += instruction;
     }
   }
-  if (to !== end) throw new GitFault('a delta does not give the size it states');
+  if (to !== end) throw new GitFault('a delta does not produce the size that it states');
 }
 
-/** Below some 20 bytes a plain loop beats the call into native code. */
+/** For fewer than about 20 bytes a loop is faster than the call into native code. */
 function copy(source: Buffer, from: number, length: number, target: Buffer, to: number): void {
   if (length > 20) source.copy(target, to, from, from + length);
   else for (let i = 0; i < length; i++) target[to + i] = source[from + i] ?? 0;

@@ -1,26 +1,26 @@
 import { oidBytes } from '#shared/git/objects/oid-table.ts';
 
-/** What is known of each entry of a pack, in the order of the pack, in flat memory: about 50 bytes an entry. */
+/** What is known about each entry of a pack, in the order of the pack, in typed arrays: about 50 bytes an entry. */
 export class EntryTable {
   count = 0;
   /** Where the entry begins. */
   offsets = new Float64Array(256);
-  /** Of its data, inflated; of a delta, its instructions. */
+  /** Inflated size of the entry's data; for a delta, of its instructions. */
   sizes = new Float64Array(256);
-  /** CRC-32 of the entry as it stands. */
+  /** CRC-32 of the entry's bytes in the pack. */
   crcs = new Uint32Array(256);
-  /** Bytes of its head. */
+  /** Bytes of the entry's head. */
   headLengths = new Uint8Array(256);
-  /** 1 to 4; 6 or 7 for a delta until it is resolved. */
+  /** 1 to 4 (`objectTypes`); 6 or 7 for a delta until it is resolved. */
   types = new Uint8Array(256);
-  /** Number of the entry that an offset delta is based on, else -1. */
+  /** Number of the entry that an offset delta is based on, otherwise -1. */
   bases = new Int32Array(256);
-  /** Where the instructions of a delta are held, inflated, else -1. */
+  /** Position of a delta's inflated instructions in the `DeltaCache`, otherwise -1. */
   cachedAt = new Int32Array(256);
-  /** Raw ids; of a reference delta, the id of its base until it is resolved. */
+  /** Raw ids; for a reference delta, the id of its base until it is resolved. */
   oids: Buffer = Buffer.allocUnsafe(256 * oidBytes);
 
-  /** Adds an entry, all zero but for its offset and type, and gives its number. */
+  /** Adds an entry with this offset and type, everything else zero. Returns its number. */
   add(offset: number, type: number): number {
     if (this.count === this.offsets.length) this.#grow(this.count * 2);
     const entry = this.count++;
@@ -31,7 +31,7 @@ export class EntryTable {
     return entry;
   }
 
-  /** The entry that begins at `offset`, or -1. */
+  /** Number of the entry that begins at `offset`, or -1. */
   findOffset(offset: number): number {
     let low = 0;
     let high = this.count - 1;
@@ -45,10 +45,12 @@ export class EntryTable {
     return -1;
   }
 
+  /** The raw id; a view, not a copy. */
   oid(entry: number): Buffer {
     return this.oids.subarray(entry * oidBytes, (entry + 1) * oidBytes);
   }
 
+  /** Copies the raw id at `bytes[at]`. */
   setOid(entry: number, bytes: Uint8Array, at = 0): void {
     const start = entry * oidBytes;
     for (let i = 0; i < oidBytes; i++) this.oids[start + i] = bytes[at + i] ?? 0;

@@ -2,26 +2,26 @@ import { GitFault } from '#shared/git/git-fault.ts';
 import { offsetDelta, referenceDelta } from '#shared/git/objects/object-type.ts';
 import { oidBytes } from '#shared/git/objects/oid-table.ts';
 
-/** The head of an object in a pack, before its compressed data. */
+/** The head of an entry in a pack, before its compressed data (gitformat-pack(5)). */
 export interface EntryHeader {
-  /** 1 to 4, 6 or 7. */
+  /** 1 to 4 (`objectTypes`), or 6 or 7 for a delta. */
   type: number;
-  /** Inflated bytes of the data; of a delta, not of what it makes. */
+  /** Inflated size of the data; for a delta, of its instructions. */
   size: number;
-  /** Bytes of this head. */
+  /** Bytes of the head. */
   length: number;
-  /** Of an offset delta: how far back the base begins. */
+  /** For an offset delta: how many bytes before this entry its base begins. */
   baseDistance: number;
-  /** Of a reference delta: where in the bytes read the base's id is. */
+  /** For a reference delta: index of the base's id in the bytes that were read. */
   baseOidAt: number;
 }
 
-/** No head is longer: 8 bytes of size, 20 of a base's id. */
+/** Longest head: 8 bytes of type and size, 20 of the base's id. */
 export const longestEntryHeader = 8 + oidBytes;
 
 /**
- * Reads the head at `bytes[at]` into `header`. False when the bytes end before it does.
- * @throws GitFault when it is not one
+ * Reads the head at `bytes[at]` into `header`. False when the head goes beyond `end`.
+ * @throws GitFault when it is invalid
  */
 export function readEntryHeader(bytes: Uint8Array, at: number, end: number, header: EntryHeader): boolean {
   let next = at;
@@ -33,7 +33,7 @@ export function readEntryHeader(bytes: Uint8Array, at: number, end: number, head
   header.baseOidAt = 0;
   if (header.type === 0 || header.type === 5) throw new GitFault(`an object has the unknown type ${header.type}`);
   for (let scale = 16; byte >= 128; scale *= 128) {
-    if (scale >= 2 ** 49) throw new GitFault('an object states an impossible size');
+    if (scale >= 2 ** 49) throw new GitFault('an object has an impossible size');
     if (next >= end) return false;
     byte = bytes[next++] ?? 0;
     header.size += (byte & 127) * scale;
@@ -41,7 +41,7 @@ export function readEntryHeader(bytes: Uint8Array, at: number, end: number, head
   if (header.type === offsetDelta) {
     let distance = -1;
     do {
-      if (distance >= 2 ** 45) throw new GitFault('a delta states an impossible distance');
+      if (distance >= 2 ** 45) throw new GitFault('a delta has an impossible distance to its base');
       if (next >= end) return false;
       byte = bytes[next++] ?? 0;
       distance = (distance + 1) * 128 + (byte & 127);
@@ -56,11 +56,12 @@ export function readEntryHeader(bytes: Uint8Array, at: number, end: number, head
   return true;
 }
 
+/** To be filled by `readEntryHeader`. */
 export function emptyEntryHeader(): EntryHeader {
   return { type: 0, size: 0, length: 0, baseDistance: 0, baseOidAt: 0 };
 }
 
-/** The head of an entry; what follows it for a delta is not part of this. */
+/** Type and size of an entry. For a delta, the distance or id of its base comes after it. */
 export function encodeEntryHeader(type: number, size: number): Buffer {
   const bytes: number[] = [];
   let byte = (type << 4) | (size & 15);
@@ -74,7 +75,7 @@ export function encodeEntryHeader(type: number, size: number): Buffer {
   return Buffer.from(bytes);
 }
 
-/** How an offset delta says where its base begins. */
+/** The distance to the base of an offset delta. */
 export function encodeBaseDistance(distance: number): Buffer {
   const bytes = [distance & 127];
   let rest = Math.floor(distance / 128);
@@ -86,9 +87,12 @@ export function encodeBaseDistance(distance: number): Buffer {
   return Buffer.from(bytes);
 }
 
+/** Bytes before the first entry of a pack. */
 export const packHeaderBytes = 12;
+/** Bytes of the checksum after the last entry. */
 export const packTrailerBytes = oidBytes;
 
+/** The first bytes of a pack, version 2. */
 export function encodePackHeader(objectCount: number): Buffer {
   const header = Buffer.alloc(packHeaderBytes);
   header.write('PACK', 'latin1');

@@ -7,14 +7,14 @@ const fanoutAt = 8;
 const oidsAt = fanoutAt + 256 * 4;
 const largeOffset = 0x80000000;
 
-/** The table of contents of a pack: which object begins where, found by id. */
+/** The index of a pack: finds the offset of an object by its id. */
 export class PackIndex {
   readonly objectCount: number;
   readonly #bytes: Buffer;
   readonly #offsetsAt: number;
   #byOffset: { offsets: Float64Array; positions: Uint32Array } | undefined;
 
-  /** @throws Error when the bytes are not an index of version 2 */
+  /** @param bytes the file @throws Error when it is not an index of version 2 */
   constructor(bytes: Buffer) {
     if (bytes.length < oidsAt + 40 || bytes.readUInt32BE(0) !== magic || bytes.readUInt32BE(4) !== 2)
       throw new Error('not a pack index');
@@ -24,11 +24,12 @@ export class PackIndex {
     if (bytes.length < this.#offsetsAt + this.objectCount * 4 + 40) throw new Error('a pack index is cut short');
   }
 
+  /** Memory of the index. */
   get byteLength(): number {
     return this.#bytes.length;
   }
 
-  /** Position in the order of ids, or -1. */
+  /** Position, in the order of ids, of the id at `oid[at]`; or -1. */
   find(oid: Uint8Array, at = 0): number {
     const bytes = this.#bytes;
     const first = oid[at] ?? 0;
@@ -51,19 +52,19 @@ export class PackIndex {
     return this.#bytes.subarray(oidsAt + position * oidBytes, oidsAt + (position + 1) * oidBytes);
   }
 
-  /** Where in the pack the object at a position begins. */
+  /** Offset in the pack of the object at a position. */
   offsetAt(position: number): number {
     const offset = this.#bytes.readUInt32BE(this.#offsetsAt + position * 4);
     if (offset < largeOffset) return offset;
     return Number(this.#bytes.readBigUInt64BE(this.#offsetsAt + this.objectCount * 4 + (offset - largeOffset) * 8));
   }
 
-  /** Of the entry of the object at a position, as it stands in the pack. */
+  /** CRC-32 of the entry of the object at a position. */
   crcAt(position: number): number {
     return this.#bytes.readUInt32BE(oidsAt + this.objectCount * oidBytes + position * 4);
   }
 
-  /** Rank in the pack of the entry that begins at `offset`, or -1. */
+  /** Rank, in the order of the pack, of the entry that begins at `offset`; or -1. */
   rankOf(offset: number): number {
     const { offsets } = this.#sorted();
     let low = 0;
@@ -78,17 +79,17 @@ export class PackIndex {
     return -1;
   }
 
-  /** Where the entry of a rank begins; undefined past the last. */
+  /** Offset of the entry with a rank; undefined after the last. */
   offsetOfRank(rank: number): number | undefined {
     return this.#sorted().offsets[rank];
   }
 
-  /** Position in the order of ids of the entry of a rank. */
+  /** Position, in the order of ids, of the entry with a rank. */
   positionOfRank(rank: number): number {
     return this.#sorted().positions[rank] ?? 0;
   }
 
-  /** The pack's entries in the order of the pack; made when first asked for. */
+  /** The entries in the order of the pack; computed once, when first needed. */
   #sorted(): { offsets: Float64Array; positions: Uint32Array } {
     if (this.#byOffset !== undefined) return this.#byOffset;
     const positions = new Uint32Array(this.objectCount).map((_, position) => position);
@@ -99,16 +100,17 @@ export class PackIndex {
   }
 }
 
+/** What an index is made of. */
 export interface IndexEntries {
   count: number;
   /** Raw ids in any order. */
   oids: Buffer;
   offsets: Float64Array;
-  /** Of each entry as it stands in the pack. */
+  /** CRC-32 of each entry's bytes in the pack. */
   crcs: Uint32Array;
 }
 
-/** @returns the file that `git index-pack` would write, byte for byte */
+/** The file that `git index-pack` would write, byte for byte. @throws RangeError for more than 2^21 entries */
 export function encodePackIndex(entries: IndexEntries, packChecksum: Buffer): Buffer {
   const { count, oids, offsets, crcs } = entries;
   const order = sortByOid(oids, count);
@@ -146,7 +148,7 @@ export function encodePackIndex(entries: IndexEntries, packChecksum: Buffer): Bu
 
 /** Entry numbers in the order of their ids. */
 function sortByOid(oids: Buffer, count: number): Uint32Array {
-  // 32 bits of the id and 21 bits of the number fill a double's 53 exactly, and sorting numbers natively beats a comparator by far.
+  // 32 bits of the id and 21 bits of the number fit into a double's 53 bits. Sorting numbers natively is much faster than a comparator.
   const shift = 2 ** 21;
   if (count > shift) throw new RangeError('too many objects for one pack index');
   const keys = new Float64Array(count);
@@ -155,7 +157,7 @@ function sortByOid(oids: Buffer, count: number): Uint32Array {
   const order = Uint32Array.from(keys, (key) => key % shift);
   const compare = (a: number, b: number): number =>
     oids.compare(oids, b * oidBytes, (b + 1) * oidBytes, a * oidBytes, (a + 1) * oidBytes);
-  // Prefixes collide now and then, and at will for whoever makes the objects: runs of equal ones are sorted by the whole id.
+  // Prefixes can be equal, by chance or because somebody made them so: runs of equal ones are sorted by the whole id.
   for (let start = 0; start < count; ) {
     const prefix = Math.floor((keys[start] ?? 0) / shift);
     let end = start + 1;

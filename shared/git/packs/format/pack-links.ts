@@ -1,6 +1,6 @@
 /**
- * How a pack hangs together with the rest of its repository, stored as JSON beside the pack (null where it is not known).
- * Ids are in hexadecimal.
+ * How the objects of a pack are connected, with each other and with the rest of the repository. Stored as JSON beside the pack,
+ * null when that is not known or needs too many ids. Ids are in hexadecimal.
  */
 export interface PackLinks {
   /** Objects of the pack that no other object of it refers to: every other object of it is reachable from one of them. */

@@ -1,17 +1,17 @@
-/** A delta larger than this is not held: few are, and inflating one again is a small part of the work on it. */
-const longestHeld = 64 * 1024;
+/** A longer delta is not cached: there are few of them, and inflating one again is a small part of the work on it. */
+const longestCached = 64 * 1024;
 const pageBytes = 256 * 1024;
-/** For all packs that a thread takes in at a time. */
+/** Shared by all packs that this thread receives at a time. */
 let freePages = 128;
 
-/** Inflated deltas, one after the other in pages: as many as fit of those that were found while a pack arrived. */
+/** Inflated deltas of a pack that is being received, as many as fit, one after the other in pages. */
 export class DeltaCache {
   readonly #pages: Buffer[] = [];
   #end = 0;
 
-  /** Where `size` bytes and one more are kept from now on, or -1 when there is no room for them. */
-  place(size: number): number {
-    if (size > longestHeld) return -1;
+  /** Reserves `size` bytes and one more. Returns their position, or -1 when there is no room. */
+  reserve(size: number): number {
+    if (size > longestCached) return -1;
     if (this.#end + size + 1 > this.#pages.length * pageBytes) {
       if (freePages === 0) return -1;
       freePages--;
@@ -23,17 +23,19 @@ export class DeltaCache {
     return position;
   }
 
+  /** The page that holds a reserved position. */
   pageOf(position: number): Buffer {
     const page = this.#pages[Math.floor(position / pageBytes)];
-    if (page === undefined) throw new RangeError('nothing is held there');
+    if (page === undefined) throw new RangeError('nothing is cached there');
     return page;
   }
 
+  /** Index of a reserved position in its page. */
   startInPage(position: number): number {
     return position % pageBytes;
   }
 
-  /** Gives the room back. Again is harmless. */
+  /** Frees the pages. Calling it again is harmless. */
   close(): void {
     freePages += this.#pages.splice(0).length;
     this.#end = 0;

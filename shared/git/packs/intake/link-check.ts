@@ -10,26 +10,27 @@ import { mostLinks, type PackLinks } from '#shared/git/packs/format/pack-links.t
 import { describeObject } from '#shared/git/packs/intake/pack-scanner.ts';
 import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 
-/** Bits, as one blob can be both. */
+/** Each has a bit, because one blob can be both. */
 const specialFiles: readonly [bit: number, file: SpecialFile][] = [
   [1, '.gitmodules'],
   [2, '.gitattributes'],
 ];
 
 /**
- * Checks each object of a pack, and that whatever they need is in the pack or was there before. As that holds for every
- * pack that ever came in, everything reachable from any object is then there: no walk over history is needed.
+ * Checks each object of a pack, and that all objects they refer to are in the pack or were in the repository before. Since that
+ * holds for every pack that was ever received, all objects reachable from them exist: no walk over the history is needed.
  */
 export class LinkCheck {
-  /** Whether `specialFiles` has any to tell of. */
+  /** Whether `specialFiles` will yield any. */
   hasSpecialFiles = false;
-  /** What is odd about objects, and no reason to refuse them. */
+  /** Faults of objects that are no reason to reject them. */
   readonly warnings = new Warnings();
   readonly #table = new OidTable(1024);
-  /** By number in the table: type of the object in the pack, and type under which others need it; 0 for neither. */
+  /** By number in the table: the type of the object in the pack, or 0. */
   #present = new Uint8Array(1024);
+  /** By number: the type under which other objects refer to it, or 0. */
   #needed = new Uint8Array(1024);
-  /** By number: which special files some tree has it for. */
+  /** By number: bits of the special files that trees use it as. */
   #special = new Uint8Array(1024);
 
   readonly #needsCommits: boolean;
@@ -46,16 +47,16 @@ export class LinkCheck {
 
   readonly #tolerated: Tolerated;
 
-  /** @param needsCommits false where commits are taken without their history */
+  /** @param needsCommits false when commits are received without their history */
   constructor(needsCommits = true, tolerated = nothingTolerated) {
     this.#needsCommits = needsCommits;
     this.#tolerated = tolerated;
   }
 
-  /** @throws GitFault naming the object when it is not sound, or comes twice */
+  /** @throws GitFault naming the object when it is invalid, or in the pack twice */
   addObject(type: number, oid: Buffer, content: Buffer | undefined): void {
     const number = this.#add(oid, 0);
-    this.#refuseTwice(number, type, oid);
+    this.#rejectDuplicate(number, type, oid);
     this.#present[number] = type;
     if (content === undefined || type === objectTypes.blob) return;
     const warn: WarningSink = (id, text) => this.warnings.add(oid, id, text);
@@ -70,21 +71,22 @@ export class LinkCheck {
 
   /**
    * Called when all objects of the pack are known.
-   * @param oid of a base that the pack lacks and is completed with
-   * @throws GitFault when a delta has made it after all: the pack would have two entries of one id, perhaps each the other's base
+   * @param oid of a base that was appended to a thin pack
+   * @throws GitFault when a delta of the pack is the same object: the pack would have two entries with one id, and each could be the
+   * base of the other
    */
   checkBase(type: number, oid: Buffer): void {
     const number = this.#table.find(oid);
-    if (number >= 0) this.#refuseTwice(number, type, oid);
+    if (number >= 0) this.#rejectDuplicate(number, type, oid);
   }
 
-  #refuseTwice(number: number, type: number, oid: Buffer): void {
+  #rejectDuplicate(number: number, type: number, oid: Buffer): void {
     if (this.#present[number] !== 0) throw new GitFault(`${describeObject(type, oid)} is in the pack twice`);
   }
 
   /**
-   * @param stored type of an object of the repository, undefined when it has none of that id
-   * @throws GitFault naming what is missing or of the wrong type
+   * @param stored type of an object in the repository; undefined when it has no such object
+   * @throws GitFault naming an object that is missing, or has another type than the objects that refer to it say
    */
   async finish(stored: (oid: Buffer) => number | undefined, yieldToEventLoop: YieldToEventLoop): Promise<void> {
     for (let number = 0; number < this.#table.size; number++) {
@@ -98,7 +100,7 @@ export class LinkCheck {
     }
   }
 
-  /** What trees of the pack have for `.gitmodules` and `.gitattributes`: anything, as the content is not looked at here. */
+  /** The blobs (or whatever else) that trees of the pack use as `.gitmodules` and `.gitattributes`. Their content was not checked. */
   *specialFiles(): Generator<{ file: SpecialFile; oid: Buffer }> {
     for (let number = 0; number < this.#table.size; number++) {
       const bits = this.#special[number] ?? 0;
@@ -106,7 +108,7 @@ export class LinkCheck {
     }
   }
 
-  /** How the pack hangs together with the rest of the repository; undefined when that is not simple. */
+  /** The links of the pack; undefined when there are more than `mostLinks`. */
   packLinks(): PackLinks | undefined {
     const roots: string[] = [];
     const needs: string[] = [];
@@ -120,8 +122,8 @@ export class LinkCheck {
 
   #wrongLink(number: number, needed: number, found: number | undefined): GitFault {
     const object = describeObject(needed, this.#table.oid(number));
-    if (found === undefined) return new GitFault(`${object} is needed but was not sent, and is not in the repository`);
-    return new GitFault(`${object} is a ${typeName(found)} in truth`);
+    if (found === undefined) return new GitFault(`${object} is needed, but was neither sent nor is in the repository`);
+    return new GitFault(`${object} is in fact a ${typeName(found)}`);
   }
 
   #need(bytes: Buffer, at: number, type: number): void {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ByteReader } from '#shared/byte-reader.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
-import { applyDelta, readDeltaSizes } from '#shared/git/packs/format/delta.ts';
+import { applyDelta, readDeltaHead } from '#shared/git/packs/format/delta.ts';
 import { DeltaCache } from '#shared/git/packs/intake/delta-cache.ts';
 import { PackScanner } from '#shared/git/packs/intake/pack-scanner.ts';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
@@ -58,12 +58,12 @@ describe('whatever becomes of valid input, it is taken or refused with a reason,
       Buffer.concat([copyInstruction(10, 60), Buffer.from([20]), Buffer.alloc(20, 'x'), copyInstruction(300, 40)]),
     );
     const outcome = await survey(valid, (delta) => {
-      const sizes = readDeltaSizes(delta);
-      if (sizes.resultSize > 1_000_000) throw new GitFault('larger than any limit');
-      const fence = Buffer.alloc(sizes.resultSize + 32, 0xee);
-      applyDelta(base, delta, sizes, delta.length, fence, 16);
+      const head = readDeltaHead(delta);
+      if (head.resultSize > 1_000_000) throw new GitFault('larger than any limit');
+      const fence = Buffer.alloc(head.resultSize + 32, 0xee);
+      applyDelta(base, delta, head, fence, 16);
       expect(fence.subarray(0, 16)).toEqual(Buffer.alloc(16, 0xee));
-      expect(fence.subarray(16 + sizes.resultSize)).toEqual(Buffer.alloc(16, 0xee));
+      expect(fence.subarray(16 + head.resultSize)).toEqual(Buffer.alloc(16, 0xee));
     });
     expect(outcome.taken + outcome.refused).toBe(rounds);
     expect(outcome.refused).toBeGreaterThan(rounds / 10);

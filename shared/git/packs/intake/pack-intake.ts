@@ -16,38 +16,40 @@ import { OpenPack } from '#shared/git/packs/reading/open-pack.ts';
 import { openBytes } from '#shared/git/packs/reading/random-access.ts';
 import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 
+/** How to receive a pack. Plain data, which can be sent to a thread. */
 export interface IntakeRequest {
-  /** Paths of files to make. */
+  /** Paths of the files to create. */
   packPath: string;
   indexPath: string;
   linksPath: string;
   limits: PackLimits;
-  /** Commits are taken without those before them: what comes in can then be no part of a repository. */
+  /** Commits are received without their parents. Such a pack cannot become part of a repository. */
   withoutHistory?: true;
-  /** Faults of objects that are let through. */
+  /** Faults that objects may have. */
   tolerated?: readonly TolerableFault[];
 }
 
+/** A pack that was received. */
 export interface IntakeResult {
-  /** The trailing checksum in hexadecimal. */
+  /** The pack's trailing checksum in hexadecimal. */
   packId: string;
   objectCount: number;
-  /** Of the pack file. */
+  /** Size of the pack file. */
   bytes: number;
-  /** What is odd about objects, a line each, as git words it. */
+  /** Warnings about objects, one line each, in the words of git. */
   warnings: readonly string[];
 }
 
-/** From here on it pays to have the disk begin early; below, it would only be asked twice. */
+/** From this size on, the disk begins to write early. For smaller packs a second call would only cost time. */
 const largePackBytes = 8 * 1024 * 1024;
 
 /**
- * Receives a pack: writes it to a file while it arrives, checks every object and that nothing they need is missing,
- * completes a thin pack with the bases it lacks, writes the index, and brings both files to stable storage.
+ * Receives a pack: writes it to a file while it arrives, checks every object and that no object they refer to is missing,
+ * appends the bases that a thin pack lacks, writes the index, and flushes the files to stable storage.
  *
- * @param stored the objects of the repository it is for
+ * @param stored the objects of the repository that the pack is for
  * @returns undefined for a pack without objects
- * @throws GitFault when the pack is not sound
+ * @throws GitFault when the pack is invalid
  */
 export async function intakePack(
   input: AsyncIterable<Uint8Array>,
@@ -64,15 +66,23 @@ export async function intakePack(
   try {
     const received = await receive(input, scanner, file);
     const { entries } = scanner;
-    // The disk writes while deltas are resolved. A failure is told below: the kernel tells of it only once.
-    const begun = received >= largePackBytes ? file.datasync() : Promise.resolve();
-    begun.catch(() => undefined);
+    // The disk writes while deltas are resolved. A failure is thrown below: the kernel reports it only once.
+    const flushed = received >= largePackBytes ? file.datasync() : Promise.resolve();
+    flushed.catch(() => undefined);
     if (entries.count === 0) return undefined;
     let packEnd = received - packTrailerBytes;
     let checksum = scanner.checksum ?? Buffer.alloc(0);
 
     const source = openBytes(request.packPath);
-    const resolver = new DeltaResolver(entries, source, deltas, packEnd, request.limits, addObject, yieldToEventLoop);
+    const resolver = new DeltaResolver({
+      entries,
+      file: source,
+      deltas,
+      packEnd,
+      limits: request.limits,
+      onObject: addObject,
+      yieldToEventLoop,
+    });
     try {
       if (resolver.unresolved > 0) await resolver.resolveWithin();
       const sent = entries.count;
@@ -86,11 +96,11 @@ export async function intakePack(
     }
     await links.finish((oid) => stored.readType(oid), yieldToEventLoop);
     await Promise.all([
-      begun.then(() => file.datasync()),
+      flushed.then(() => file.datasync()),
       writeNew(request.linksPath, Buffer.from(JSON.stringify(links.packLinks() ?? null))),
       writeNew(request.indexPath, encodePackIndex(entries, checksum)),
     ]);
-    await checkNamedContent(links, request, stored, largestDeltaWork(packEnd), yieldToEventLoop);
+    await checkSpecialFilesOf(links, request, stored, largestDeltaWork(packEnd), yieldToEventLoop);
     const bytes = packEnd + packTrailerBytes;
     return { packId: checksum.toString('hex'), objectCount: entries.count, bytes, warnings: links.warnings.lines() };
   } finally {
@@ -100,8 +110,8 @@ export async function intakePack(
   }
 }
 
-/** Most packs bring no such file: then nothing is read again. */
-async function checkNamedContent(
+/** Most packs have no special files: then nothing is read again. */
+async function checkSpecialFilesOf(
   links: LinkCheck,
   request: IntakeRequest,
   stored: ObjectDatabase,
@@ -124,7 +134,7 @@ async function receive(input: AsyncIterable<Uint8Array>, scanner: PackScanner, f
   let position = 0;
   for await (const chunk of input) {
     scanner.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
-    // Synchronous like reading: a turn of the thread pool for each piece would cost more than the writing itself.
+    // Synchronous, like reading: handing each chunk to the thread pool would take longer than writing it.
     writeAll(file, chunk, position);
     position += chunk.length;
     if (scanner.done) return position;
@@ -132,7 +142,7 @@ async function receive(input: AsyncIterable<Uint8Array>, scanner: PackScanner, f
   throw new GitFault('the connection ended in the middle of the pack');
 }
 
-/** A thin pack names bases that only the repository has. They are put at the end of it, in place of the trailer. */
+/** Appends the bases of a thin pack that only the repository has, in place of the trailer. Returns the new end. */
 async function appendBases(
   resolver: DeltaResolver,
   stored: ObjectDatabase,
@@ -157,7 +167,7 @@ async function appendBases(
   return end;
 }
 
-/** Gives a pack that has grown its new count and checksum. */
+/** Writes the new object count and checksum of a pack that has grown. */
 async function seal(file: FileHandle, objectCount: number, packEnd: number, yieldToEventLoop: YieldToEventLoop): Promise<Buffer> {
   writeAll(file, encodePackHeader(objectCount), 0);
   const hash = createHash('sha1').update(encodePackHeader(objectCount));

@@ -5,31 +5,35 @@ import { hashInPlace, headroom, startObjectHash } from '#shared/git/objects/hash
 import { objectTypes, offsetDelta, referenceDelta, typeName } from '#shared/git/objects/object-type.ts';
 import { oidBytes } from '#shared/git/objects/oid-table.ts';
 import { EntryTable } from '#shared/git/packs/format/entry-table.ts';
-import { Inflater } from '#shared/git/packs/format/inflater.ts';
+import { Inflater, type OutputRange } from '#shared/git/packs/format/inflater.ts';
 import { emptyEntryHeader, packHeaderBytes, packTrailerBytes, readEntryHeader } from '#shared/git/packs/format/pack-entry.ts';
 import type { DeltaCache } from '#shared/git/packs/intake/delta-cache.ts';
 
+/** Limits of a pack that is received. */
 export interface PackLimits {
-  /** Of the pack as sent. */
+  /** Of the pack as it is sent. */
   packBytes: number;
-  /** Of one object, inflated. */
+  /** Inflated size of one object. */
   objectBytes: number;
-  /** How many objects one pack may bring. */
+  /** Number of objects in the pack. */
   objects: number;
 }
 
-/** Told of each whole object once its id is known. Both are valid during the call only; no content for a blob too large to hold. */
+/**
+ * Called with each object once its id is known. Id and content are valid during the call only. The content is undefined for a
+ * blob that is too large for memory.
+ */
 export type ObjectSink = (entry: number, type: number, oid: Buffer, content: Buffer | undefined) => void;
 
-/** Blobs above it are hashed piece by piece. No other object may be larger. */
-const largestHeld = 16 * 1024 * 1024;
+/** Larger blobs are hashed in pieces. No other object may be larger. */
+const largestBuffered = 16 * 1024 * 1024;
 const pieceBytes = 64 * 1024;
 
 type State = 'header' | 'entry' | 'data' | 'trailer' | 'done';
 
 /**
- * Reads a pack while it arrives, in pieces of any size: finds the entries, checks sizes and checksum, and hashes every
- * object that is whole. Deltas are only found; they are resolved when all of the pack is there.
+ * Reads a pack while it arrives, in chunks of any size: finds the entries, checks sizes and the checksum, and hashes the objects
+ * that are not deltas. Deltas are resolved later, when the whole pack has arrived.
  */
 export class PackScanner {
   readonly entries = new EntryTable();
@@ -43,30 +47,30 @@ export class PackScanner {
   readonly #header = emptyEntryHeader();
   #state: State = 'header';
   #expected = 0;
-  /** Position in the pack of the first byte of the piece at hand. */
+  /** Position in the pack of the first byte of the current chunk. */
   #origin = 0;
-  /** The beginning of a head of which the end has not arrived. */
+  /** The beginning of a head whose end has not arrived yet. */
   #pending: Buffer = Buffer.alloc(0);
   #scratch: Buffer = Buffer.allocUnsafeSlow(headroom + pieceBytes);
   #produced = 0;
-  /** Where in the piece at hand what belongs to the entry begins, as far as its CRC does not cover it yet. */
+  /** Index in the current chunk of the first byte of the entry that its CRC does not include yet. */
   #uncovered = 0;
-  /** Of a blob too large to hold. */
+  /** Of a blob that is too large for memory. */
   #largeHash: Hash | undefined;
 
-  /** @param deltas keeps what fits, so that it need not be inflated again when the deltas are resolved */
+  /** @param deltas gets inflated deltas, as many as fit, so that they need not be inflated again when they are resolved */
   constructor(limits: PackLimits, deltas: DeltaCache, onObject: ObjectSink) {
     this.#limits = limits;
     this.#deltas = deltas;
     this.#onObject = onObject;
   }
 
-  /** The pack has been read to its last byte, and its checksum is right. */
+  /** The whole pack was read, and its checksum is right. */
   get done(): boolean {
     return this.#state === 'done';
   }
 
-  /** @throws GitFault when this is not a pack, or it breaks a limit */
+  /** Reads the next bytes. @throws GitFault when they are not a valid pack, or exceed a limit */
   push(bytes: Buffer): void {
     const chunk = this.#pending.length === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
     this.#origin -= this.#pending.length;
@@ -81,7 +85,7 @@ export class PackScanner {
       stepped = next >= 0;
       if (stepped) at = next;
     }
-    if (this.#state === 'done' && at < chunk.length) throw new GitFault('there is garbage after the pack');
+    if (this.#state === 'done' && at < chunk.length) throw new GitFault('there are bytes after the end of the pack');
     this.#packHash.update(chunk.subarray(0, this.#state === 'done' ? at - packTrailerBytes : at));
     this.#pending = Buffer.from(chunk.subarray(at));
     this.#origin += chunk.length;
@@ -95,16 +99,16 @@ export class PackScanner {
     this.#inflater.close();
   }
 
-  /** Takes what it can from `at` on. Where it came to, or -1 when more must arrive first. */
+  /** Reads one part of the pack at `chunk[at]`. Returns where it ends, or -1 when more bytes must arrive first. */
   #step(chunk: Buffer, at: number): number {
     switch (this.#state) {
       case 'header':
-        return this.#takeHeader(chunk, at);
+        return this.#readHeader(chunk, at);
       case 'entry':
-        return this.#takeEntry(chunk, at);
+        return this.#readEntry(chunk, at);
       case 'data':
-        if (at < chunk.length) return this.#takeData(chunk, at);
-        this.#cover(chunk, at);
+        if (at < chunk.length) return this.#readData(chunk, at);
+        this.#addToCrc(chunk, at);
         return -1;
       case 'trailer':
         if (chunk.length - at < packTrailerBytes) return -1;
@@ -116,11 +120,11 @@ export class PackScanner {
     }
   }
 
-  #takeHeader(chunk: Buffer, at: number): number {
+  #readHeader(chunk: Buffer, at: number): number {
     if (chunk.length - at < packHeaderBytes) return -1;
     if (chunk.toString('latin1', at, at + 4) !== 'PACK') throw new GitFault('this is not a pack');
     const version = chunk.readUInt32BE(at + 4);
-    if (version !== 2 && version !== 3) throw new GitFault(`packs of version ${version} are not known here`);
+    if (version !== 2 && version !== 3) throw new GitFault(`packs of version ${version} are not supported`);
     this.#expected = chunk.readUInt32BE(at + 8);
     if (this.#expected > this.#limits.objects)
       throw new GitFault(`the pack has more than ${this.#limits.objects} objects, which is the limit here`);
@@ -128,7 +132,7 @@ export class PackScanner {
     return at + packHeaderBytes;
   }
 
-  #takeEntry(chunk: Buffer, at: number): number {
+  #readEntry(chunk: Buffer, at: number): number {
     const { entries } = this;
     const header = this.#header;
     if (at >= chunk.length || !readEntryHeader(chunk, at, chunk.length, header)) return -1;
@@ -137,15 +141,15 @@ export class PackScanner {
     const entry = entries.add(offset, header.type);
     entries.sizes[entry] = header.size;
     entries.headLengths[entry] = header.length;
-    if (header.type >= offsetDelta) entries.cachedAt[entry] = this.#deltas.place(header.size);
+    if (header.type >= offsetDelta) entries.cachedAt[entry] = this.#deltas.reserve(header.size);
     if (header.type === offsetDelta) {
       const base = entries.findOffset(offset - header.baseDistance);
-      if (base < 0 || base === entry) throw new GitFault(`the delta at offset ${offset} is based on nothing in the pack`);
+      if (base < 0 || base === entry) throw new GitFault(`the delta at offset ${offset} has no base in the pack`);
       entries.bases[entry] = base;
     } else if (header.type === referenceDelta) {
       entries.setOid(entry, chunk, header.baseOidAt);
-    } else if (header.size > largestHeld) {
-      if (header.type !== objectTypes.blob) throw tooLarge(offset, largestHeld);
+    } else if (header.size > largestBuffered) {
+      if (header.type !== objectTypes.blob) throw tooLarge(offset, largestBuffered);
       this.#largeHash = startObjectHash(header.type, header.size);
     } else if (this.#scratch.length < headroom + header.size + 1) {
       this.#scratch = Buffer.allocUnsafeSlow(headroom + Math.ceil(header.size * 1.25) + 1);
@@ -157,34 +161,39 @@ export class PackScanner {
     return at + header.length;
   }
 
-  /** Head and data of an entry mostly are in one piece: then there is one call for both. */
-  #cover(chunk: Buffer, end: number): void {
+  /** Adds the entry's bytes before `end` to its CRC. Head and data are mostly in one chunk, and need one call. */
+  #addToCrc(chunk: Buffer, end: number): void {
     const { crcs, count } = this.entries;
     if (end > this.#uncovered) crcs[count - 1] = crc32(chunk.subarray(this.#uncovered, end), crcs[count - 1]);
     this.#uncovered = end;
   }
 
-  #takeData(chunk: Buffer, start: number): number {
+  /** Where the next data of the current entry goes: to the cache, to the scratch buffer, or through it in pieces. */
+  #outputRange(cachedAt: number): OutputRange {
+    const { type, size } = this.#header;
+    if (cachedAt < 0 && (type >= offsetDelta || this.#largeHash !== undefined))
+      return { bytes: this.#scratch, start: 0, end: pieceBytes };
+    const bytes = cachedAt < 0 ? this.#scratch : this.#deltas.pageOf(cachedAt);
+    const start = cachedAt < 0 ? headroom : this.#deltas.startInPage(cachedAt);
+    return { bytes, start: start + this.#produced, end: start + size + 1 };
+  }
+
+  #readData(chunk: Buffer, start: number): number {
     const { entries } = this;
     const { size, type } = this.#header;
     const entry = entries.count - 1;
     const cachedAt = entries.cachedAt[entry] ?? -1;
-    const output = cachedAt < 0 ? this.#scratch : this.#deltas.pageOf(cachedAt);
-    const whole = cachedAt >= 0 || (type < offsetDelta && this.#largeHash === undefined);
-    const contentStart = cachedAt < 0 ? headroom : this.#deltas.startInPage(cachedAt);
     const inflater = this.#inflater;
     let at = start;
     do {
-      const outputStart = whole ? contentStart + this.#produced : 0;
-      const outputEnd = whole ? contentStart + size + 1 : pieceBytes;
-      inflater.push(chunk, at, chunk.length, output, outputStart, outputEnd);
+      inflater.push(chunk, at, chunk.length, this.#outputRange(cachedAt));
       at += inflater.consumed;
       this.#produced += inflater.produced;
       if (this.#produced > size) throw new GitFault(`the object at offset ${entries.offsets[entry]} is larger than it states`);
-      this.#largeHash?.update(this.#scratch.subarray(outputStart, outputStart + inflater.produced));
+      this.#largeHash?.update(this.#scratch.subarray(0, inflater.produced));
     } while (!inflater.ended && at < chunk.length);
     if (!inflater.ended) return at;
-    this.#cover(chunk, at);
+    this.#addToCrc(chunk, at);
     if (this.#produced !== size) throw new GitFault(`the object at offset ${entries.offsets[entry]} is smaller than it states`);
     if (type < offsetDelta) this.#finishObject(entry, type, size);
     this.#state = entries.count === this.#expected ? 'trailer' : 'entry';
@@ -196,7 +205,7 @@ export class PackScanner {
     let content: Buffer | undefined;
     if (this.#largeHash === undefined) {
       content = this.#scratch.subarray(headroom, headroom + size);
-      hashInPlace(this.#scratch, headroom, headroom + size, type, entries.oids, entry * oidBytes);
+      hashInPlace(content, type, entries.oids, entry * oidBytes);
     } else {
       entries.setOid(entry, this.#largeHash.digest());
       this.#largeHash = undefined;

@@ -11,11 +11,11 @@ const mebibyte = 1024 * 1024;
 const largestFile = 16 * mebibyte;
 
 /**
- * Checks the content of files that git itself reads. It is done when all of a pack is there, because the blob may come
- * before the tree that gives it its name, or have been in the repository for long under another one.
+ * Checks the content of files that git itself reads. This happens after the whole pack was received, because a blob can come
+ * before the tree that names it, or can be in the repository under another name.
  *
- * @param largestWork bytes that may be made in all: deltas that are read in a bad order are made again and again
- * @throws GitFault naming the object when it is not sound, not there, or no file
+ * @param largestWork how many bytes may be read in all: a bad order of deltas can make the same bases be built again and again
+ * @throws GitFault naming the object when it is invalid, missing, or not a blob
  */
 export async function checkSpecialFiles(
   files: Iterable<{ file: SpecialFile; oid: Buffer }>,
@@ -32,13 +32,12 @@ export async function checkSpecialFiles(
     const type = database.readType(oid);
     const location = database.find(oid);
     if (type === undefined || location === undefined)
-      throw fault(`is used as ${file} and was not sent, nor is it in the repository`);
-    if (type !== objectTypes.blob) throw fault(`is used as ${file} and is a ${typeName(type)} in truth`);
+      throw fault(`is used as ${file}, but was neither sent nor is in the repository`);
+    if (type !== objectTypes.blob) throw fault(`is used as ${file}, but is a ${typeName(type)}`);
     if (database.readSize(location) > largestFile)
       throw fault(`is used as ${file} and is larger than ${largestFile / mebibyte} MiB, which is the limit for such a file`);
     const { data } = database.readAt(location);
-    if (database.madeBytes > end)
-      throw new GitFault(`the deltas of the pack's ${file} files unfold to far more than they are worth`);
+    if (database.madeBytes > end) throw new GitFault(`the deltas of the pack's ${file} files expand to too many bytes`);
     try {
       if (file === '.gitmodules') checkGitmodules(data, (id, text) => warnings.add(oid, id, text));
       else checkGitattributes(data);

@@ -2,27 +2,28 @@ import { GitFault } from '#shared/git/git-fault.ts';
 import { headroom } from '#shared/git/objects/hash-object.ts';
 import { offsetDelta, referenceDelta } from '#shared/git/objects/object-type.ts';
 import { oidBytes } from '#shared/git/objects/oid-table.ts';
-import { applyDelta, readDeltaSizes } from '#shared/git/packs/format/delta.ts';
+import { applyDelta, readDeltaHead } from '#shared/git/packs/format/delta.ts';
 import { Inflater } from '#shared/git/packs/format/inflater.ts';
 import type { OpenPack } from '#shared/git/packs/reading/open-pack.ts';
 import { type EntryLocation, PackLookup } from '#shared/git/packs/reading/pack-lookup.ts';
 
+/** An object as it was read. */
 export interface StoredObject {
-  /** 1 to 4. */
+  /** 1 to 4 (`objectTypes`). */
   type: number;
-  /** Not to be changed: others may be given the same bytes. */
+  /** Must not be changed: other readers get the same bytes. */
   data: Buffer;
 }
 
 const readAhead = 4096;
 const cacheBytes = 32 * 1024 * 1024;
-/** As long a chain as git itself can make. */
+/** The longest chain that git itself makes. */
 const longestChain = 4096;
 
-/** The objects of a repository, read from its packs. Memory: the largest object and its base, and a bounded cache. */
+/** Reads objects from packs. Memory: the largest object with its base, and a bounded cache. */
 export class ObjectDatabase {
   readonly packs: readonly OpenPack[];
-  /** Bytes of all objects made so far, those that were only a step on the way to another included. */
+  /** Bytes of all objects read so far, including the bases of deltas. */
   madeBytes = 0;
   readonly #inflater = new Inflater();
   readonly #cache = new Map<string, StoredObject>();
@@ -34,11 +35,12 @@ export class ObjectDatabase {
     this.#lookup = new PackLookup(packs);
   }
 
+  /** The object whose raw id is at `oid[at]`. Undefined when there is none. */
   find(oid: Uint8Array, at = 0): EntryLocation | undefined {
     return this.#lookup.find(oid, at);
   }
 
-  /** 1 to 4, or undefined when there is no such object. */
+  /** 1 to 4 (`objectTypes`), or undefined when there is no such object. */
   readType(oid: Uint8Array, at = 0): number | undefined {
     let found = this.find(oid, at);
     if (found === undefined) return undefined;
@@ -56,15 +58,15 @@ export class ObjectDatabase {
     return found === undefined ? undefined : this.readAt(found);
   }
 
-  /** Size of an object's content, without inflating more than the beginning of it. */
+  /** Size of an object's content. Inflates only its beginning. */
   readSize(location: EntryLocation): number {
     const { type, size, length } = location.pack.headerAt(location.offset);
     if (type !== offsetDelta && type !== referenceDelta) return size;
     const beginning = Buffer.allocUnsafe(32);
     this.#inflater.reset();
     const raw = location.pack.bytes.read(location.offset + length, readAhead);
-    this.#inflater.push(raw, 0, raw.length, beginning, 0, beginning.length);
-    return readDeltaSizes(beginning, this.#inflater.produced).resultSize;
+    this.#inflater.push(raw, 0, raw.length, { bytes: beginning, start: 0, end: beginning.length });
+    return readDeltaHead(beginning, 0, this.#inflater.produced).resultSize;
   }
 
   /** The base of a delta; undefined for a whole object. */
@@ -79,6 +81,7 @@ export class ObjectDatabase {
     return base;
   }
 
+  /** @throws GitFault when a delta or its compressed data is broken */
   readAt(location: EntryLocation): StoredObject {
     const chain: EntryLocation[] = [];
     let current: StoredObject | undefined;
@@ -96,25 +99,25 @@ export class ObjectDatabase {
     }
     for (let step = chain.pop(); step !== undefined; step = chain.pop()) {
       const delta = this.inflateAt(step);
-      const sizes = readDeltaSizes(delta);
-      const data = Buffer.allocUnsafeSlow(sizes.resultSize);
-      applyDelta(current.data, delta, sizes, delta.length, data, 0);
+      const head = readDeltaHead(delta);
+      const data = Buffer.allocUnsafeSlow(head.resultSize);
+      applyDelta(current.data, delta, head, data, 0);
       current = this.#remember(step, { type: current.type, data });
     }
     return current;
   }
 
-  /** The data of an entry as it stands: of a delta, its instructions. */
+  /** The inflated data of an entry; for a delta, its instructions. */
   inflateAt({ pack, offset }: EntryLocation): Buffer {
     const { size, length } = pack.headerAt(offset);
-    // One byte more than the data, without which the end of the stream could not be told from a lack of room.
+    // One byte more than the data: otherwise the end of the stream looks like a lack of room.
     const output = Buffer.allocUnsafeSlow(size + 1);
     let position = offset + length;
     let produced = 0;
     this.#inflater.reset();
     while (!this.#inflater.ended && produced <= size && position < pack.bytes.size) {
       const raw = pack.bytes.read(position, Math.max(readAhead, Math.min(size - produced, 1024 * 1024)));
-      this.#inflater.push(raw, 0, raw.length, output, produced, output.length);
+      this.#inflater.push(raw, 0, raw.length, { bytes: output, start: produced, end: output.length });
       position += this.#inflater.consumed;
       produced += this.#inflater.produced;
     }
@@ -122,6 +125,7 @@ export class ObjectDatabase {
     return output.subarray(0, size);
   }
 
+  /** Frees memory. The packs stay open. */
   close(): void {
     this.#inflater.close();
     this.#cache.clear();

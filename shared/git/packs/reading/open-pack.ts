@@ -9,20 +9,21 @@ import { PackIndex } from '#shared/git/packs/format/pack-index.ts';
 import type { PackLinks } from '#shared/git/packs/format/pack-links.ts';
 import { type ByteLocation, openBytes, type RandomAccess } from '#shared/git/packs/reading/random-access.ts';
 
-/** Where the two files of a pack are. `key` names the pack among all packs of all repositories. */
+/** Where the files of a pack are. Plain data, which can be sent to a thread. */
 export interface PackLocation {
+  /** Unique among all packs of all repositories. */
   key: string;
   pack: ByteLocation;
   index: ByteLocation;
-  /** JSON of `PackLinks`, or null. */
+  /** JSON of `PackLinks`, or of null. */
   links: ByteLocation;
-  /** Its files go away soon: none is held open between two tasks. */
+  /** Its files are deleted soon: they are not kept open between two tasks. */
   isShortLived?: true;
-  /** Nothing needed its objects when they were last looked at. */
+  /** Nothing needed its objects when the garbage was last collected. */
   unreachable?: boolean;
 }
 
-/** A pack open for reading: index in memory, file opened when first read. */
+/** A pack open for reading. Its index is in memory; the pack file is opened when it is first read. */
 export class OpenPack {
   readonly key: string;
   readonly index: PackIndex;
@@ -41,26 +42,27 @@ export class OpenPack {
     bytes.close();
   }
 
+  /** The pack file. @throws PackGone when it was deleted */
   get bytes(): RandomAccess {
     this.#bytes ??= openBytes(this.#location.pack);
     return this.#bytes;
   }
 
-  /** The head of the entry at `offset`, overwritten by the next call. `baseOidAt` counts from `offset`. */
+  /** The head of the entry at `offset`. The next call overwrites it. `baseOidAt` is relative to `offset`. */
   headerAt(offset: number): EntryHeader {
     const bytes = this.bytes.read(offset, longestEntryHeader);
     if (!readEntryHeader(bytes, 0, bytes.length, this.#header)) throw new Error('a stored pack is cut short');
     return this.#header;
   }
 
-  /** Where the entry after the one at `offset` begins, or the trailer. */
+  /** Where the entry at `offset` ends. */
   endOf(offset: number): number {
     const rank = this.index.rankOf(offset);
     if (rank < 0) throw new Error('a delta points between two objects');
     return this.index.offsetOfRank(rank + 1) ?? this.bytes.size - packTrailerBytes;
   }
 
-  /** Null when it is not known, or not simple. */
+  /** Null when they are not known. */
   get links(): PackLinks | null {
     if (this.#links === undefined) {
       const bytes = openBytes(this.#location.links);
@@ -70,11 +72,12 @@ export class OpenPack {
     return this.#links;
   }
 
+  /** Whether its file is open. */
   get isReading(): boolean {
     return this.#bytes !== undefined;
   }
 
-  /** Closes its file. It is opened again when it is needed. */
+  /** Closes the pack file. It is opened again when it is needed. */
   close(): void {
     this.#bytes?.close();
     this.#bytes = undefined;

@@ -1,2 +1,2 @@
-/** A file of a pack is not there any more: it was retired, and others hold its objects. Whoever lists the packs again finds those. */
+/** A file of a pack was deleted. The pack was retired, and other packs hold its objects: list the packs again. */
 export class PackGone extends Error {}

@@ -7,26 +7,27 @@ export interface EntryLocation {
   offset: number;
 }
 
-/** Up to so many packs are searched one after the other. */
+/** With no more packs than this, they are searched one after the other. */
 const fewPacks = 4;
 const smallPackObjects = 5000;
 
 /**
- * Finds objects among many packs. A repository is a few large packs and a small one for every push since: the small
- * ones are merged into one table, so that two thousand of them cost no more than one.
+ * Finds objects in many packs. A repository has a few large packs and a small one for every recent push. The small ones are
+ * merged into one table, so that two thousand of them take no longer than one.
  */
 export class PackLookup {
   readonly #large: OpenPack[];
   readonly #small: OpenPack[];
   #table: { oids: OidTable; packs: Uint32Array; offsets: Float64Array } | undefined;
 
-  /** @param packs oldest first: of two copies of an object the older one is found */
+  /** @param packs oldest first: of two copies of an object the one in the older pack is found */
   constructor(packs: readonly OpenPack[]) {
     const merge = packs.length > fewPacks;
     this.#large = packs.filter(({ index }) => !merge || index.objectCount > smallPackObjects);
     this.#small = packs.filter(({ index }) => merge && index.objectCount <= smallPackObjects);
   }
 
+  /** The object whose raw id is at `oid[at]`. Undefined when there is none. */
   find(oid: Uint8Array, at: number): EntryLocation | undefined {
     for (const pack of this.#large) {
       const position = pack.index.find(oid, at);

@@ -2,21 +2,20 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { isMissing } from '#shared/files/if-missing.ts';
 import { PackGone } from '#shared/git/packs/reading/pack-gone.ts';
 
-/** Where the bytes of a pack or its index are: a file of this machine, or shared memory. Both can be handed to a thread. */
+/** Where the bytes of a pack or its index are: the path of a file, or shared memory. Both can be sent to a thread. */
 export type ByteLocation = string | SharedArrayBuffer;
 
-/** Bytes read at any place. Reading is synchronous: it happens in worker threads, where nothing else waits for it. */
+/** Bytes that can be read at any position. Reading is synchronous: it happens in worker threads only. */
 export interface RandomAccess {
   readonly size: number;
   /**
-   * At least one byte and at most `length` from `position` on, fewer only where the bytes end.
-   * What is returned may be overwritten by the next read.
+   * The bytes from `position` on: `length` of them, or fewer where the bytes end. The next read may overwrite them.
    */
   read(position: number, length: number): Buffer;
   close(): void;
 }
 
-/** Read at once where one neighbour is read after the other, and where reading jumps: enough for most objects. */
+/** How much is read from the file at once: while reading goes straight on, and after a jump (enough for most objects). */
 const windowBytes = 128 * 1024;
 const jumpBytes = 8 * 1024;
 
@@ -60,11 +59,11 @@ class FileBytes implements RandomAccess {
   }
 
   #fill(position: number, end: number): void {
-    const goesOn = position >= this.#windowStart && position <= this.#windowEnd;
-    const wanted = Math.max(Math.min(goesOn ? windowBytes : jumpBytes, this.size), end - position);
+    const isSequential = position >= this.#windowStart && position <= this.#windowEnd;
+    const wanted = Math.max(Math.min(isSequential ? windowBytes : jumpBytes, this.size), end - position);
     const usual = Math.min(windowBytes, this.size);
     if (this.#window.length < wanted) this.#window = Buffer.allocUnsafeSlow(Math.max(wanted, usual));
-    // A read that needed more than a window leaves its large buffer behind only until the next one that does not.
+    // The large buffer of a read that needed more than a window is dropped by the next smaller read.
     else if (this.#window.length > 4 * windowBytes && wanted <= usual) this.#window = Buffer.allocUnsafeSlow(usual);
     this.#windowStart = position;
     this.#windowEnd = position;
@@ -90,7 +89,7 @@ function openFile(path: string): number {
   try {
     return openSync(path, 'r');
   } catch (error) {
-    if (isMissing(error)) throw new PackGone(`${path} is gone`);
+    if (isMissing(error)) throw new PackGone(`${path} was deleted`);
     throw error;
   }
 }

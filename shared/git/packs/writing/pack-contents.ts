@@ -2,10 +2,10 @@ import type { OidTable } from '#shared/git/objects/oid-table.ts';
 
 /** Which objects a pack is to hold. */
 export interface PackContents {
-  /** Every id that was met. */
+  /** Ids of the objects, and possibly others. */
   table: OidTable;
-  /** Numbers in the table of the objects to send. */
+  /** Numbers in the table of the objects that the pack is to hold. */
   send: number[];
-  /** Whether the client has the object of this number already. */
+  /** Whether the receiver of the pack has the object with this number already. */
   has: (number: number) => boolean;
 }

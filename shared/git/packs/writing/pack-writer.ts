@@ -11,42 +11,46 @@ import type { EntryLocation } from '#shared/git/packs/reading/pack-lookup.ts';
 import type { PackContents } from '#shared/git/packs/writing/pack-contents.ts';
 import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 
+/** What form a pack may have. */
 export interface PackForm {
-  /** Deltas may be based on what the client has. */
+  /** Deltas may be based on objects that the client has. */
   thin: boolean;
   /** The client understands deltas that name their base by its distance. */
   offsetDeltas: boolean;
-  /** How many deltas may be based on each other. Default: as many as are stored that way. */
+  /** The longest chain of deltas. Default: no limit beyond that of the stored packs. */
   longestChain?: number;
 }
 
 const pieceBytes = 256 * 1024;
 
 type Write = (chunk: Uint8Array<ArrayBuffer>) => Promise<void>;
+export interface PackToWrite {
+  contents: PackContents;
+  form: PackForm;
+  /** Gets the pack in pieces. */
+  write: Write;
+  yieldToEventLoop: YieldToEventLoop;
+  /** Gets an entry for each object, for an index. Everything that is copied is then checked first. */
+  entries?: EntryTable;
+}
+
 /**
- * Writes the selected objects as a pack. What is stored is copied as it stands, compressed and as a delta, wherever the
- * client will have the base; only the rest is compressed anew.
+ * Writes objects as a pack. Stored entries are copied as they are, compressed and as deltas, where the receiver will have the
+ * base; only the rest is compressed again.
  *
- * @param entries told of each object, for an index. What is copied is then checked first: nothing broken is to be kept
  * @returns the pack's trailing checksum
+ * @throws Error when `entries` is given and a stored entry is broken
  */
-export async function writePack(
-  database: ObjectDatabase,
-  contents: PackContents,
-  form: PackForm,
-  write: Write,
-  yieldToEventLoop: YieldToEventLoop,
-  entries?: EntryTable,
-): Promise<Buffer> {
-  const writer = new PackWriter(database, contents, form, write, entries);
+export async function writePack(database: ObjectDatabase, pack: PackToWrite): Promise<Buffer> {
+  const writer = new PackWriter(database, pack);
   await writer.header();
   let reading: OpenPack | undefined;
   for (const entry of writer.plan()) {
-    // There may be thousands of packs, and they come one after the other.
+    // There may be thousands of packs. They are read one after the other, and only one of them is open.
     if (entry.pack !== reading) reading?.close();
     reading = entry.pack;
     await writer.entry(entry);
-    const pause = yieldToEventLoop();
+    const pause = pack.yieldToEventLoop();
     if (pause !== undefined) await pause;
   }
   return await writer.trailer();
@@ -63,17 +67,17 @@ class PackWriter {
   readonly #write: Write;
   readonly #entries: EntryTable | undefined;
   readonly #hash = createHash('sha1');
-  /** By number: where it begins in what is written; 0 for not yet. */
+  /** By number: its offset in the new pack; 0 until it is written. */
   readonly #writtenAt: Float64Array;
-  /** By number: how many deltas lead to it in what is written. */
+  /** By number: the length of its delta chain in the new pack. */
   readonly #chains: Uint16Array;
   #position = 0;
-  /** Of the entry at hand. */
+  /** Of the current entry. */
   #crc = 0;
   #piece = new Uint8Array(pieceBytes);
   #used = 0;
 
-  constructor(database: ObjectDatabase, contents: PackContents, form: PackForm, write: Write, entries: EntryTable | undefined) {
+  constructor(database: ObjectDatabase, { contents, form, write, entries }: PackToWrite) {
     this.#database = database;
     this.#contents = contents;
     this.#form = form;
@@ -83,7 +87,7 @@ class PackWriter {
     this.#chains = new Uint16Array(contents.table.size);
   }
 
-  /** In the order in which they are stored: reading goes straight on, and bases come before what is based on them. */
+  /** The entries in the order in which they are stored: reading is sequential, and bases come before their deltas. */
   plan(): PlannedEntry[] {
     const { table, send } = this.#contents;
     const rank = new Map(this.#database.packs.map((pack, i) => [pack, i]));
@@ -135,7 +139,7 @@ class PackWriter {
     return checksum;
   }
 
-  /** The base of a stored delta if the client will have it; undefined when it will not. */
+  /** The base of a stored delta; undefined when the receiver will not have it. */
   #findBase(
     { pack, offset }: EntryLocation,
     type: number,
@@ -156,7 +160,7 @@ class PackWriter {
     return this.#form.thin && this.#contents.has(number) ? { oid, distance: undefined, chain } : undefined;
   }
 
-  /** @throws Error when the entry is no longer what its index says */
+  /** @throws Error when the entry does not have the checksum that the index states */
   #check({ pack, offset }: EntryLocation): void {
     const end = pack.endOf(offset);
     let crc = 0;
@@ -191,7 +195,7 @@ class PackWriter {
     }
   }
 
-  /** Gives a promise only when a piece is full. The bytes are taken over at once. */
+  /** Copies the bytes. Returns a promise only when a piece is full. */
   #append(bytes: Uint8Array): Promise<void> | undefined {
     this.#position += bytes.length;
     if (this.#entries !== undefined) this.#crc = crc32(bytes, this.#crc);

@@ -1,5 +1,4 @@
 /** The pure half of supervising an instance: what it is given, when it is started again, what is said when it fails. */
-import { workloadEnvironment } from '#shared/platform/workload-environment.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import { type InstanceRecord, instanceName } from './instances.ts';
 import type { Listener } from './listening-ports.ts';
@@ -19,7 +18,7 @@ export function planEnvironment(
 ): Record<string, string> {
   const name = instanceName(record);
   return {
-    ...workloadEnvironment(spec),
+    ...spec.env,
     ...(record.port === 0 ? {} : { PORT: String(record.port) }),
     DYNO: name,
     PAAS_APP: spec.appName,
