@@ -17,6 +17,7 @@ import { findPortOwner } from '#deploy/port-owner.ts';
 import { StartError } from '#deploy/start-error.ts';
 import { gatewayFiles } from '#gateway/gateway-options.ts';
 import { systemClock } from '#shared/clock.ts';
+import { createBindings } from '#shared/core/addons/bindings.ts';
 import { createAddresses } from '#shared/core/addresses.ts';
 import { countBuildStarts, foldBuildStarts } from '#shared/core/builds/build-starts-store.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -167,6 +168,7 @@ async function bringUp(
     identity,
     secrets,
     addresses: createAddresses(settings),
+    bindings: createBindings({ secrets }),
     wakeups,
     resolver: createNodeResolver(),
     settings,

@@ -23,7 +23,8 @@ describe('GET /v1/apps/:id/metrics', () => {
       releaseVersion: 1,
       imageUrl: 'any',
       processes: [{ type: 'web', command: 'serve', quantity: 1 }],
-      env: {},
+      config: {},
+      bindings: [],
       hosts: [`${app.name}.apps.localhost`],
     });
     await sampleApps(test.context);

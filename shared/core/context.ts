@@ -1,5 +1,6 @@
 import type { Clock } from '#shared/clock.ts';
 import type { Addresses } from '#shared/core/addresses.ts';
+import type { Bindings } from '#shared/core/bindings.ts';
 import type { Db } from '#shared/database/schema.ts';
 import type { Resolver } from '#shared/dns/resolver.ts';
 import type { GitStorage } from '#shared/git/git-storage.ts';
@@ -24,6 +25,7 @@ export interface Context {
   identity: Identity;
   secrets: SecretBox;
   addresses: Addresses;
+  bindings: Bindings;
   wakeups: Wakeups;
   resolver: Resolver;
   settings: Pick<Settings, 'signup' | 'canaryStepSeconds' | 'webhookSecret' | 'baseUrl'>;

@@ -1,5 +1,6 @@
 /** Port: running a release of an app. Replacing it by a newer one is the port Rollouts. */
 import type { AppId, ReleaseId, TenantId } from '#shared/ids.ts';
+import type { AddonType } from '#shared/platform/addons.ts';
 import type { LineSink } from '#shared/platform/builds.ts';
 import type { AppUsage } from '#shared/platform/usage.ts';
 
@@ -11,12 +12,21 @@ export interface WorkloadSpec {
   releaseVersion: number;
   imageUrl: string;
   processes: readonly ProcessSpec[];
-  /** The app's variables and add-on URLs. Secret. The driver adds PORT, HOME, PATH and DYNO-like facts. */
-  env: Readonly<Record<string, string>>;
+  /** The app's variables as they were when the release was made. Secret. The driver adds PORT, HOME, PATH and its own facts. */
+  config: Readonly<Record<string, string>>;
+  /** What add-ons give the app now. Their variables win over `config`. */
+  bindings: readonly AddonBinding[];
   /** Host names that reach the process type 'web': the app's subdomain first, then its own domains. */
   hosts: readonly string[];
   /** HTTP path that must answer below 500 before traffic; undefined: a TCP connect to PORT is enough. */
   healthPath?: string;
+}
+
+/** Kubernetes: a Secret in the app's namespace, `app-<app_id>-kvstore-url`, all keys of which its pods get as variables. */
+export interface AddonBinding {
+  addonType: AddonType;
+  /** By name. Secret. */
+  variables: Readonly<Record<string, string>>;
 }
 
 export interface ProcessSpec {

@@ -1,8 +1,6 @@
 /** What of an add-on is secret: sealed in its row, open to the app and to who may see the app's variables. */
-import { addonVariable } from '#shared/core/addons/addon-plans.ts';
-import { type AddonRow, listAddonRows } from '#shared/core/addons/addons-store.ts';
+import type { AddonRow } from '#shared/core/addons/addons-store.ts';
 import type { Context } from '#shared/core/context.ts';
-import { readVariables } from '#shared/core/releases/variables.ts';
 import type { Db } from '#shared/database/schema.ts';
 import type { AppId, TenantId } from '#shared/ids.ts';
 import { authSecretName, kvstoreName } from '#shared/names.ts';
@@ -16,7 +14,7 @@ export function newAddonPassword(): string {
 type SecretKey = 'password' | 'credentials';
 
 export function sealAddonSecret(
-  { secrets }: Context,
+  { secrets }: Pick<Context, 'secrets'>,
   tenantId: TenantId,
   appId: AppId,
   type: AddonType,
@@ -26,44 +24,19 @@ export function sealAddonSecret(
   return secrets.seal(value, purpose(tenantId, appId, type, key));
 }
 
-export function openAddonPassword({ secrets }: Context, tenantId: TenantId, row: AddonRow): Promise<string> {
+export function openAddonPassword({ secrets }: Pick<Context, 'secrets'>, tenantId: TenantId, row: AddonRow): Promise<string> {
   return secrets.open(row.password, purpose(tenantId, row.app_id, row.addon_type, 'password'));
 }
 
 /** Undefined until the servers were told. */
 export async function openAddonCredentials(
-  { secrets }: Context,
+  { secrets }: Pick<Context, 'secrets'>,
   tenantId: TenantId,
   row: AddonRow,
 ): Promise<AddonCredentials | undefined> {
   if (row.credentials === null) return undefined;
   const opened = await secrets.open(row.credentials, purpose(tenantId, row.app_id, row.addon_type, 'credentials'));
   return JSON.parse(opened) as AddonCredentials;
-}
-
-/** The variables that add-ons give the app: each the address as its secret has it. */
-export async function readAddonVariables(
-  context: Context,
-  db: Db,
-  tenantId: TenantId,
-  appId: AppId,
-): Promise<Record<string, string>> {
-  const rows = await listAddonRows(db, appId);
-  const entries = rows.map(async (row) => {
-    const credentials = await openAddonCredentials(context, tenantId, row);
-    return credentials === undefined ? [] : [[addonVariable(row.addon_type), credentials.uri] as const];
-  });
-  return Object.fromEntries((await Promise.all(entries)).flat());
-}
-
-/** All that a process of the app sees. */
-export async function readEnvironment(
-  context: Context,
-  db: Db,
-  tenantId: TenantId,
-  appId: AppId,
-): Promise<Record<string, string>> {
-  return { ...(await readVariables(context, db, appId)), ...(await readAddonVariables(context, db, tenantId, appId)) };
 }
 
 function purpose(tenantId: TenantId, appId: AppId, type: AddonType, key: SecretKey): string {

@@ -8,6 +8,7 @@ import type { AppId, TenantId, UserId } from '#shared/ids.ts';
 import type { FakeJobs } from '#shared/jobs/fake-jobs.ts';
 import type { JobHandlers, JobWorker } from '#shared/jobs/jobs.ts';
 import type { FakeAddons } from '#shared/platform/fake/addons.ts';
+import { workloadEnvironment } from '#shared/platform/workload-environment.ts';
 import { seedRelease } from '#test/support/api/seeds.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
@@ -43,7 +44,7 @@ async function environment(): Promise<Readonly<Record<string, string>>> {
   const row = await readAppById(test.context.db, app.id);
   const release = await readLatestGoodRelease(test.context.db, app.id);
   if (row === undefined || release === undefined) throw new Error('nothing was released');
-  return (await workloadSpec(test.context, row, release)).env;
+  return workloadEnvironment(await workloadSpec(test.context, row, release));
 }
 
 describe('an add-on', () => {

@@ -1,4 +1,3 @@
-import { readEnvironment } from '#shared/core/addons/addon-secrets.ts';
 import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
 import { type BuildAttempt, type BuildResult, finishBuild, movedMessage } from '#shared/core/builds/build-attempt.ts';
 import { recordSuccess } from '#shared/core/builds/build-result.ts';
@@ -11,6 +10,7 @@ import {
   readBuildById,
 } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
+import { readEnvironment } from '#shared/core/releases/variables.ts';
 import { buildLogKey, createBuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
 import { createRedactor } from '#shared/core/telemetry/redaction.ts';
 import { watchForEnd } from '#shared/core/watch.ts';

@@ -1,6 +1,4 @@
 import { requireRole } from '#shared/core/accounts/authorization.ts';
-import { addonVariable } from '#shared/core/addons/addon-plans.ts';
-import { listAddonRows } from '#shared/core/addons/addons-store.ts';
 import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { lockApp } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -32,7 +30,7 @@ export function createConfig(context: Context): Config {
       return db.transaction().execute(async (trx) => {
         const locked = await lockApp(trx, row.id);
         if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
-        await refuseAddonVariables(trx, row.id, changes);
+        await refuseAddonVariables(context, trx, row.id, changes);
         const before = await readVariables(context, trx, row.id);
         const after = applyChanges(before, changes);
         const changed = Object.keys(changes).filter((name) => before[name] !== after[name]);
@@ -54,12 +52,17 @@ export function createConfig(context: Context): Config {
   };
 }
 
-async function refuseAddonVariables(trx: Db, appId: AppId, changes: Readonly<Record<string, string | null>>): Promise<void> {
-  for (const { addon_type: type } of await listAddonRows(trx, appId)) {
-    const name = addonVariable(type);
+async function refuseAddonVariables(
+  { bindings }: Context,
+  trx: Db,
+  appId: AppId,
+  changes: Readonly<Record<string, string | null>>,
+): Promise<void> {
+  for (const { addonType, name } of await bindings.listBoundVariables(trx, appId)) {
     if (!(name in changes)) continue;
-    throw new AppError('conflict', `${name} belongs to the add-on ${type}. Remove that first: paas addons:destroy ${type}`, {
-      details: [{ path: name, message: `belongs to the add-on ${type}` }],
+    const owner = `belongs to the add-on ${addonType}`;
+    throw new AppError('conflict', `${name} ${owner}. Remove that first: paas addons:destroy ${addonType}`, {
+      details: [{ path: name, message: owner }],
     });
   }
 }

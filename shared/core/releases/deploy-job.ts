@@ -1,3 +1,4 @@
+import { enqueueEnsureWorkload } from '#shared/core/app-jobs.ts';
 import { readAppById, setCurrentRelease } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { type DeployRun, deletionCause, describeWhatServes, type Verdict } from '#shared/core/releases/deploy-run.ts';
@@ -10,6 +11,7 @@ import { watchForEnd } from '#shared/core/watch.ts';
 import { isDatabaseOutage } from '#shared/database/outages.ts';
 import type { Db } from '#shared/database/schema.ts';
 import type { AppId, DeployId } from '#shared/ids.ts';
+import { workloadEnvironment } from '#shared/platform/workload-environment.ts';
 
 const deletionPollMilliseconds = 1000;
 
@@ -34,7 +36,7 @@ export async function runDeployJob(context: Context, deployId: DeployId, stoppin
   );
   try {
     const spec = await workloadSpec(context, app, release);
-    redact = createRedactor(spec.env);
+    redact = createRedactor(workloadEnvironment(spec));
     const verdict = await decide({ context, app, deploy, release, spec, log, stopping, deleted: deletion.signal });
     for (const line of verdict.lines) log.line(line);
     await log.flush();
@@ -48,7 +50,8 @@ export async function runDeployJob(context: Context, deployId: DeployId, stoppin
     log.line(` !     ${cause}`);
     await log.flush();
     const verdict: Verdict = { status: 'failed', error: cause, lines: [] };
-    await recordVerdict(context, deploy, release, verdict, (trx) => takeBack(context, trx, app.id));
+    // A rollout that could not be carried out stays where it was: what is current is made to run again.
+    await recordVerdict(context, deploy, release, verdict, (trx) => enqueueEnsureWorkload(context, trx, app.id));
   } finally {
     deletion.stop();
   }
@@ -133,11 +136,6 @@ async function recordVerdict(
     await afterwards(trx);
   });
   if (release.build_id !== null) wakeups.wake(buildLogKey(release.build_id));
-}
-
-/** A rollout that could not be carried out stays where it was: what is current is made to run again. */
-function takeBack({ jobs }: Context, trx: Db, appId: AppId): Promise<void> {
-  return jobs.enqueue(trx, 'ensure-workload', { appId }, { queue: `deploy:${appId}`, key: `ensure:${appId}` });
 }
 
 /** A build's release writes to the build's log, where somebody may be waiting; others write to the app's own. */

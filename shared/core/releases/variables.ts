@@ -1,12 +1,24 @@
 import type { Context } from '#shared/core/context.ts';
 import type { Db } from '#shared/database/schema.ts';
-import type { AppId } from '#shared/ids.ts';
+import type { AppId, TenantId } from '#shared/ids.ts';
+import { workloadEnvironment } from '#shared/platform/workload-environment.ts';
 
 /** In the open: for the process that needs them, never for a log. */
 export async function readVariables({ secrets }: Context, db: Db, appId: AppId): Promise<Record<string, string>> {
   const rows = await db.selectFrom('config_vars').select(['name', 'value']).where('app_id', '=', appId).orderBy('name').execute();
   const opened = rows.map(async (row) => [row.name, await secrets.open(row.value, purpose(appId, row.name))] as const);
   return Object.fromEntries(await Promise.all(opened));
+}
+
+/** All that a process of the app sees: its variables, and above them those of its add-ons. Secret. */
+export async function readEnvironment(
+  context: Context,
+  db: Db,
+  tenantId: TenantId,
+  appId: AppId,
+): Promise<Record<string, string>> {
+  const config = await readVariables(context, db, appId);
+  return workloadEnvironment({ config, bindings: await context.bindings.readBindings(db, tenantId, appId) });
 }
 
 /** Makes `variables` all that the app has. */

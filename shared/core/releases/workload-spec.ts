@@ -1,4 +1,3 @@
-import { readAddonVariables } from '#shared/core/addons/addon-secrets.ts';
 import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import { listActiveHosts } from '#shared/core/apps/domains-store.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -18,11 +17,9 @@ export async function workloadSpec(context: Context, app: AppRow, release: Relea
     releaseVersion: release.version,
     imageUrl: release.image_url,
     processes: Object.entries(release.processes).map(([type, command]) => ({ type, command, quantity: quantities[type] ?? 0 })),
+    config: await readReleaseConfig(context, release),
     // An add-on's address is of this moment: what a release was made with may be of a server that is gone.
-    env: {
-      ...(await readReleaseConfig(context, release)),
-      ...(await readAddonVariables(context, context.db, app.tenant_id, app.id)),
-    },
+    bindings: await context.bindings.readBindings(context.db, app.tenant_id, app.id),
     hosts: [context.addresses.appHost(app.name), ...(await listActiveHosts(context.db, app.id))],
   };
 }

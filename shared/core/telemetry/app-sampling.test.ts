@@ -68,7 +68,8 @@ describe('sampling of apps', () => {
         { type: 'web', command: 'serve', quantity: 1 },
         { type: 'worker', command: 'work', quantity: 1 },
       ],
-      env: {},
+      config: {},
+      bindings: [],
       hosts: [hostOf(id)],
     });
     return id;

@@ -6,6 +6,7 @@ import type { Api } from '#api/http/api-env.ts';
 import type { Services } from '#deploy/control-plane.ts';
 import { createServices } from '#deploy/control-plane.ts';
 import type { components } from '#shared/api-client/openapi-types.ts';
+import { createBindings } from '#shared/core/addons/bindings.ts';
 import { createAddresses } from '#shared/core/addresses.ts';
 import { countBuildStarts } from '#shared/core/builds/build-starts-store.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -138,6 +139,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
   const platform = createFakePlatform({ clock, logs });
   const resolver = createFakeResolver();
   const git = createFakeGitStorage({ directory, log });
+  const secrets = await createSecretBox(crypto.getRandomValues(new Uint8Array(32)));
   const context: Context = {
     db: database.db,
     clock,
@@ -148,7 +150,8 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     sources: createOutsideSourceHosts({ allowPrivate: true, seconds: 30 }),
     jobs: new FakeJobs(),
     identity,
-    secrets: await createSecretBox(crypto.getRandomValues(new Uint8Array(32))),
+    secrets,
+    bindings: createBindings({ secrets }),
     addresses: createAddresses({
       baseUrl: 'http://localhost:8080',
       appsDomain: 'apps.localhost',

@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock.ts';
+import { createBindings } from '#shared/core/addons/bindings.ts';
 import { createAddresses } from '#shared/core/addresses.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Db } from '#shared/database/schema.ts';
@@ -30,6 +31,7 @@ export interface CoreDependencies {
 export async function createCoreContext({ db, log, clock, platform, git, secretKey }: CoreDependencies): Promise<Context> {
   const baseUrl = 'http://localhost:8080';
   const key = secretKey === undefined ? crypto.getRandomValues(new Uint8Array(32)) : Uint8Array.fromBase64(secretKey);
+  const secrets = await createSecretBox(key);
   return {
     db,
     clock,
@@ -39,7 +41,8 @@ export async function createCoreContext({ db, log, clock, platform, git, secretK
     sources: createOutsideSourceHosts({ allowPrivate: true, seconds: 30 }),
     jobs: graphileJobs,
     identity: createFakeIdentity({ clock, issuer: `${baseUrl}/v1/auth` }),
-    secrets: await createSecretBox(key),
+    secrets,
+    bindings: createBindings({ secrets }),
     addresses: createAddresses({ baseUrl, appsDomain: 'apps.localhost', httpPort: 8080, httpsPort: 8443, sshPort: 2222 }),
     wakeups: createWakeups(),
     resolver: createFakeResolver(),

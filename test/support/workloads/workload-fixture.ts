@@ -97,7 +97,8 @@ export function specOf(appId: AppId, releaseVersion: number, imageUrl: string, c
     releaseVersion,
     imageUrl,
     processes: [webProcess],
-    env: { COLOR: 'green', SECRET: 'canary-f3a1' },
+    config: { COLOR: 'green', SECRET: 'canary-f3a1' },
+    bindings: [],
     hosts: [`${appName}.apps.localhost`],
     ...change,
   };

@@ -41,5 +41,7 @@ export function openInflateHandle(): InflateHandle {
 }
 
 function missing(what: string): Error {
-  return new Error(`zlib of Node ${process.version} no longer has ${what}: adapt packs/format/zlib-handle.ts (docs/private-internals.md)`);
+  return new Error(
+    `zlib of Node ${process.version} no longer has ${what}: adapt packs/format/zlib-handle.ts (docs/private-internals.md)`,
+  );
 }

@@ -7,6 +7,7 @@ import type { AppId } from '#shared/ids.ts';
 import type { ProcessSpec, WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { AppRoute, Router } from '#shared/routing/routing.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
+import { type AppReleases, parseAppReleases } from './app-releases.ts';
 import { type Changes, createChanges } from './changes.ts';
 import { type InstanceRecord, newInstanceKey } from './instances.ts';
 import { planRoute } from './route-plan.ts';
@@ -19,12 +20,6 @@ export interface AppDependencies extends InstanceDependencies {
   directory: string;
   drainSeconds: number;
   drainPollMilliseconds: number;
-}
-
-/** The releases of an app that run: the one that is live, and the one that is being rolled out. */
-interface Releases {
-  live?: WorkloadSpec | undefined;
-  candidate?: WorkloadSpec | undefined;
 }
 
 export interface BootFailure {
@@ -43,7 +38,7 @@ export class AppWorkload {
   /** Of releases, weights and states of instances. */
   readonly changes: Changes = createChanges();
   weights = new Map<number, number>();
-  #releases: Releases = {};
+  #releases: AppReleases = {};
   #routing: Promise<void> = Promise.resolve();
   #lastRoute: AppRoute | undefined;
   readonly #retiring = new Set<Promise<void>>();
@@ -66,7 +61,7 @@ export class AppWorkload {
   }
 
   /** Written down, sealed since it holds the app's variables, so that a later control plane can restart what crashes. */
-  async setReleases(releases: Releases): Promise<void> {
+  async setReleases(releases: AppReleases): Promise<void> {
     this.#releases = releases;
     this.changes.notify();
     await mkdir(this.deps.directory, { recursive: true, mode: 0o700 });
@@ -77,7 +72,7 @@ export class AppWorkload {
   /** Learns what an earlier control plane wrote down; nothing is started or ended yet. */
   async load(): Promise<void> {
     const sealed = await readFile(this.#releasesPath, 'utf8').catch(ifMissing(undefined));
-    if (sealed !== undefined) this.#releases = JSON.parse(await this.deps.secretBox.open(sealed, this.#purpose)) as Releases;
+    if (sealed !== undefined) this.#releases = parseAppReleases(await this.deps.secretBox.open(sealed, this.#purpose));
     for (const record of await this.deps.store.list()) {
       if (record.port !== 0) this.deps.ports.hold(record.port);
       const alive = record.program !== undefined && (await this.deps.programs.isAlive(record.program));

@@ -1,6 +1,7 @@
 import type { Clock } from '#shared/clock.ts';
 import { limits } from '#shared/limits.ts';
 import type { LineSink } from '#shared/platform/builds.ts';
+import { workloadEnvironment } from '#shared/platform/workload-environment.ts';
 import type { CommandRun } from '#shared/platform/workloads.ts';
 import { createLineSplitter } from '../logs/line-splitter.ts';
 import { describeEnd, type Programs } from './programs.ts';
@@ -27,7 +28,13 @@ export async function runProgramOnce(
     tenantId: spec.tenantId,
     imageUrl: spec.imageUrl,
     command,
-    env: { ...spec.env, DYNO: 'run', PAAS_APP: spec.appName, PAAS_RELEASE: `v${spec.releaseVersion}`, PAAS_PROCESS: 'run' },
+    env: {
+      ...workloadEnvironment(spec),
+      DYNO: 'run',
+      PAAS_APP: spec.appName,
+      PAAS_RELEASE: `v${spec.releaseVersion}`,
+      PAAS_PROCESS: 'run',
+    },
     output: 'pipe',
     outlivesUs: false,
   });

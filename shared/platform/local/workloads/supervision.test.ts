@@ -13,7 +13,7 @@ describe('supervision', () => {
   });
 
   it('gives PORT to instances that have one, and does not let an app variable replace it', () => {
-    const spec = specOf(newUuid(), 4, 'image', { env: { PORT: '80', COLOR: 'green' } });
+    const spec = specOf(newUuid(), 4, 'image', { config: { PORT: '80', COLOR: 'green' } });
     const environment = planEnvironment(spec, { key: 'k', type: 'web', index: 2, port: 23_456 });
     expect(environment).toMatchObject({
       PORT: '23456',
@@ -22,8 +22,8 @@ describe('supervision', () => {
       PAAS_PROCESS: 'web.2',
       DYNO: 'web.2',
     });
-    const { PORT: _port, ...env } = spec.env;
-    expect(planEnvironment({ ...spec, env }, { key: 'k', type: 'worker', index: 1, port: 0 })).not.toHaveProperty('PORT');
+    const { PORT: _port, ...config } = spec.config;
+    expect(planEnvironment({ ...spec, config }, { key: 'k', type: 'worker', index: 1, port: 0 })).not.toHaveProperty('PORT');
   });
 
   it('names the cause of a missed start and what to change', () => {

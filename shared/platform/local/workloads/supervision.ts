@@ -1,4 +1,5 @@
 /** The pure half of supervising an instance: what it is given, when it is started again, what is said when it fails. */
+import { workloadEnvironment } from '#shared/platform/workload-environment.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import { type InstanceRecord, instanceName } from './instances.ts';
 import type { Listener } from './listening-ports.ts';
@@ -18,7 +19,7 @@ export function planEnvironment(
 ): Record<string, string> {
   const name = instanceName(record);
   return {
-    ...spec.env,
+    ...workloadEnvironment(spec),
     ...(record.port === 0 ? {} : { PORT: String(record.port) }),
     DYNO: name,
     PAAS_APP: spec.appName,
