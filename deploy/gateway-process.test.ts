@@ -11,9 +11,9 @@ import type { GatewayIdentity } from '#gateway/control/control-server.ts';
 import { type GatewayOptions, gatewayFiles } from '#gateway/gateway-options.ts';
 import { newUuid } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
+import type { AppRoute } from '#shared/routing/app-route.ts';
+import { callGateway } from '#shared/routing/call-gateway.ts';
 import { describeRouter } from '#shared/routing/contract/router.ts';
-import { callGateway } from '#shared/routing/gateway-router.ts';
-import type { AppRoute } from '#shared/routing/routing.ts';
 import { SettingsError } from '#shared/settings.ts';
 
 const log = createLog('silent', () => undefined);
@@ -50,7 +50,10 @@ async function ensure(options: GatewayOptions): Promise<GatewayProcess> {
 }
 
 async function readPid({ dataDir }: GatewayOptions): Promise<number> {
-  const identity = (await callGateway(gatewayFiles(dataDir).controlSocket, undefined, 'GET', '/identity')) as GatewayIdentity;
+  const identity = (await callGateway(gatewayFiles(dataDir).controlSocket, {
+    method: 'GET',
+    path: '/identity',
+  })) as GatewayIdentity;
   return identity.pid;
 }
 

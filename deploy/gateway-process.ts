@@ -11,8 +11,9 @@ import type { GatewayIdentity } from '#gateway/control/control-server.ts';
 import { type GatewayOptions, gatewayFiles } from '#gateway/gateway-options.ts';
 import type { Log } from '#shared/log.ts';
 import { reachableSocketPath } from '#shared/net/unix-socket.ts';
-import { callGateway, createGatewayRouter } from '#shared/routing/gateway-router.ts';
-import type { Router } from '#shared/routing/routing.ts';
+import { callGateway } from '#shared/routing/call-gateway.ts';
+import { createGatewayRouter } from '#shared/routing/gateway-router.ts';
+import type { Router } from '#shared/routing/router.ts';
 import { type Settings, SettingsError } from '#shared/settings.ts';
 
 export interface GatewayProcess {
@@ -78,7 +79,7 @@ export async function ensureGateway(options: GatewayOptions, log: Log): Promise<
     async stop() {
       leaving = true;
       // A refusal means that it is gone already.
-      await callGateway(controlSocket, undefined, 'POST', '/stop', { drainSeconds: 5 }).catch(() => undefined);
+      await callGateway(controlSocket, { method: 'POST', path: '/stop', body: { drainSeconds: 5 } }).catch(() => undefined);
       await kept;
     },
     async leave() {
@@ -122,7 +123,7 @@ async function startProcess(options: GatewayOptions, version: string): Promise<v
 
 async function readIdentity(controlSocket: string): Promise<GatewayIdentity | undefined> {
   try {
-    return (await callGateway(controlSocket, undefined, 'GET', '/identity')) as GatewayIdentity;
+    return (await callGateway(controlSocket, { method: 'GET', path: '/identity' })) as GatewayIdentity;
   } catch {
     return undefined;
   }

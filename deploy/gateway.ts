@@ -7,7 +7,7 @@ import { createGatewayLog, type GatewayStart } from '#deploy/gateway-start.ts';
 import { type Gateway, type Handover, PortTakenError, startGateway } from '#gateway/gateway.ts';
 import { type GatewayOptions, gatewayFiles, gatewayOptionsSchema } from '#gateway/gateway-options.ts';
 import { AppError } from '#shared/errors.ts';
-import { callGateway } from '#shared/routing/gateway-router.ts';
+import { callGateway } from '#shared/routing/call-gateway.ts';
 
 const log = createGatewayLog();
 const options = gatewayOptionsSchema.parse(JSON.parse(process.argv[2] ?? ''));
@@ -37,7 +37,7 @@ try {
 
 async function stopEarlierGateway({ dataDir }: GatewayOptions): Promise<Handover> {
   try {
-    const { traffic } = (await callGateway(gatewayFiles(dataDir).controlSocket, undefined, 'POST', '/stop', {})) as {
+    const { traffic } = (await callGateway(gatewayFiles(dataDir).controlSocket, { method: 'POST', path: '/stop', body: {} })) as {
       traffic: Handover;
     };
     return traffic;

@@ -4,7 +4,7 @@ import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Log } from '#shared/log.ts';
 import { listenOnSocket, reachableSocketPath } from '#shared/net/unix-socket.ts';
-import type { AppRoute } from '#shared/routing/routing.ts';
+import type { AppRoute } from '#shared/routing/app-route.ts';
 import { createControlServer } from './control/control-server.ts';
 import type { ForwardTimeouts } from './forwarding/forward-timeouts.ts';
 import { type GatewayOptions, gatewayFiles } from './gateway-options.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { replaceFile } from '#shared/files/replace-file.ts';
 import type { AppId } from '#shared/ids.ts';
-import type { AppRoute } from '#shared/routing/routing.ts';
+import type { AppRoute } from '#shared/routing/app-route.ts';
 
 export const appRouteSchema = z.object({
   appId: z.uuid().transform((id) => id as AppId),

@@ -1,6 +1,7 @@
 import type { AppId } from '#shared/ids.ts';
+import type { ReleaseTraffic } from '#shared/platform/traffic.ts';
+import type { AppRoute } from '#shared/routing/app-route.ts';
 import { checkRoute, refuseTakenHosts } from '#shared/routing/check-route.ts';
-import type { AppRoute, ReleaseTraffic } from '#shared/routing/routing.ts';
 import { createWeightedRotation } from '#shared/routing/weighted-rotation.ts';
 import { type ChooseUpstream, noTraffic, type Upstream } from './upstream.ts';
 

@@ -1,5 +1,5 @@
-import { latencyBounds, latencyBucket } from '#shared/routing/latencies.ts';
-import type { ReleaseTraffic } from '#shared/routing/routing.ts';
+import { latencyBounds, latencyBucket } from '#shared/platform/latencies.ts';
+import type { ReleaseTraffic } from '#shared/platform/traffic.ts';
 
 /** Somewhere a request can be sent to: an app's instance, or the API. */
 export interface Upstream {

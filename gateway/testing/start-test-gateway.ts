@@ -15,8 +15,9 @@ import { join } from 'node:path';
 import { newUuid } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import { listenOnSocket } from '#shared/net/unix-socket.ts';
+import type { AppRoute } from '#shared/routing/app-route.ts';
 import { createGatewayRouter } from '#shared/routing/gateway-router.ts';
-import type { AppRoute, Router } from '#shared/routing/routing.ts';
+import type { Router } from '#shared/routing/router.ts';
 import { type Gateway, type GatewayParts, startGateway } from '../gateway.ts';
 import { gatewayFiles } from '../gateway-options.ts';
 

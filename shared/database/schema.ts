@@ -159,7 +159,7 @@ declare module '#shared/database/db.ts' {
       requests: number;
       errors: number;
       milliseconds: number;
-      /** Requests by bucket of shared/routing/latencies.ts, without the empty ones at the end. */
+      /** Requests by bucket of shared/platform/latencies.ts, without the empty ones at the end. */
       latencies: number[];
     };
     /** Counters as they were last read, by instance and by release version: the next sample is the difference. */
@@ -202,7 +202,7 @@ export interface TrafficReading {
   requests: number;
   errors: number;
   milliseconds: number;
-  /** By bucket of shared/routing/latencies.ts; what was read before they were counted has none. */
+  /** By bucket of shared/platform/latencies.ts; what was read before they were counted has none. */
   latencies?: readonly number[];
 }
 

@@ -19,7 +19,7 @@ const listenAndConnect = async (path: string): Promise<string> => {
 };
 
 describe('a unix socket', () => {
-  it('works in a directory deeper than its address may be long, and is private', async () => {
+  it('works in a directory whose path is longer than an address may be, and is private', async () => {
     const root = await mkdtemp(join(tmpdir(), 'paas-socket-'));
     const deep = join(root, 'a'.repeat(100), 'b'.repeat(100));
     await mkdir(deep, { recursive: true });
@@ -28,7 +28,7 @@ describe('a unix socket', () => {
     await rm(root, { recursive: true });
   });
 
-  it('takes the place of what a crashed process has left', async () => {
+  it('replaces the file that a crashed process has left', async () => {
     const root = await mkdtemp(join(tmpdir(), 'paas-socket-'));
     await writeFile(join(root, 'api.sock'), '');
     expect(await listenAndConnect(join(root, 'api.sock'))).toBe('hello');

@@ -3,16 +3,15 @@ import { chmod, rm } from 'node:fs/promises';
 import type { Server } from 'node:net';
 import { basename, dirname } from 'node:path';
 
-/** Bytes that fit in a unix socket's address (Linux: 108 with the closing zero). */
+/** Bytes that fit in the address of a unix socket (Linux: 108 with the final zero). */
 const longestAddress = 107;
 
-/** Directories held open for as long as the process lives: addresses lead through them. */
+/** Handles of directories, kept open for the life of the process, since addresses refer to them. */
 const directories = new Map<string, number>();
 
 /**
- * The address to bind or connect to for a unix socket at `path`, however deep the data directory is: where the path is
- * too long, it goes by way of a handle on its directory. Good in this process only, so hand on `path` and not this. The
- * directory must exist.
+ * The address to bind or connect to for a unix socket at `path`. A path that is too long is replaced by one through a handle
+ * of its directory, which must exist. The result is valid in this process only: pass on `path` to others.
  */
 export function reachableSocketPath(path: string): string {
   if (Buffer.byteLength(path) <= longestAddress) return path;
@@ -23,8 +22,8 @@ export function reachableSocketPath(path: string): string {
 }
 
 /**
- * Listens on a unix socket that only this user may use, in place of one that a crashed process has left behind. Making
- * sure that no living process listens there is the caller's business.
+ * Listens on a unix socket that only this user may open (mode 600). Replaces the file that a crashed process has left; the
+ * caller makes sure that no running process listens there.
  */
 export async function listenOnSocket(server: Server, path: string): Promise<void> {
   await rm(path, { force: true });

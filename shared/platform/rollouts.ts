@@ -4,6 +4,7 @@
  * process that started it: every verb names the app and may come from any process.
  */
 import type { AppId, ReleaseId } from '#shared/ids.ts';
+import type { TrafficFacts } from '#shared/platform/traffic.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 
 export interface Rollouts {
@@ -70,14 +71,4 @@ export interface RolloutFacts {
   crash: string | undefined;
   /** Of 'aborted' and 'failed': why, and the newest lines that the new release printed, oldest first. */
   failure: { cause: string; output: readonly string[] } | undefined;
-}
-
-export interface TrafficFacts {
-  requests: number;
-  /** Answers of 500 and above, and upstream failures. */
-  errors: number;
-  /** Sum of times to the last byte, milliseconds. */
-  totalMilliseconds: number;
-  /** Requests by that time, counted in the buckets of shared/routing/latencies.ts; empty ones at the end are left out. */
-  latencies: readonly number[];
 }

@@ -1,5 +1,5 @@
 /** Port: what an app uses and how much traffic it gets. */
-import type { ReleaseTraffic } from '#shared/routing/routing.ts';
+import type { ReleaseTraffic } from '#shared/platform/traffic.ts';
 
 export interface AppUsage {
   instances: readonly InstanceUsage[];

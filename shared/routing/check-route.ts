@@ -1,11 +1,11 @@
 import { AppError } from '#shared/errors.ts';
-import type { AppRoute } from '#shared/routing/routing.ts';
+import type { AppRoute } from '#shared/routing/app-route.ts';
 
 const hostPattern = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?)*$/;
 
 /**
- * What every router demands of a route before it takes it. A fault here is a driver's, never a user's.
- * @throws AppError 'internal' naming the fault
+ * Checks a route before a router accepts it. Users cannot cause an invalid route; the driver that built it has a bug then.
+ * @throws AppError 'internal' that names the fault
  */
 export function checkRoute(route: AppRoute): void {
   const fault = findFault(route);
@@ -29,14 +29,15 @@ function findFault({ hosts, backends }: AppRoute): string | undefined {
 }
 
 /**
- * A host leads to one app. Taking another app's host is refused and not silently done: names are unique on the platform,
- * so that two apps ask for one host is a fault that must not send one tenant's visitors to another.
- * @throws AppError 'conflict'
+ * Refuses a route with a host that belongs to another app. Names are unique on the platform, so this is a bug somewhere;
+ * it must not send the visitors of one tenant to another.
+ * @param ownerOf the route that has the host now
+ * @throws AppError 'conflict' that names the host and its app
  */
 export function refuseTakenHosts(route: AppRoute, ownerOf: (host: string) => AppRoute | undefined): void {
   for (const host of route.hosts) {
     const owner = ownerOf(host);
     if (owner === undefined || owner.appId === route.appId) continue;
-    throw new AppError('conflict', `The host ${host} already leads to the app ${owner.appName}.`);
+    throw new AppError('conflict', `The host ${host} already belongs to the app ${owner.appName}.`);
   }
 }

@@ -1,7 +1,7 @@
 import { describeRouter } from '#shared/routing/contract/router.ts';
 import { createFakeRouter } from './fake-router.ts';
 
-describeRouter('memory', async () => {
+describeRouter('fake', async () => {
   const router = createFakeRouter();
   return {
     router,

@@ -1,12 +1,14 @@
 import type { AppId } from '#shared/ids.ts';
+import { latencyBucket } from '#shared/platform/latencies.ts';
+import type { ReleaseTraffic } from '#shared/platform/traffic.ts';
+import type { AppRoute, Backend, BackendInstance } from '#shared/routing/app-route.ts';
 import { checkRoute, refuseTakenHosts } from '#shared/routing/check-route.ts';
-import { latencyBucket } from '#shared/routing/latencies.ts';
-import type { AppRoute, Backend, BackendInstance, ReleaseTraffic, Router } from '#shared/routing/routing.ts';
+import type { Router } from '#shared/routing/router.ts';
 import { createWeightedRotation, type WeightedRotation } from '#shared/routing/weighted-rotation.ts';
 
-/** A router that serves nothing: tests send it requests by hand. */
+/** A router that opens no port: tests make requests by calling it. */
 export interface FakeRouter extends Router {
-  /** A visitor's request: chosen by weight and in turn, as the gateway does. Undefined where the gateway would answer itself. */
+  /** Begins a request; the instance is chosen as the gateway does. Undefined where the gateway would answer by itself. */
   beginRequest(host: string): FakeRequest | undefined;
 }
 
@@ -14,7 +16,7 @@ export interface FakeRequest {
   readonly appId: AppId;
   readonly releaseVersion: number;
   readonly instance: BackendInstance;
-  /** The answer's last byte. `status` 200 and no time when not given; again is harmless. */
+  /** Ends the request: status 200 and 0 ms unless given. Calling it again has no effect. */
   end(outcome?: { status?: number; milliseconds?: number }): void;
 }
 
@@ -27,13 +29,13 @@ interface Entry {
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] } & { readonly latencies: number[] };
 
-/** Of every certificate that this router pretends to have. */
+/** The expiry of every certificate. */
 const certificateExpiry = new Date('2027-01-01T00:00:00.000Z');
 
 export function createFakeRouter(): FakeRouter {
   const entries = new Map<AppId, Entry>();
   const inFlight = new Map<string, number>();
-  let turn = 0;
+  let requests = 0;
 
   const ownerOf = (host: string): AppRoute | undefined =>
     entries
@@ -86,7 +88,7 @@ export function createFakeRouter(): FakeRouter {
       const owner = ownerOf(host);
       const entry = owner === undefined ? undefined : entries.get(owner.appId);
       const backend = entry?.rotation.next();
-      const instance = backend?.instances[turn++ % backend.instances.length];
+      const instance = backend?.instances[requests++ % backend.instances.length];
       if (entry === undefined || backend === undefined || instance === undefined) return undefined;
       inFlight.set(instance.key, (inFlight.get(instance.key) ?? 0) + 1);
       let ended = false;

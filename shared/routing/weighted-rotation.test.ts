@@ -3,12 +3,14 @@ import { createWeightedRotation } from './weighted-rotation.ts';
 
 describe('weighted rotation', () => {
   it.each([[[10, 90]], [[25, 75]], [[50, 50]], [[1, 99]], [[33, 33, 34]], [[0, 100]]])(
-    'gives %j exactly, whatever 100 turns one counts',
+    'selects exactly by the weights %j in any 100 selections in a row',
     (weights) => {
       const rotation = createWeightedRotation(weights.map((weight, index) => ({ weight, index })));
-      const turns = Array.from({ length: 300 }, () => rotation.next()?.index);
+      const selections = Array.from({ length: 300 }, () => rotation.next()?.index);
       for (const start of [0, 37, 200]) {
-        const counted = weights.map((_, index) => turns.slice(start, start + 100).filter((turn) => turn === index).length);
+        const counted = weights.map(
+          (_, index) => selections.slice(start, start + 100).filter((selection) => selection === index).length,
+        );
         expect(counted).toEqual(weights);
       }
     },
@@ -16,13 +18,13 @@ describe('weighted rotation', () => {
 
   it('spreads a small weight evenly instead of in a burst', () => {
     const rotation = createWeightedRotation([{ weight: 10 }, { weight: 90 }]);
-    const small = Array.from({ length: 100 }, () => rotation.next()).flatMap((member, turn) =>
-      member?.weight === 10 ? [turn] : [],
+    const small = Array.from({ length: 100 }, () => rotation.next()).flatMap((member, selection) =>
+      member?.weight === 10 ? [selection] : [],
     );
-    expect(small.slice(1).map((turn, index) => turn - (small[index] ?? 0))).toEqual(new Array(9).fill(10));
+    expect(small.slice(1).map((selection, index) => selection - (small[index] ?? 0))).toEqual(new Array(9).fill(10));
   });
 
-  it('has nobody to give a turn to when all weights are 0', () => {
+  it('selects nothing when all weights are 0', () => {
     expect(createWeightedRotation([{ weight: 0 }]).next()).toBeUndefined();
     expect(createWeightedRotation([]).next()).toBeUndefined();
   });

@@ -1,26 +1,27 @@
-/**
- * Takes turns by weight: of any 100 turns in a row each member gets exactly its percentage, spread evenly
- * (smooth weighted round robin), so that a 10% canary sees every tenth request and not ten at once.
- */
+/** Selects members by weight. */
 export interface WeightedRotation<Member> {
-  /** Undefined when no member has a weight above 0. */
+  /** The next member. Undefined when no member has a weight above 0. */
   next(): Member | undefined;
 }
 
+/**
+ * Smooth weighted round robin: in any 100 selections in a row each member has exactly its percentage, spread evenly. So a
+ * canary of 10% gets every tenth request, and not ten requests at once.
+ */
 export function createWeightedRotation<Member extends { readonly weight: number }>(
   members: readonly Member[],
 ): WeightedRotation<Member> {
-  const turns = members.filter((member) => member.weight > 0).map((member) => ({ member, credit: 0 }));
-  const total = turns.reduce((sum, turn) => sum + turn.member.weight, 0);
-  const only = turns.length === 1 ? turns[0]?.member : undefined;
+  const candidates = members.filter((member) => member.weight > 0).map((member) => ({ member, credit: 0 }));
+  const total = candidates.reduce((sum, { member }) => sum + member.weight, 0);
+  const only = candidates.length === 1 ? candidates[0]?.member : undefined;
   return {
     next() {
       if (only !== undefined) return only;
-      let best = turns[0];
+      let best = candidates[0];
       if (best === undefined) return undefined;
-      for (const turn of turns) {
-        turn.credit += turn.member.weight;
-        if (turn.credit > best.credit) best = turn;
+      for (const candidate of candidates) {
+        candidate.credit += candidate.member.weight;
+        if (candidate.credit > best.credit) best = candidate;
       }
       best.credit -= total;
       return best.member;

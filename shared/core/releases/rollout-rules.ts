@@ -1,5 +1,6 @@
 /** How a rollout is judged: from what was measured to what is done next. */
-import type { RolloutFacts, TrafficFacts } from '#shared/platform/rollouts.ts';
+import type { RolloutFacts } from '#shared/platform/rollouts.ts';
+import type { TrafficFacts } from '#shared/platform/traffic.ts';
 
 export interface RolloutRules {
   /** Percentages of traffic, ascending, last 100. */

@@ -5,7 +5,7 @@ import { resolutionOf } from '#shared/core/telemetry/metric-range.ts';
 import { readSamples } from '#shared/core/telemetry/samples-store.ts';
 import type { AppMetrics, MetricKind, MetricPoint, MetricSeries } from '#shared/core/telemetry/telemetry.ts';
 import { servingType } from '#shared/core/telemetry/usage-sample.ts';
-import { latencyPercentile } from '#shared/routing/latencies.ts';
+import { latencyPercentile } from '#shared/platform/latencies.ts';
 
 export const metricKinds = ['cpu', 'memory', 'requests', 'errors', 'latency'] as const satisfies readonly MetricKind[];
 

@@ -25,7 +25,7 @@ export interface UsageSample {
   errors: number;
   /** Sum of the times that the requests took. */
   milliseconds: number;
-  /** Requests by bucket of shared/routing/latencies.ts, without the empty ones at the end. */
+  /** Requests by bucket of shared/platform/latencies.ts, without the empty ones at the end. */
   latencies: readonly number[];
 }
 

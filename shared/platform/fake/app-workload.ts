@@ -1,7 +1,7 @@
 import type { Clock } from '#shared/clock.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { InstanceFacts, ProcessSpec, WorkloadSpec } from '#shared/platform/workloads.ts';
-import type { Router } from '#shared/routing/routing.ts';
+import type { Router } from '#shared/routing/router.ts';
 import type { FakeAppLogs } from './app-logs.ts';
 
 export interface FakeAppsOptions {

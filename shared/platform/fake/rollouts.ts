@@ -1,6 +1,7 @@
 import type { Clock } from '#shared/clock.ts';
 import type { AppId } from '#shared/ids.ts';
-import type { RolloutFacts, Rollouts, TrafficFacts } from '#shared/platform/rollouts.ts';
+import type { RolloutFacts, Rollouts } from '#shared/platform/rollouts.ts';
+import type { TrafficFacts } from '#shared/platform/traffic.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import { type FakeApps, type FakeAppWorkload, openFakeApp } from './app-workload.ts';
 

@@ -1,7 +1,7 @@
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import type { Platform } from '#shared/platform/platform.ts';
-import type { Router } from '#shared/routing/routing.ts';
+import type { Router } from '#shared/routing/router.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 import { createLocalAddons } from './addons/local-addons.ts';
 import { createBuildDrivers } from './builds/build-drivers.ts';

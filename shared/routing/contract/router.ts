@@ -1,20 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppError } from '#shared/errors.ts';
 import { type AppId, newUuid } from '#shared/ids.ts';
-import type { AppRoute, Backend, Router } from '#shared/routing/routing.ts';
+import type { AppRoute, Backend } from '#shared/routing/app-route.ts';
+import type { Router } from '#shared/routing/router.ts';
 
 export interface RouterHarness {
   readonly router: Router;
-  /** An app's instance, ready to answer `visit` and `hold`. */
+  /** Starts an instance that answers `visit` and `hold`. */
   startInstance(key: string): Promise<{ host: string; port: number }>;
-  /** A visitor's request that the app answers with `status` (200 when not given); resolves when it is counted. */
+  /** A request that the app answers with `status` (200 by default). Resolves when it is counted. */
   visit(host: string, status?: number): Promise<void>;
-  /** A visitor's request that the app has begun to answer; `end` resolves when it is over and no longer counted. */
+  /** A request that is in flight when this resolves. `end` ends it, and resolves when it is no longer counted as such. */
   hold(host: string): Promise<{ end(): Promise<void> }>;
   stop(): Promise<void>;
 }
 
-/** What every router does, be it in memory or a gateway process. */
+/** The contract of the router port, for the fake and for the gateway process. */
 export function describeRouter(name: string, startHarness: () => Promise<RouterHarness>): void {
   describe(`router contract: ${name}`, () => {
     let harness: RouterHarness;
@@ -42,7 +43,7 @@ export function describeRouter(name: string, startHarness: () => Promise<RouterH
       expect(await router.listRoutes()).toContainEqual(route);
     });
 
-    it('takes a route without backends, for an app that was never deployed', async () => {
+    it('accepts a route without backends, for an app without a deploy', async () => {
       const route = routeOf([]);
       await router.applyRoute(route);
       expect(await router.readRoute(route.appId)).toEqual(route);
@@ -58,7 +59,7 @@ export function describeRouter(name: string, startHarness: () => Promise<RouterH
       expect((await router.listRoutes()).filter((route) => route.appId === before.appId)).toHaveLength(1);
     });
 
-    it('says whether a deleted route was there', async () => {
+    it('reports whether a deleted route existed', async () => {
       const route = routeOf([]);
       await router.applyRoute(route);
       expect(await router.deleteRoute(route.appId)).toBe(true);
@@ -66,7 +67,7 @@ export function describeRouter(name: string, startHarness: () => Promise<RouterH
       expect(await router.readRoute(route.appId)).toBeUndefined();
     });
 
-    it('refuses a host that leads to another app, and leaves both as they were', async () => {
+    it('refuses a host that belongs to another app, and changes neither route', async () => {
       const owner = routeOf([]);
       await router.applyRoute(owner);
       const thief = { ...routeOf([]), hosts: owner.hosts };
@@ -77,7 +78,7 @@ export function describeRouter(name: string, startHarness: () => Promise<RouterH
       expect(await router.readRoute(thief.appId)).toBeUndefined();
     });
 
-    it('gives a host free when its app lets go of it', async () => {
+    it('frees the hosts of a deleted route', async () => {
       const first = routeOf([]);
       await router.applyRoute(first);
       await router.deleteRoute(first.appId);
@@ -86,7 +87,7 @@ export function describeRouter(name: string, startHarness: () => Promise<RouterH
       expect(await router.readRoute(second.appId)).toEqual(second);
     });
 
-    it('refuses weights that do not add up to 100, hosts that are no host names and releases that come twice', async () => {
+    it('refuses weights that do not add up to 100, invalid host names and repeated releases', async () => {
       const good = await backend(1, 50);
       const bad: AppRoute[] = [
         routeOf([good]),
@@ -101,7 +102,7 @@ export function describeRouter(name: string, startHarness: () => Promise<RouterH
       }
     });
 
-    it('counts requests and failures by release, and keeps counting over a change of weights', async () => {
+    it('counts requests and failures by release, and continues after a change of weights', async () => {
       const [old, fresh] = [await backend(1, 100), await backend(2, 100)];
       const route = routeOf([old]);
       await router.applyRoute(route);
@@ -120,7 +121,7 @@ export function describeRouter(name: string, startHarness: () => Promise<RouterH
       for (const { requests, latencies } of traffic) expect(latencies.reduce((sum, count) => sum + count, 0)).toBe(requests);
     });
 
-    it('remembers what releases without a route have answered, and goes on from there when one gets a route again', async () => {
+    it('keeps the counts of releases that left the route, and continues them when one returns', async () => {
       const [old, fresh] = [await backend(1, 100), await backend(2, 100)];
       const route = routeOf([old]);
       await router.applyRoute(route);
@@ -154,7 +155,7 @@ export function describeRouter(name: string, startHarness: () => Promise<RouterH
       expect(Object.fromEntries(requests)).toEqual({ 1: 75, 2: 25 });
     });
 
-    it('knows what is in flight on an instance, also when its route is gone', async () => {
+    it('counts requests in flight on an instance, even after its route was deleted', async () => {
       const only = await backend(1, 100);
       const key = only.instances[0]?.key ?? '';
       const route = routeOf([only]);
@@ -169,7 +170,7 @@ export function describeRouter(name: string, startHarness: () => Promise<RouterH
       expect(await router.readInFlight(key)).toBe(0);
     });
 
-    it('knows nothing of an app or instance it never saw', async () => {
+    it('reports nothing for an unknown app or instance', async () => {
       expect(await router.readRoute(newUuid())).toBeUndefined();
       expect(await router.readTraffic(newUuid())).toEqual([]);
       expect(await router.readInFlight(newUuid())).toBe(0);

@@ -8,7 +8,7 @@ import { openSandbox } from '#shared/platform/local/sandbox/open-sandbox.ts';
 import { createSandboxedPrograms } from '#shared/platform/local/workloads/sandboxed-programs.ts';
 import { createLocalWorkloads, type LocalWorkloads, type WorkloadTimings } from '#shared/platform/local/workloads/workloads.ts';
 import type { ProcessSpec, WorkloadSpec } from '#shared/platform/workloads.ts';
-import type { Router } from '#shared/routing/routing.ts';
+import type { Router } from '#shared/routing/router.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
 
 /** The shortest times at which the guarantees can still be seen. */

@@ -1,5 +1,6 @@
 import { AppError } from '#shared/errors.ts';
-import type { RolloutFacts, TrafficFacts } from '#shared/platform/rollouts.ts';
+import type { RolloutFacts } from '#shared/platform/rollouts.ts';
+import type { TrafficFacts } from '#shared/platform/traffic.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { AppWorkload, BootFailure } from './app-workload.ts';
 import { discardCandidate, ensureRelease, makeLive, moveTraffic, startWeb, switchOtherTypes } from './release-moves.ts';

@@ -1,6 +1,6 @@
 /** From what runs to what the gateway shall do. */
 import type { AppId } from '#shared/ids.ts';
-import type { AppRoute } from '#shared/routing/routing.ts';
+import type { AppRoute } from '#shared/routing/app-route.ts';
 import type { InstanceRecord } from './instances.ts';
 
 export interface RouteFacts {

@@ -9,7 +9,7 @@ import type { Log } from '#shared/log.ts';
 import type { AppLogs } from '#shared/platform/app-logs.ts';
 import type { Rollouts } from '#shared/platform/rollouts.ts';
 import type { Workloads } from '#shared/platform/workloads.ts';
-import type { Router } from '#shared/routing/routing.ts';
+import type { Router } from '#shared/routing/router.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 import { createLocalAppLogs } from '../logs/app-logs.ts';
 import { readProcessIdentity } from '../sandbox/process-identity.ts';

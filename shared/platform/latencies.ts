@@ -1,24 +1,23 @@
 /**
- * How long requests took, as counts by duration: few numbers that add up over instances, releases and time, as an average
- * of percentiles does not.
+ * How long requests took, as counts by duration. Such counts are few, and can be added up over instances, releases and
+ * time; percentiles cannot.
  */
 
 /**
- * Upper ends of the buckets in milliseconds, from 1 ms to 65 s, each √2 of the one before: a percentile is off by less than
- * that. A last bucket has no end.
+ * Upper bounds of the buckets in milliseconds, from 1 ms to 65 s, each √2 times the one before: a percentile is off by less
+ * than that factor. One more bucket has no upper bound.
  */
 export const latencyBounds: readonly number[] = Array.from({ length: 33 }, (_, index) => 2 ** (index / 2));
 
-/** The bucket that a duration in milliseconds counts in. */
+/** The index of the bucket that counts a duration in milliseconds. */
 export function latencyBucket(milliseconds: number): number {
   const index = latencyBounds.findIndex((bound) => milliseconds <= bound);
   return index === -1 ? latencyBounds.length : index;
 }
 
 /**
- * The milliseconds that a share of the requests did not take longer than, as though they lay evenly within their bucket.
- * Undefined where there are none; the longest that is told apart is 65 s.
- * @param counts by bucket; missing ones at the end count as none
+ * A percentile in milliseconds, interpolated within its bucket; 65 s at most. Undefined when there were no requests.
+ * @param counts by bucket; missing ones at the end are 0
  * @param share 0.95 for the 95th percentile
  */
 export function latencyPercentile(counts: readonly number[], share: number): number | undefined {

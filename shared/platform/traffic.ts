@@ -1,0 +1,15 @@
+/** Counts of the requests that instances have answered. A reader subtracts two readings to know what happened between. */
+export interface TrafficFacts {
+  requests: number;
+  /** Answers of 500 and above, and requests that an instance did not answer. */
+  errors: number;
+  /** Sum of the times to the last byte, in milliseconds. */
+  totalMilliseconds: number;
+  /** Requests by that time, counted in the buckets of latencies.ts; empty ones at the end may be left out. */
+  latencies: readonly number[];
+}
+
+/** The traffic of one release. */
+export interface ReleaseTraffic extends TrafficFacts {
+  releaseVersion: number;
+}

@@ -1,0 +1,28 @@
+import type { AppId } from '#shared/ids.ts';
+
+/** The hosts of an app, and the instances that serve them. */
+export interface AppRoute {
+  appId: AppId;
+  appName: string;
+  /** Lower-case host names without port, at least one. */
+  hosts: readonly string[];
+  /** Their weights add up to 100. Empty while nothing is deployed. */
+  backends: readonly Backend[];
+}
+
+/** A release that serves part of an app's traffic. */
+export interface Backend {
+  releaseVersion: number;
+  /** Percent of the traffic, a whole number. */
+  weight: number;
+  /** Served in turn. */
+  instances: readonly BackendInstance[];
+}
+
+/** The address of an instance. */
+export interface BackendInstance {
+  /** Never used again for another instance: requests in flight are counted by it. */
+  key: string;
+  host: string;
+  port: number;
+}
