@@ -1,7 +1,7 @@
 import { exitCodes } from '#cli/errors/cli-error.ts';
 import { runCommandLine } from '#cli/run.ts';
 
-// Ctrl-C and a reader that has seen enough (`| head`) are ways to end, not faults.
+// Ctrl-C and a closed pipe (`| head`) are no errors.
 process.on('SIGINT', () => process.exit(exitCodes.interrupted));
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? exitCodes.ok : exitCodes.failed));

@@ -12,7 +12,7 @@ const run = promisify(execFile);
 const at = atSmallPlatform();
 
 describe('the launcher', () => {
-  it('finds its checkout through a chain of symbolic links, absolute and relative', async () => {
+  it('finds its checkout through absolute and relative symbolic links', async () => {
     await symlink(new URL('paas', import.meta.url).pathname, join(at.person.home, 'one'));
     await mkdir(join(at.person.home, 'bin'));
     await symlink('../one', join(at.person.home, 'bin', 'paas'));
@@ -20,14 +20,14 @@ describe('the launcher', () => {
     expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
-  it('says how to install what is missing in a checkout that was never started', async () => {
+  it('explains how to install a checkout that was never started', async () => {
     await mkdir(join(at.person.home, 'checkout/cli'), { recursive: true });
     const copy = join(at.person.home, 'checkout/cli/paas');
     await copyFile(new URL('paas', import.meta.url), copy);
     await expect(run(copy, ['version'])).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('Run `npm start`') });
   });
 
-  it('hands arguments on without a shell reading them again', async () => {
+  it('passes arguments on without interpreting them', async () => {
     await at.logIn();
     await at.person.paas(['create', 'hello']);
     const value = '$(touch hacked) `touch hacked` ; \' " * \\ \n two';
@@ -36,9 +36,9 @@ describe('the launcher', () => {
   });
 });
 
-describe('what is typed', () => {
-  it('without a command shows all of them, with exit codes', async () => {
-    const { code, stdout } = await at.person.paas([]);
+describe('a command line', () => {
+  it('without a command prints all commands and exit codes', async () => {
+    const { code, stdout } = await at.paas([]);
     expect(code).toBe(0);
     expect(stdout).toContain('config:set');
     expect(stdout).toContain('130  ended with Ctrl-C');
@@ -48,37 +48,37 @@ describe('what is typed', () => {
     ['lgos', 'paas logs'],
     ['config:st', 'paas config:set'],
     ['acess', undefined],
-  ])('%s is refused with code 2', async (typed, meant) => {
-    const { code, stdout, stderr } = await at.person.paas([typed]);
+  ])('with the unknown command %s ends with code 2', async (typed, meant) => {
+    const { code, stdout, stderr } = await at.paas([typed]);
     expect(code).toBe(2);
     expect(stdout).toBe('');
-    expect(stderr).toContain(`There is no command "${typed}".`);
+    expect(stderr).toContain(`Unknown command "${typed}".`);
     if (meant !== undefined) expect(stderr).toContain(`Did you mean \`${meant}\``);
   });
 
-  it('refuses a password as an argument, says why, and does not repeat it', async () => {
-    const { code, stderr } = await at.person.paas(['login', '--password', 'hunter2']);
+  it('with a password is refused with a reason that does not contain it', async () => {
+    const { code, stderr } = await at.paas(['login', '--password', 'hunter2']);
     expect(code).toBe(2);
-    expect(stderr).toContain('everybody on this machine could read it');
+    expect(stderr).toContain('every user of this machine could read it');
     expect(stderr).not.toContain('hunter2');
   });
 
-  it('tells what a command does although its arguments are missing', async () => {
-    const { code, stdout } = await at.person.paas(['config:get', '--help']);
+  it('with --help needs no arguments', async () => {
+    const { code, stdout } = await at.paas(['config:get', '--help']);
     expect(code).toBe(0);
     expect(stdout).toContain('paas config:get NAME');
   });
 });
 
-describe('a platform that does not answer as it should', () => {
-  it('is said to be out of reach with code 6, with how to start it', async () => {
-    const { code, stderr } = await at.person.paas(['status', '--host', `http://localhost:${await freePort()}`]);
+describe('a platform that does not answer correctly', () => {
+  it('is reported as unreachable with code 6 and how to start it', async () => {
+    const { code, stderr } = await at.paas(['status', '--host', `http://localhost:${await freePort()}`]);
     expect(code).toBe(6);
     expect(stderr).toContain('nothing listens there');
     expect(stderr).toContain('npm start');
   });
 
-  it('is told apart from another program on that port', async () => {
+  it('is distinguished from another program at its address', async () => {
     const other = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<h1>Hello</h1>')).listen(
       0,
       '127.0.0.1',
@@ -86,7 +86,7 @@ describe('a platform that does not answer as it should', () => {
     await once(other, 'listening');
     const address = other.address();
     const port = typeof address === 'object' ? address?.port : undefined;
-    const { code, stderr } = await at.person.paas(['status', '--host', `http://127.0.0.1:${port}`]);
+    const { code, stderr } = await at.paas(['status', '--host', `http://127.0.0.1:${port}`]);
     other.close();
     expect(code).toBe(6);
     expect(stderr).toContain('not as a paas platform does');

@@ -10,7 +10,7 @@ import { CliError, type ExitCode, exitCodes, Interrupted, usageError } from '#cl
 import { painter } from '#cli/output/paint.ts';
 import type { Terminal } from '#cli/terminal/terminal.ts';
 
-/** Runs one command line and answers with its exit code; everything said goes to the terminal given. */
+/** Runs one command line. Returns its exit code. Writes to the given terminal only. */
 export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   try {
     return (await dispatch(argv, terminal)) ?? exitCodes.ok;
@@ -29,9 +29,9 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<Ex
     terminal.stdout.write(`${version}\n`);
     return;
   }
-  if (name.startsWith('-')) throw usageError(`The command comes first, then its flags: paas COMMAND ${name}`, 'See `paas help`.');
+  if (name.startsWith('-')) throw usageError(`The command must come before its flags: paas COMMAND ${name}`, 'See `paas help`.');
   const command = findCommand(name, commands);
-  // Asked for help, a command line need not be complete.
+  // For help, the arguments may be incomplete.
   if (wantsHelp(rest)) {
     terminal.stdout.write(commandHelp(command, painter(terminal.stdout, terminal.env)));
     return;
@@ -72,7 +72,7 @@ function report(error: unknown, terminal: Terminal): ExitCode {
     if (failure.hint !== undefined) terminal.stderr.write(`       ${failure.hint}\n`);
     return failure.exitCode;
   }
-  terminal.stderr.write(`${paint('red', ' !    ')} This is a fault of the command line itself:\n`);
+  terminal.stderr.write(`${paint('red', ' !    ')} This is a bug of the command line itself:\n`);
   terminal.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
   return exitCodes.failed;
 }

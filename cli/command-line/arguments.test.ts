@@ -18,44 +18,44 @@ describe('parseArguments', () => {
     expect(parseArguments(argv, none).flags).toEqual({ app: 'hello', num: 5, tail: true, password: undefined });
   });
 
-  it('leaves flags that are not given undefined, booleans false', () => {
+  it('leaves missing flags undefined, and missing boolean flags false', () => {
     expect(parseArguments([], none).flags).toEqual({ app: undefined, num: undefined, tail: false, password: undefined });
   });
 
-  it('takes what follows -- as arguments, whatever it looks like', () => {
+  it('takes everything after -- as arguments, also flags', () => {
     const { args } = parseArguments(['--', '-t', '--app'], { flags, args: { names: { kind: 'many', summary: '' } } });
     expect(args.names).toEqual(['-t', '--app']);
   });
 
-  it('gives arguments by position, the last kind the rest', () => {
+  it('assigns arguments by position, and the rest to the last one', () => {
     const specs = { flags, args: { one: { kind: 'required', summary: '' }, rest: { kind: 'any', summary: '' } } } as const;
     expect(parseArguments(['a', '-t', 'b', 'c'], specs).args).toEqual({ one: 'a', rest: ['b', 'c'] });
     expect(parseArguments(['a'], specs).args).toEqual({ one: 'a', rest: [] });
   });
 
   it.each([
-    [['--tial'], 'There is no flag --tial.'],
-    [['-x'], 'There is no flag -x.'],
-    [['--__proto__=1'], 'There is no flag --__proto__.'],
-    [['--tail=yes'], '--tail takes no value.'],
-    [['--app'], '--app needs a value: --app NAME'],
-    [['--app='], '--app needs a value: --app NAME'],
-    [['-n', '-5'], '-n must be a whole number, 1 or more.'],
-    [['-n', '0'], '-n must be a whole number, 1 or more.'],
-    [['-n', '1e3'], '-n must be a whole number, 1 or more.'],
-    [['--password=secret'], '--password is not a flag: never.'],
-    [['extra'], 'This command takes no argument.'],
+    [['--tial'], 'Unknown flag --tial.'],
+    [['-x'], 'Unknown flag -x.'],
+    [['--__proto__=1'], 'Unknown flag --__proto__.'],
+    [['--tail=yes'], '--tail does not take a value.'],
+    [['--app'], '--app requires a value: --app NAME'],
+    [['--app='], '--app requires a value: --app NAME'],
+    [['-n', '-5'], '-n must be a positive whole number.'],
+    [['-n', '0'], '-n must be a positive whole number.'],
+    [['-n', '1e3'], '-n must be a positive whole number.'],
+    [['--password=secret'], '--password is not supported: never.'],
+    [['extra'], 'This command takes no arguments.'],
   ])('refuses %j', (argv, message) => {
     expect(() => parseArguments(argv, none)).toThrow(expect.objectContaining({ message, exitCode: 2 }));
   });
 
-  it('names a missing argument', () => {
+  it('names the argument that is missing', () => {
     expect(() => parseArguments([], { flags, args: { name: { kind: 'required', summary: 'the variable' } } })).toThrow(
       'NAME is missing: the variable.',
     );
   });
 
-  it('knows which flag a slip was meant to be', () => {
+  it('suggests the flag that was probably meant', () => {
     expect(() => parseArguments(['--tial'], none)).toThrow(expect.objectContaining({ hint: 'Did you mean --tail?' }));
   });
 });

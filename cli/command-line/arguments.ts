@@ -1,20 +1,23 @@
 import { parseArgs } from 'node:util';
 import { closest } from '#cli/command-line/closest.ts';
 import { usageError } from '#cli/errors/cli-error.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
-/** A flag by its long name. `refused` flags exist only to say why they do not. */
+/** A flag. `refused`: a flag that people may expect, which is refused with a reason. */
 export type FlagSpec =
   | { readonly kind: 'boolean'; readonly short?: string; readonly summary: string }
   | { readonly kind: 'string' | 'integer'; readonly short?: string; readonly value: string; readonly summary: string }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** An argument by its name. `many` takes what is left, one at least; `any` may be none. Both stand last. */
+/** An argument. `many` takes all remaining ones, at least one. `any` may take none. Both must be the last. */
 export interface ArgumentSpec {
   readonly kind: 'required' | 'optional' | 'many' | 'any';
   readonly summary: string;
 }
 
+/** Flags by their long names. */
 export type FlagSpecs = Readonly<Record<string, FlagSpec>>;
+/** Arguments by name, in the order of the command line. */
 export type ArgumentSpecs = Readonly<Record<string, ArgumentSpec>>;
 
 type FlagValue<Spec extends FlagSpec> = Spec['kind'] extends 'boolean'
@@ -24,6 +27,7 @@ type FlagValue<Spec extends FlagSpec> = Spec['kind'] extends 'boolean'
     : Spec['kind'] extends 'string'
       ? string | undefined
       : undefined;
+/** Values of flags. A boolean flag that is not given is false, any other undefined. */
 export type FlagValues<Specs extends FlagSpecs> = { readonly [Name in keyof Specs]: FlagValue<Specs[Name]> };
 
 type ArgumentValue<Spec extends ArgumentSpec> = Spec['kind'] extends 'required'
@@ -31,8 +35,10 @@ type ArgumentValue<Spec extends ArgumentSpec> = Spec['kind'] extends 'required'
   : Spec['kind'] extends 'optional'
     ? string | undefined
     : readonly string[];
+/** Values of arguments. */
 export type ArgumentValues<Specs extends ArgumentSpecs> = { readonly [Name in keyof Specs]: ArgumentValue<Specs[Name]> };
 
+/** A parsed command line. */
 export interface ParsedArguments<Flags extends FlagSpecs, Arguments extends ArgumentSpecs> {
   readonly flags: FlagValues<Flags>;
   readonly args: ArgumentValues<Arguments>;
@@ -41,8 +47,8 @@ export interface ParsedArguments<Flags extends FlagSpecs, Arguments extends Argu
 type Values = Record<string, string | number | boolean | undefined | readonly string[]>;
 
 /**
- * Reads `argv` by the specs. Values are never repeated in an error: they may be secrets.
- * @throws CliError (usage) for unknown or refused flags, missing or superfluous values and arguments
+ * Parses `argv` by the specs. Errors never contain values: they may be secrets.
+ * @throws CliError with exit code 2 for unknown or refused flags, and for missing or superfluous values and arguments
  */
 export function parseArguments<const Flags extends FlagSpecs, const Arguments extends ArgumentSpecs>(
   argv: readonly string[],
@@ -73,10 +79,10 @@ function optionConfig(flags: FlagSpecs): Record<string, { type: 'boolean' | 'str
   return Object.fromEntries(
     Object.entries(flags).map(([name, spec]) => [
       name,
-      {
+      omitUndefined({
         type: spec.kind === 'boolean' ? ('boolean' as const) : ('string' as const),
-        ...('short' in spec && spec.short !== undefined ? { short: spec.short } : {}),
-      },
+        short: 'short' in spec ? spec.short : undefined,
+      }),
     ]),
   );
 }
@@ -87,21 +93,21 @@ function readFlag(
 ): string | number | boolean {
   const spec = Object.hasOwn(flags, token.name) ? flags[token.name] : undefined;
   if (spec === undefined) throw unknownFlag(token.rawName, flags);
-  if (spec.kind === 'refused') throw usageError(`${token.rawName} is not a flag: ${spec.reason}`);
+  if (spec.kind === 'refused') throw usageError(`${token.rawName} is not supported: ${spec.reason}`);
   if (spec.kind === 'boolean') {
-    if (token.value !== undefined) throw usageError(`${token.rawName} takes no value.`);
+    if (token.value !== undefined) throw usageError(`${token.rawName} does not take a value.`);
     return true;
   }
   if (token.value === undefined || token.value === '')
-    throw usageError(`${token.rawName} needs a value: ${token.rawName} ${spec.value}`);
+    throw usageError(`${token.rawName} requires a value: ${token.rawName} ${spec.value}`);
   if (spec.kind === 'string') return token.value;
-  if (!/^[1-9]\d{0,8}$/.test(token.value)) throw usageError(`${token.rawName} must be a whole number, 1 or more.`);
+  if (!/^[1-9]\d{0,8}$/.test(token.value)) throw usageError(`${token.rawName} must be a positive whole number.`);
   return Number(token.value);
 }
 
 function unknownFlag(rawName: string, flags: FlagSpecs): Error {
   const near = closest(rawName.replace(/^-+/, ''), Object.keys(flags));
-  return usageError(`There is no flag ${rawName}.`, near === undefined ? undefined : `Did you mean --${near}?`);
+  return usageError(`Unknown flag ${rawName}.`, near === undefined ? undefined : `Did you mean --${near}?`);
 }
 
 function readPositionals(positionals: readonly string[], specs: { flags: FlagSpecs; args: ArgumentSpecs }): Values {
@@ -116,8 +122,8 @@ function readPositionals(positionals: readonly string[], specs: { flags: FlagSpe
   }
   if (rest.length > 0) {
     const count = Object.keys(specs.args).length;
-    const takes = count === 0 ? 'no argument' : count === 1 ? 'one argument' : `${count} arguments`;
-    throw usageError(`This command takes ${takes}.`, 'app' in specs.flags ? 'To name the app use -a NAME.' : undefined);
+    const takes = count === 0 ? 'no arguments' : count === 1 ? 'one argument' : `${count} arguments`;
+    throw usageError(`This command takes ${takes}.`, 'app' in specs.flags ? 'To select the app, use -a NAME.' : undefined);
   }
   return values;
 }

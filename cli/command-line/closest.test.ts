@@ -7,14 +7,14 @@ it.each([
   ['', 'abc', 3],
   ['same', 'same', 0],
   ['ca', 'abc', 3],
-])('from %s to %s it is %i edits', (from, to, distance) => {
+])('%s and %s are %i edits apart', (from, to, distance) => {
   expect(editDistance(from, to)).toBe(distance);
 });
 
-it('suggests the nearest of several', () => {
+it('suggests the most similar candidate', () => {
   expect(closest('confg:set', ['config', 'config:get', 'config:set'])).toBe('config:set');
 });
 
-it('suggests nothing for a word that is far from all', () => {
+it('suggests nothing for a word that is similar to none', () => {
   expect(closest('xylophone', ['ps', 'logs', 'open'])).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-/** Edits (insert, delete, replace, swap of neighbours) that turn `from` into `to`. */
+/** Number of edits (insert, delete, replace, swap of neighbours) that turn `from` into `to`: Damerau-Levenshtein, optimal string alignment. */
 export function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, index) => index);
@@ -17,7 +17,7 @@ export function editDistance(from: string, to: string): number {
   return last[to.length] ?? 0;
 }
 
-/** The candidate that `typed` is most likely a slip of, or undefined when none is near. */
+/** The candidate that was probably meant by `typed`. Undefined when none is similar. */
 export function closest(typed: string, candidates: readonly string[]): string | undefined {
   let best: { candidate: string; distance: number } | undefined;
   for (const candidate of candidates) {
@@ -25,6 +25,6 @@ export function closest(typed: string, candidates: readonly string[]): string | 
     if (distance < (best?.distance ?? Number.POSITIVE_INFINITY)) best = { candidate, distance };
   }
   if (best === undefined) return undefined;
-  // One edit in three characters, so that two-letter commands are not suggested for just anything.
+  // One edit per three characters. Otherwise commands of two letters would be suggested for anything.
   return best.distance <= Math.max(1, Math.floor(best.candidate.length / 3)) ? best.candidate : undefined;
 }

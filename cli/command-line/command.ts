@@ -2,7 +2,7 @@ import type { ArgumentSpecs, FlagSpecs, ParsedArguments } from '#cli/command-lin
 import type { Context } from '#cli/context/context.ts';
 import type { ExitCode } from '#cli/errors/cli-error.ts';
 
-/** Headings of `paas help`, in its order. */
+/** Headings of `paas help`, in their order. */
 export const commandGroups = [
   'Account',
   'Team',
@@ -18,41 +18,42 @@ export const commandGroups = [
   'Platform',
 ] as const;
 
+/** A heading of `paas help`. */
 export type CommandGroup = (typeof commandGroups)[number];
 
-/** One verb of the command line; what it declares here is parsed, checked and shown by `--help`. */
+/** A command. Its declaration is used to parse and check the command line, and for `--help`. */
 export interface Command<Flags extends FlagSpecs = FlagSpecs, Arguments extends ArgumentSpecs = ArgumentSpecs> {
   readonly name: string;
-  /** Other names that fingers know from elsewhere; they work, and are not listed. */
+  /** Other names, known from other platforms. They work, but are not listed. */
   readonly aliases?: readonly string[];
   readonly group: CommandGroup;
-  /** One line without a full stop. */
+  /** One line in lower case without a full stop. */
   readonly summary: string;
-  /** What more there is to know, as paragraphs. */
+  /** More paragraphs for `--help`. */
   readonly details?: readonly string[];
   readonly flags: Flags;
   readonly args: Arguments;
   readonly examples?: readonly string[];
-  /** Answers with an exit code where it is not 0. */
+  /** Resolves with the exit code, or with nothing for 0. */
   run(context: Context, input: ParsedArguments<Flags, Arguments>): Promise<ExitCode | void>;
 }
 
-/** Ties the types of `run` to the flags and arguments declared beside it. */
+/** Infers the types of the parameters of `run` from the declared flags and arguments. */
 export function defineCommand<const Flags extends FlagSpecs, const Arguments extends ArgumentSpecs>(
   command: Command<Flags, Arguments>,
 ): Command<Flags, Arguments> {
   return command;
 }
 
-/** Flags every command takes. */
+/** Flags of every command. */
 export const globalFlags = {
-  help: { kind: 'boolean', short: 'h', summary: 'what this command does' },
-  host: { kind: 'string', value: 'URL', summary: 'the platform to talk to' },
-  json: { kind: 'boolean', summary: 'data as JSON' },
+  help: { kind: 'boolean', short: 'h', summary: 'show help for this command' },
+  host: { kind: 'string', value: 'URL', summary: 'URL of the platform' },
+  json: { kind: 'boolean', summary: 'print JSON' },
 } as const satisfies FlagSpecs;
 
-/** Flags of commands that are about one app. */
+/** Flags of commands for one app. */
 export const appFlags = {
-  app: { kind: 'string', short: 'a', value: 'NAME', summary: 'the app' },
-  remote: { kind: 'string', short: 'r', value: 'NAME', summary: 'the git remote whose app is meant (default: paas)' },
+  app: { kind: 'string', short: 'a', value: 'NAME', summary: 'name of the app' },
+  remote: { kind: 'string', short: 'r', value: 'NAME', summary: 'use the app of this git remote (default: paas)' },
 } as const satisfies FlagSpecs;

@@ -1,34 +1,34 @@
 import type { ArgumentSpecs, FlagSpecs } from '#cli/command-line/arguments.ts';
 import { type Command, commandGroups, globalFlags } from '#cli/command-line/command.ts';
 import { exitCodeMeanings } from '#cli/errors/cli-error.ts';
-import { type Paint } from '#cli/output/paint.ts';
+import type { Paint } from '#cli/output/paint.ts';
 import { table } from '#cli/output/table.ts';
 
-/** All commands by group, and what holds for each of them. */
+/** `paas help`: all commands by group, common flags, environment variables and exit codes. */
 export function overview(commands: readonly Command[], paint: Paint): string {
   const sections = commandGroups.map((group) => {
     const rows = commands.filter((command) => command.group === group).map((command) => [usage(command), command.summary]);
     return `${paint('bold', group)}\n${indent(table(rows))}`;
   });
   return [
-    `${paint('bold', 'Usage')}  paas COMMAND [arguments] [flags]   (\`paas help COMMAND\` tells more)\n`,
+    `${paint('bold', 'Usage')}  paas COMMAND [arguments] [flags]   (details: \`paas help COMMAND\`)\n`,
     ...sections,
-    `${paint('bold', 'Flags everywhere')}\n${indent(table(flagRows(globalFlags)))}`,
+    `${paint('bold', 'Common flags')}\n${indent(table(flagRows(globalFlags)))}`,
     `${paint('bold', 'Environment')}\n${indent(table(environment))}`,
     `${paint('bold', 'Exit codes')}\n${indent(table(Object.entries(exitCodeMeanings).map(([code, meaning]) => [code, meaning])))}`,
   ].join('\n');
 }
 
 const environment: readonly (readonly [string, string])[] = [
-  ['PAAS_APP', 'the app, where neither -a nor -r names one; else it is that of the git remote "paas"'],
-  ['PAAS_API_URL', 'the platform; else it is that of the last login, or http://localhost:8080'],
-  ['PAAS_TENANT', 'the id of the team to act in; else it is the one you have been in longest'],
-  ['PAAS_TOKEN', 'an access token to use in place of the stored login'],
-  ['PAAS_PASSWORD', 'the password for login and signup where there is no terminal to ask on'],
-  ['NO_COLOR', 'no colours, as there are none where the output is not a terminal'],
+  ['PAAS_APP', 'app to use without -a or -r (default: the app of the git remote "paas")'],
+  ['PAAS_API_URL', 'URL of the platform (default: the platform of the last login, or http://localhost:8080)'],
+  ['PAAS_TENANT', 'id of the team to act in (default: the team that you joined first)'],
+  ['PAAS_TOKEN', 'access token or API token to use instead of the stored login'],
+  ['PAAS_PASSWORD', 'password for login and signup, if there is no terminal to ask'],
+  ['NO_COLOR', 'disable colours (they are also disabled if the output is no terminal)'],
 ];
 
-/** What one command does and takes. */
+/** `paas help COMMAND`: usage, arguments, flags, details and examples. */
 export function commandHelp(command: Command, paint: Paint): string {
   const parts = [`${sentence(command.summary)}\n`, `${paint('bold', 'Usage')}  paas ${usage(command)} [flags]\n`];
   const args = Object.entries(command.args);

@@ -8,31 +8,29 @@ const at = atSmallPlatform();
 const credentialsFile = () => join(at.person.home, '.config/paas/credentials.json');
 
 describe('an account', () => {
-  it('is made and used without a terminal', async () => {
-    const signup = await at.person.paas(['signup', '--email', 'ada@example.com', '--password-stdin'], {
+  it('can be created and used without a terminal', async () => {
+    const signup = await at.paas(['signup', '--email', 'ada@example.com', '--password-stdin'], {
       input: smallPlatformPassword,
     });
     expect(signup.code).toBe(0);
-    const { code, stdout } = await at.person.paas(['whoami']);
+    const { code, stdout } = await at.paas(['whoami']);
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'ada@example.com\n' });
   });
 
-  it('is made in the team of an invitation', async () => {
+  it('can be created in the team of an invitation', async () => {
     const signup = ['signup', '--email', 'ada@example.com', '--password-stdin', '--json'];
-    const { stdout } = await at.person.paas([...signup, '--invitation', 'paas_inv_x'], { input: smallPlatformPassword });
+    const { stdout } = await at.paas([...signup, '--invitation', 'paas_inv_x'], { input: smallPlatformPassword });
     expect(JSON.parse(stdout)).toMatchObject({ tenant: { name: 'engines' } });
   });
 
-  it('takes the password from PAAS_PASSWORD, and without any says how to give one', async () => {
-    expect(
-      (await at.person.paas(['login', '-e', 'ada@example.com'], { env: { PAAS_PASSWORD: smallPlatformPassword } })).code,
-    ).toBe(0);
-    const without = await at.person.paas(['login', '-e', 'ada@example.com']);
+  it('takes the password from PAAS_PASSWORD, and explains how to pass one', async () => {
+    expect((await at.paas(['login', '-e', 'ada@example.com'], { env: { PAAS_PASSWORD: smallPlatformPassword } })).code).toBe(0);
+    const without = await at.paas(['login', '-e', 'ada@example.com']);
     expect(without.code).toBe(2);
     expect(without.stderr).toContain('--password-stdin');
   });
 
-  it('is kept in a file that only its owner can read, by host', async () => {
+  it('is stored per host in a file that only its owner can read', async () => {
     await at.logIn();
     expect((await stat(credentialsFile())).mode & 0o777).toBe(0o600);
     expect((await stat(join(at.person.home, '.config/paas'))).mode & 0o777).toBe(0o700);
@@ -40,13 +38,13 @@ describe('an account', () => {
     expect(Object.keys(stored.hosts)).toEqual([at.platform.host]);
   });
 
-  it('is where the last login was, also without PAAS_API_URL', async () => {
+  it('is used at the platform of the last login without PAAS_API_URL', async () => {
     await at.logIn();
-    expect((await at.person.paas(['whoami'], { env: { PAAS_API_URL: '' } })).stdout).toBe('ada@example.com\n');
+    expect((await at.paas(['whoami'], { env: { PAAS_API_URL: '' } })).stdout).toBe('ada@example.com\n');
   });
 
-  it('with a wrong password is refused with code 3 and nothing is stored', async () => {
-    const { code, stderr } = await at.person.paas(['login', '-e', 'ada@example.com', '--password-stdin'], {
+  it('with a wrong password ends with code 3 and is not stored', async () => {
+    const { code, stderr } = await at.paas(['login', '-e', 'ada@example.com', '--password-stdin'], {
       input: 'wrong password',
     });
     expect(code).toBe(3);
@@ -54,26 +52,26 @@ describe('an account', () => {
     await expect(stat(credentialsFile())).rejects.toThrow('ENOENT');
   });
 
-  it('is forgotten by logout, after which commands end with code 3 and say how to log in', async () => {
+  it('is removed by logout; then commands end with code 3 and explain how to log in', async () => {
     await at.logIn();
-    expect((await at.person.paas(['logout'])).code).toBe(0);
-    const { code, stderr } = await at.person.paas(['apps']);
+    expect((await at.paas(['logout'])).code).toBe(0);
+    const { code, stderr } = await at.paas(['apps']);
     expect(code).toBe(3);
     expect(stderr).toContain('paas login');
   });
 
-  it('serves CI by PAAS_TOKEN, which is stored nowhere', async () => {
+  it('can be used by PAAS_TOKEN, which is not stored', async () => {
     await at.logIn();
     const stored = JSON.parse(await readFile(credentialsFile(), 'utf8')) as { hosts: Record<string, { access_token: string }> };
-    await at.person.paas(['logout']);
+    await at.paas(['logout']);
     const token = stored.hosts[at.platform.host]?.access_token ?? '';
-    expect((await at.person.paas(['whoami'], { env: { PAAS_TOKEN: token } })).stdout).toBe('ada@example.com\n');
+    expect((await at.paas(['whoami'], { env: { PAAS_TOKEN: token } })).stdout).toBe('ada@example.com\n');
     expect(await readFile(credentialsFile(), 'utf8')).not.toContain(token);
   });
 });
 
 describe('an expired access token', () => {
-  it('is refreshed once when eight commands run at once, and none of them fails', async () => {
+  it('is refreshed once when eight processes need it at the same time, and all succeed', async () => {
     at.platform.tokenSeconds = 1;
     await at.logIn();
     at.platform.tokenSeconds = 3600;
@@ -82,10 +80,10 @@ describe('an expired access token', () => {
     expect(at.platform.refreshes).toEqual({ good: 1, reused: 0 });
   });
 
-  it('that the platform no longer takes is refreshed though its time is not over', async () => {
+  it('is also refreshed when the platform refuses it before its expiry', async () => {
     await at.logIn();
     at.platform.expireTokens();
-    expect((await at.person.paas(['whoami'])).code).toBe(0);
+    expect((await at.paas(['whoami'])).code).toBe(0);
     expect(at.platform.refreshes).toEqual({ good: 1, reused: 0 });
   });
 });

@@ -1,18 +1,19 @@
 import { defineCommand } from '#cli/command-line/command.ts';
 import type { Context } from '#cli/context/context.ts';
 import { usageError } from '#cli/errors/cli-error.ts';
-import { type GivenTokens, toLogin, withLogin, withoutLogin } from '#cli/session/stored-login.ts';
+import { type IssuedTokens, toLogin, withLogin, withoutLogin } from '#cli/session/stored-login.ts';
 import { ask, askSecret, readStdin } from '#cli/terminal/prompt.ts';
 import { isInteractive } from '#cli/terminal/terminal.ts';
 import { answerOf, succeeded } from '#shared/api-client/client.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
 const passwordFlags = {
-  email: { kind: 'string', short: 'e', value: 'EMAIL', summary: 'your email address (asked for when missing)' },
+  email: { kind: 'string', short: 'e', value: 'EMAIL', summary: 'your email address (default: ask)' },
   'password-stdin': { kind: 'boolean', summary: 'read the password from standard input' },
-  password: { kind: 'refused', reason: 'everybody on this machine could read it. Use --password-stdin or PAAS_PASSWORD.' },
+  password: { kind: 'refused', reason: 'every user of this machine could read it. Use --password-stdin or PAAS_PASSWORD.' },
 } as const;
 
-interface Asked {
+interface EmailAndPasswordFlags {
   readonly email: string | undefined;
   readonly 'password-stdin': boolean;
 }
@@ -20,15 +21,15 @@ interface Asked {
 export const signup = defineCommand({
   name: 'signup',
   group: 'Account',
-  summary: 'make an account and log in',
+  summary: 'create an account and log in',
   args: {},
   flags: {
     ...passwordFlags,
-    team: { kind: 'string', value: 'NAME', summary: 'what to call your tenant' },
+    team: { kind: 'string', value: 'NAME', summary: 'name of your team' },
     invitation: {
       kind: 'string',
       value: 'INVITATION',
-      summary: 'join that team instead of making one; needed where sign-up is closed',
+      summary: 'join this team instead of creating one (required if signup is closed)',
     },
   },
   examples: ['paas signup', 'printf \'%s\' "$PASSWORD" | paas signup --email you@example.com --password-stdin'],
@@ -38,16 +39,11 @@ export const signup = defineCommand({
     const email = await readEmail(context, flags);
     const password = await readPassword(context, flags, { twice: true });
     const api = await context.anonymousApi();
-    const body = {
-      email,
-      password,
-      ...(flags.team === undefined ? {} : { tenant_name: flags.team }),
-      ...(flags.invitation === undefined ? {} : { invitation_token: flags.invitation }),
-    };
+    const body = omitUndefined({ email, password, tenant_name: flags.team, invitation_token: flags.invitation });
     const { data } = await answerOf(api.POST('/v1/signup', { body }));
     await remember(context, host, data.user.email, data);
-    context.talk(`Welcome. You are logged in at ${host} as ${data.user.email}.`);
-    context.talk('Next: `paas keys:add` registers your SSH key, `paas create` makes an app.');
+    context.report(`Welcome. You are logged in at ${host} as ${data.user.email}.`);
+    context.report('Next: `paas keys:add` adds your SSH key, `paas create` creates an app.');
     context.print('', { user: data.user, tenant: data.tenant });
   },
 });
@@ -56,14 +52,14 @@ export const login = defineCommand({
   name: 'login',
   aliases: ['auth:login'],
   group: 'Account',
-  summary: 'log in at the platform',
+  summary: 'log in',
   args: {},
   flags: {
     ...passwordFlags,
-    interactive: { kind: 'boolean', short: 'i', summary: 'ask on the terminal, even where PAAS_PASSWORD is set' },
+    interactive: { kind: 'boolean', short: 'i', summary: 'ask on the terminal, also if PAAS_PASSWORD is set' },
   },
   details: [
-    'The login is kept in ~/.config/paas/credentials.json (or $XDG_CONFIG_HOME/paas), readable by you only, one for each platform.',
+    'Logins are stored in ~/.config/paas/credentials.json (or $XDG_CONFIG_HOME/paas), one per platform. Only you can read the file.',
   ],
   examples: ['paas login', 'paas login --host https://paas.example.com'],
   async run(context, { flags }) {
@@ -74,7 +70,7 @@ export const login = defineCommand({
     const api = await context.anonymousApi();
     const { data } = await answerOf(api.POST('/v1/auth/login', { body: { email, password } }));
     await remember(context, host, email, data);
-    context.talk(`You are logged in at ${host} as ${email}.`);
+    context.report(`You are logged in at ${host} as ${email}.`);
     context.print('', { host, email });
   },
 });
@@ -83,18 +79,18 @@ export const logout = defineCommand({
   name: 'logout',
   aliases: ['auth:logout'],
   group: 'Account',
-  summary: 'forget the login, here and at the platform',
+  summary: 'log out',
   args: {},
   flags: {},
   async run(context) {
     const host = await context.host();
     const stored = (await context.credentials.read()).hosts[host];
     if (stored === undefined) {
-      context.talk(`You were not logged in at ${host}.`);
+      context.report(`You are not logged in at ${host}.`);
       return;
     }
     await context.credentials.update((credentials) => withoutLogin(credentials, host));
-    context.talk(`Logged out at ${host}.`);
+    context.report(`You are logged out at ${host}.`);
     if (stored.refresh_token === undefined) return;
     const api = await context.anonymousApi();
     await succeeded(api.POST('/v1/auth/logout', { body: { refresh_token: stored.refresh_token } }));
@@ -105,44 +101,44 @@ export const whoami = defineCommand({
   name: 'whoami',
   aliases: ['auth:whoami'],
   group: 'Account',
-  summary: 'who is logged in, and where',
+  summary: 'show the current user',
   args: {},
   flags: {},
   async run(context) {
     const host = await context.host();
     const { data } = await answerOf((await context.api()).GET('/v1/user'));
-    if (isInteractive(context.terminal)) context.talk(context.paintTalk('dim', `${host}, ${data.tenant.name}, ${data.role}`));
+    if (isInteractive(context.terminal)) context.report(context.paintStderr('dim', `${host}, ${data.tenant.name}, ${data.role}`));
     context.print(`${data.email}\n`, { ...data, host });
   },
 });
 
-async function remember(context: Context, host: string, email: string, tokens: GivenTokens): Promise<void> {
+async function remember(context: Context, host: string, email: string, tokens: IssuedTokens): Promise<void> {
   await context.credentials.update((credentials) => withLogin(credentials, host, toLogin(email, tokens, context.now())));
 }
 
-async function readEmail(context: Context, flags: Asked): Promise<string> {
-  const email = flags.email ?? (await ask(context.terminal, 'Email', 'Give it with --email.'));
-  if (email === '') throw usageError('An email address is needed.', 'Give it with --email.');
+async function readEmail(context: Context, flags: EmailAndPasswordFlags): Promise<string> {
+  const email = flags.email ?? (await ask(context.terminal, 'Email', 'Use --email.'));
+  if (email === '') throw usageError('An email address is required.', 'Use --email.');
   return email;
 }
 
 async function readPassword(
   context: Context,
-  flags: Asked & { readonly interactive?: boolean },
+  flags: EmailAndPasswordFlags & { readonly interactive?: boolean },
   { twice }: { twice: boolean },
 ): Promise<string> {
   if (flags['password-stdin']) {
     const password = (await readStdin(context.terminal)).replace(/\r?\n$/, '');
     if (password === '')
-      throw usageError('Standard input holds no password.', 'As in: printf \'%s\' "$PASSWORD" | paas login --password-stdin');
+      throw usageError('Standard input has no password.', 'Example: printf \'%s\' "$PASSWORD" | paas login --password-stdin');
     return password;
   }
   const given = context.env('PAAS_PASSWORD');
   if (given !== undefined && flags.interactive !== true) return given;
-  const otherwise = 'Use --password-stdin or PAAS_PASSWORD.';
-  const password = await askSecret(context.terminal, 'Password', otherwise);
-  if (twice && (await askSecret(context.terminal, 'Once more', otherwise)) !== password) {
-    throw usageError('The two passwords differ.', 'Try again.');
+  const alternative = 'Use --password-stdin or PAAS_PASSWORD.';
+  const password = await askSecret(context.terminal, 'Password', alternative);
+  if (twice && (await askSecret(context.terminal, 'Password again', alternative)) !== password) {
+    throw usageError('The two passwords are different.', 'Try again.');
   }
   return password;
 }
@@ -152,7 +148,7 @@ function warnOfPlainHttp(context: Context, host: string): void {
   const local =
     hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || hostname.startsWith('127.');
   if (protocol === 'http:' && !local)
-    context.talk(
-      `${context.paintTalk('yellow', 'Warning:')} ${host} is not encrypted: others on the way can read your password.`,
+    context.report(
+      `${context.paintStderr('yellow', 'Warning:')} ${host} is not encrypted. Others on the network can read your password.`,
     );
 }

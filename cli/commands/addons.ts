@@ -14,7 +14,7 @@ const statusStyles = {
   Failed: 'red',
 } as const satisfies Record<string, Style>;
 
-/** What people call them elsewhere. */
+/** Names of add-on types, with those of other platforms. */
 const types = {
   kvstore: 'kvstore',
   redis: 'kvstore',
@@ -28,13 +28,13 @@ type AddonType = (typeof types)[keyof typeof types];
 export const addons = defineCommand({
   name: 'addons',
   group: 'Add-ons',
-  summary: 'the databases and key-value stores of the app',
+  summary: 'list the add-ons of the app',
   args: {},
   flags: appFlags,
   async run(context, { flags }) {
     const app = await context.appName(flags);
     const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/addons', { params: { path: { id: app } } }));
-    if (data.length === 0) context.talk(`${app} has no add-ons. Add one with \`paas addons:create kvstore\` or \`database\`.`);
+    if (data.length === 0) context.report(`${app} has no add-ons. Add one with \`paas addons:create kvstore\` or \`database\`.`);
     const rows = data.map((addon) => [
       `${addon.addon_type}:${addon.plan}`,
       context.paint(statusStyles[addon.status], addon.status),
@@ -49,20 +49,20 @@ export const addonsCreate = defineCommand({
   name: 'addons:create',
   aliases: ['addons:add'],
   group: 'Add-ons',
-  summary: 'add a database or a key-value store, or change its plan',
-  args: { addon: { kind: 'required', summary: 'kvstore or database, with a plan as in kvstore:standard' } },
+  summary: 'add a database or key-value store, or change its plan',
+  args: { addon: { kind: 'required', summary: 'kvstore or database, optionally with a plan: kvstore:standard' } },
   flags: appFlags,
-  details: ['Plans are free, standard and pro. The app gets the address in KVSTORE_URL or DATABASE_URL, by a release.'],
+  details: ['Plans: free (default), standard, pro. A release gives the app the URL in KVSTORE_URL or DATABASE_URL.'],
   examples: ['paas addons:create kvstore:standard', 'paas addons:create database'],
   async run(context, { args, flags }) {
     const [name = '', plan = 'free'] = args.addon.split(':');
     const type = requireType(name);
     const app = await context.appName(flags);
     const call = (await context.api()).POST('/v1/apps/{id}/addons', { params: { path: { id: app } }, body: { type, plan } });
-    const { data } = await context.doing(
+    const { data } = await context.showProgress(
       `Adding ${type} to ${app}`,
       answerOf(call),
-      ({ data: addon }) => `begun (${addon.plan}); ${app} gets ${addon.config_var}`,
+      ({ data: addon }) => `started (${addon.plan}), the URL will be in ${addon.config_var}`,
     );
     context.print('', data);
   },
@@ -71,7 +71,7 @@ export const addonsCreate = defineCommand({
 export const addonsRotate = defineCommand({
   name: 'addons:rotate',
   group: 'Add-ons',
-  summary: 'give an add-on a new password, and the app with it',
+  summary: "rotate an add-on's password and update the app",
   args: { addon: { kind: 'required', summary: 'kvstore or database' } },
   flags: appFlags,
   async run(context, { args, flags }) {
@@ -79,7 +79,7 @@ export const addonsRotate = defineCommand({
     const app = await context.appName(flags);
     const path = { id: app, addon_type: type };
     const call = (await context.api()).POST('/v1/apps/{id}/addons/{addon_type}/rotate', { params: { path } });
-    const { data } = await context.doing(`Changing the password of ${type} of ${app}`, answerOf(call), () => 'begun');
+    const { data } = await context.showProgress(`Rotating the password of ${type} of ${app}`, answerOf(call), () => 'started');
     context.print('', data);
   },
 });
@@ -88,22 +88,22 @@ export const addonsDestroy = defineCommand({
   name: 'addons:destroy',
   aliases: ['addons:remove'],
   group: 'Add-ons',
-  summary: 'remove an add-on and all its data, for good',
+  summary: 'delete an add-on and its data permanently',
   args: { addon: { kind: 'required', summary: 'kvstore or database' } },
-  flags: { ...appFlags, confirm: { kind: 'string', short: 'c', value: 'NAME', summary: "the app's name, to be sure" } },
+  flags: { ...appFlags, confirm: { kind: 'string', short: 'c', value: 'NAME', summary: 'name of the app, as confirmation' } },
   examples: ['paas addons:destroy kvstore -c hello'],
   async run(context, { args, flags }) {
     const type = requireType(args.addon);
     const app = await context.appName(flags);
     if (flags.confirm !== app) {
       throw usageError(
-        `This deletes all data of ${type} of ${app}, for good.`,
-        `To be sure: paas addons:destroy ${type} -a ${app} -c ${app}`,
+        `This deletes ${type} of ${app} and all its data permanently.`,
+        `To confirm: paas addons:destroy ${type} -a ${app} -c ${app}`,
       );
     }
     const path = { id: app, addon_type: type };
     const call = (await context.api()).DELETE('/v1/apps/{id}/addons/{addon_type}', { params: { path } });
-    const { data } = await context.doing(`Removing ${type} of ${app}`, answerOf(call), () => 'begun');
+    const { data } = await context.showProgress(`Deleting ${type} of ${app}`, answerOf(call), () => 'started');
     context.print('', data);
   },
 });
@@ -112,8 +112,8 @@ export const pgPsql = defineCommand({
   name: 'pg:psql',
   aliases: ['psql'],
   group: 'Add-ons',
-  summary: "talk to the app's database by psql",
-  args: { options: { kind: 'any', summary: 'for psql, behind --' } },
+  summary: 'open a psql session to the database of the app',
+  args: { options: { kind: 'any', summary: 'options for psql, after --' } },
   flags: appFlags,
   examples: ['paas pg:psql', "paas pg:psql -- -c 'select 1'"],
   async run(context, { args, flags }) {
@@ -133,8 +133,8 @@ export const kvCli = defineCommand({
   name: 'kv:cli',
   aliases: ['redis:cli'],
   group: 'Add-ons',
-  summary: "talk to the app's key-value store by redis-cli or valkey-cli",
-  args: { options: { kind: 'any', summary: 'a command for it' } },
+  summary: 'open a valkey-cli or redis-cli session to the key-value store of the app',
+  args: { options: { kind: 'any', summary: 'a command to run there' } },
   flags: appFlags,
   examples: ['paas kv:cli', 'paas kv:cli info memory'],
   async run(context, { args, flags }) {
@@ -147,7 +147,7 @@ export const kvCli = defineCommand({
 
 function requireType(name: string): AddonType {
   if (Object.hasOwn(types, name)) return types[name as keyof typeof types];
-  throw usageError('There is no such add-on.', 'There are: kvstore and database. As in: paas addons:create kvstore:standard');
+  throw usageError('Unknown add-on.', 'Add-ons are kvstore and database. Example: paas addons:create kvstore:standard');
 }
 
 async function readCredentials(context: Context, flags: AppSelection, type: AddonType) {
@@ -158,8 +158,8 @@ async function readCredentials(context: Context, flags: AppSelection, type: Addo
   );
   const platform = new URL(await context.host()).hostname;
   if (isLoopback(data.host) && !isLoopback(platform)) {
-    throw new CliError(`The add-ons of ${platform} are only reached from that machine itself.`, {
-      hint: 'Log in to it, and run this there.',
+    throw new CliError(`The add-ons of ${platform} can be reached from that machine only.`, {
+      hint: 'Log in to that machine and run the command there.',
     });
   }
   return data;
@@ -169,7 +169,7 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || host.startsWith('127.');
 }
 
-/** The password goes by the environment: arguments are seen by everybody on a machine. */
+/** Runs the first of `programs` that is installed. Secrets are in its environment: every user of a machine can see arguments. */
 async function runClient(
   context: Context,
   programs: readonly string[],
@@ -181,5 +181,5 @@ async function runClient(
     const end = await runInForeground(program, args, { ...context.terminal.env, ...secrets });
     if (end !== 'not installed') return end === 0 ? exitCodes.ok : exitCodes.failed;
   }
-  throw new CliError(`${programs.join(' or ')} is not on this machine.`, { hint: `Install it, as with: ${install}` });
+  throw new CliError(`${programs.join(' or ')} is not installed.`, { hint: `Install it: ${install}` });
 }

@@ -16,43 +16,43 @@ async function repository(): Promise<string> {
 }
 
 describe('an app', () => {
-  it('becomes the git remote paas of the repository, and is then meant by every command there', async () => {
+  it('becomes the git remote paas of the repository, which selects it for every command there', async () => {
     await at.logIn();
     const cwd = await repository();
-    const { code, stdout, stderr } = await at.person.paas(['create', 'hello'], { cwd });
+    const { code, stdout, stderr } = await at.paas(['create', 'hello'], { cwd });
     expect(code).toBe(0);
     expect(stdout).toBe('http://hello.apps.localhost:8080 | ssh://git@127.0.0.1:2222/hello.git\n');
     expect(stderr).toContain('git push paas main');
     expect((await run('git', ['-C', cwd, 'remote', 'get-url', 'paas'])).stdout).toBe('ssh://git@127.0.0.1:2222/hello.git\n');
-    expect((await at.person.paas(['info'], { cwd })).stdout).toMatch(/^Name: +hello$/m);
+    expect((await at.paas(['info'], { cwd })).stdout).toMatch(/^Name: +hello$/m);
   });
 
-  it('is not made when the remote points elsewhere already; -r picks another', async () => {
+  it('is not created when the remote exists; -r chooses another name', async () => {
     await at.logIn();
     const cwd = await repository();
-    await at.person.paas(['create', 'hello'], { cwd });
-    const second = await at.person.paas(['create', 'other'], { cwd });
+    await at.paas(['create', 'hello'], { cwd });
+    const second = await at.paas(['create', 'other'], { cwd });
     expect(second.code).toBe(5);
     expect(second.stderr).toContain('hello.git');
-    expect((await at.person.paas(['apps', '--json'])).stdout).not.toContain('"other"');
-    expect((await at.person.paas(['create', 'other', '-r', 'staging'], { cwd })).code).toBe(0);
-    expect((await at.person.paas(['info', '-r', 'staging', '--json'], { cwd })).stdout).toContain('"name": "other"');
+    expect((await at.paas(['apps', '--json'])).stdout).not.toContain('"other"');
+    expect((await at.paas(['create', 'other', '-r', 'staging'], { cwd })).code).toBe(0);
+    expect((await at.paas(['info', '-r', 'staging', '--json'], { cwd })).stdout).toContain('"name": "other"');
   });
 
-  it('is made outside of a repository too, with a hint', async () => {
+  it('can be created outside of a repository, with a hint', async () => {
     await at.logIn();
-    const { code, stderr } = await at.person.paas(['create', 'hello']);
+    const { code, stderr } = await at.paas(['create', 'hello']);
     expect(code).toBe(0);
     expect(stderr).toContain('paas git:remote -a hello');
   });
 
-  it('is named by -a before PAAS_APP before the remote', async () => {
+  it('is selected by -a, then by PAAS_APP, then by the remote', async () => {
     await at.logIn();
     const cwd = await repository();
-    for (const name of ['one', 'two']) await at.person.paas(['create', name, '--no-remote'], { cwd });
-    await at.person.paas(['create', 'three'], { cwd });
+    for (const name of ['one', 'two']) await at.paas(['create', name, '--no-remote'], { cwd });
+    await at.paas(['create', 'three'], { cwd });
     const nameOf = async (args: readonly string[], env = {}) => {
-      const { stdout } = await at.person.paas(['info', '--json', ...args], { cwd, env });
+      const { stdout } = await at.paas(['info', '--json', ...args], { cwd, env });
       return (JSON.parse(stdout) as { name: string }).name;
     };
     expect(await nameOf([])).toBe('three');
@@ -61,33 +61,33 @@ describe('an app', () => {
     expect(await nameOf(['-r', 'paas'], { PAAS_APP: 'two' })).toBe('three');
   });
 
-  it('that nobody named is asked for with code 2', async () => {
+  it('that is not selected ends with code 2', async () => {
     await at.logIn();
-    const { code, stderr } = await at.person.paas(['info']);
+    const { code, stderr } = await at.paas(['info']);
     expect(code).toBe(2);
     expect(stderr).toContain('-a NAME');
   });
 
-  it('that does not exist ends with code 4, a taken name with 5', async () => {
+  it('that does not exist ends with code 4, a taken name with code 5', async () => {
     await at.logIn();
-    expect((await at.person.paas(['config', '-a', 'nowhere'])).code).toBe(4);
-    await at.person.paas(['create', 'hello']);
-    expect((await at.person.paas(['create', 'hello'])).code).toBe(5);
+    expect((await at.paas(['config', '-a', 'nowhere'])).code).toBe(4);
+    await at.paas(['create', 'hello']);
+    expect((await at.paas(['create', 'hello'])).code).toBe(5);
   });
 
-  it('is listed with all others, over all pages', async () => {
+  it('is listed with all others from all pages', async () => {
     await at.logIn();
-    for (const name of ['one', 'two', 'three']) await at.person.paas(['create', name]);
-    const { stdout } = await at.person.paas(['apps', '--json']);
+    for (const name of ['one', 'two', 'three']) await at.paas(['create', name]);
+    const { stdout } = await at.paas(['apps', '--json']);
     expect((JSON.parse(stdout) as { name: string }[]).map(({ name }) => name)).toEqual(['one', 'two', 'three']);
   });
 
-  it('is only deleted under its own name', async () => {
+  it('is deleted only when its name confirms it', async () => {
     await at.logIn();
-    await at.person.paas(['create', 'hello']);
-    expect((await at.person.paas(['destroy', '-a', 'hello', '-c', 'helo'])).code).toBe(2);
-    expect((await at.person.paas(['destroy', '-a', 'hello'])).code).toBe(2);
-    expect((await at.person.paas(['destroy', '-c', 'hello'])).code).toBe(0);
-    expect((await at.person.paas(['apps', '--json'])).stdout).toBe('[]\n');
+    await at.paas(['create', 'hello']);
+    expect((await at.paas(['destroy', '-a', 'hello', '-c', 'helo'])).code).toBe(2);
+    expect((await at.paas(['destroy', '-a', 'hello'])).code).toBe(2);
+    expect((await at.paas(['destroy', '-c', 'hello'])).code).toBe(0);
+    expect((await at.paas(['apps', '--json'])).stdout).toBe('[]\n');
   });
 });

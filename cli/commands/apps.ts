@@ -7,17 +7,18 @@ import { ask } from '#cli/terminal/prompt.ts';
 import { runDetached } from '#cli/terminal/run-tool.ts';
 import { answerOf } from '#shared/api-client/client.ts';
 import { eachItem, firstItems } from '#shared/api-client/pages.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
 export const create = defineCommand({
   name: 'create',
   aliases: ['apps:create'],
   group: 'Apps',
-  summary: 'make an app and add it to your repository as a git remote',
-  args: { name: { kind: 'optional', summary: 'part of its address (default: one is made up)' } },
+  summary: 'create an app and add a git remote for it',
+  args: { name: { kind: 'optional', summary: 'name and subdomain of the app (default: generated)' } },
   flags: {
-    remote: { kind: 'string', short: 'r', value: 'NAME', summary: `what to call the git remote (default: ${defaultRemote})` },
-    'no-remote': { kind: 'boolean', summary: 'add no git remote' },
-    branch: { kind: 'string', short: 'b', value: 'NAME', summary: 'the branch that is deployed (default: main)' },
+    remote: { kind: 'string', short: 'r', value: 'NAME', summary: `name of the git remote (default: ${defaultRemote})` },
+    'no-remote': { kind: 'boolean', summary: 'do not add a git remote' },
+    branch: { kind: 'string', short: 'b', value: 'NAME', summary: 'branch to deploy (default: main)' },
   },
   examples: ['paas create hello', 'paas create hello-staging -r staging'],
   async run(context, { args, flags }) {
@@ -26,26 +27,23 @@ export const create = defineCommand({
     const wantsRemote = !flags['no-remote'] && (await context.git.inRepository());
     const present = wantsRemote ? await context.git.read(remote) : undefined;
     if (present !== undefined) {
-      throw new CliError(`The git remote "${remote}" already points to ${present}, so nothing was made.`, {
+      throw new CliError(`The git remote "${remote}" already points to ${present}. No app was created.`, {
         exitCode: exitCodes.conflict,
-        hint: 'Pick another with -r NAME, or add none with --no-remote.',
+        hint: 'Choose another name with -r NAME, or use --no-remote.',
       });
     }
-    const body = {
-      ...(args.name === undefined ? {} : { name: args.name }),
-      ...(flags.branch === undefined ? {} : { branch: flags.branch }),
-    };
-    const { data: app } = await context.doing(
+    const body = omitUndefined({ name: args.name, branch: flags.branch });
+    const { data: app } = await context.showProgress(
       `Creating ${args.name ?? 'an app'}`,
       answerOf(api.POST('/v1/apps', { body })),
-      (made) => (args.name === undefined ? made.data.name : 'done'),
+      (created) => (args.name === undefined ? created.data.name : 'done'),
     );
     context.print(`${app.web_url} | ${app.push_url}\n`, app);
     if (wantsRemote) {
       await context.git.add(remote, app.push_url);
-      context.talk(`Added the git remote "${remote}". Next: git push ${remote} ${app.branch}`);
+      context.report(`Added the git remote "${remote}". Next: git push ${remote} ${app.branch}`);
     } else if (!flags['no-remote']) {
-      context.talk(`There is no git repository here. In one, run: paas git:remote -a ${app.name}`);
+      context.report(`There is no git repository here. In one, run: paas git:remote -a ${app.name}`);
     }
   },
 });
@@ -54,9 +52,9 @@ export const apps = defineCommand({
   name: 'apps',
   aliases: ['apps:list', 'list'],
   group: 'Apps',
-  summary: 'your apps',
+  summary: 'list your apps',
   args: {},
-  flags: { deleted: { kind: 'boolean', summary: 'those that can be restored instead' } },
+  flags: { deleted: { kind: 'boolean', summary: 'list deleted apps that can be restored' } },
   async run(context, { flags }) {
     const api = await context.api();
     const found = await firstItems(
@@ -65,10 +63,10 @@ export const apps = defineCommand({
       ),
     );
     if (found.length === 0)
-      context.talk(flags.deleted ? 'There is no app to restore.' : 'You have no apps yet. Make one with `paas create`.');
+      context.report(flags.deleted ? 'You have no apps to restore.' : 'You have no apps. Create one with `paas create`.');
     const rows = found.map((app) => [
       app.name,
-      app.current_release === null ? 'nothing released' : `v${app.current_release.version}`,
+      app.current_release === null ? 'no release' : `v${app.current_release.version}`,
       app.restorable_until === null ? app.web_url : `restorable until ${app.restorable_until.slice(0, 10)}`,
       `changed ${relativeTime(app.updated_at, context.now())}`,
     ]);
@@ -80,7 +78,7 @@ export const info = defineCommand({
   name: 'info',
   aliases: ['apps:info'],
   group: 'Apps',
-  summary: 'what there is to know about an app',
+  summary: 'show details of the app',
   args: {},
   flags: appFlags,
   async run(context, { flags }) {
@@ -93,7 +91,7 @@ export const info = defineCommand({
         ['Git', app.push_url],
         ['Source', app.git_url === app.push_url ? undefined : app.git_url],
         ['Branch', app.branch],
-        ['Release', app.current_release === null ? 'none yet' : `v${app.current_release.version}`],
+        ['Release', app.current_release === null ? 'none' : `v${app.current_release.version}`],
         ['Preview', app.preview === null ? undefined : `of branch ${app.preview.branch}`],
         [
           'Status',
@@ -118,8 +116,7 @@ export const open = defineCommand({
     const app = await readApp(context, await context.appName(flags));
     context.print(`${app.web_url}\n`, { url: app.web_url });
     const opener = process.platform === 'darwin' ? 'open' : 'xdg-open';
-    if (!(await runDetached(opener, [app.web_url], 2)))
-      context.talk('No browser could be started here: open the address yourself.');
+    if (!(await runDetached(opener, [app.web_url], 2))) context.report('Cannot start a browser. Open the address yourself.');
   },
 });
 
@@ -127,29 +124,29 @@ export const destroy = defineCommand({
   name: 'destroy',
   aliases: ['apps:destroy'],
   group: 'Apps',
-  summary: 'stop and delete an app; it can be restored for 30 days',
+  summary: 'delete an app (it can be restored for 30 days)',
   args: {},
   flags: {
     ...appFlags,
-    confirm: { kind: 'string', short: 'c', value: 'NAME', summary: 'the name of the app, in place of typing it when asked' },
+    confirm: { kind: 'string', short: 'c', value: 'NAME', summary: 'name of the app, as confirmation (default: ask)' },
   },
   examples: ['paas destroy -c hello'],
   async run(context, { flags }) {
     const app = (await context.findAppName(flags)) ?? flags.confirm ?? (await context.appName(flags));
     const confirmed =
       flags.confirm ??
-      (await ask(context.terminal, `This stops ${app} and deletes it. Type its name`, `Confirm with -c ${app}.`));
+      (await ask(context.terminal, `This stops and deletes ${app}. To confirm, type its name`, `Confirm with -c ${app}.`));
     if (confirmed !== app)
       throw usageError(
-        `The app is ${app}, but the name given is another: nothing was deleted.`,
-        `To delete it: paas destroy -a ${app} -c ${app}`,
+        `The confirmation is not the name of the app, ${app}. Nothing was deleted.`,
+        `To confirm: paas destroy -a ${app} -c ${app}`,
       );
     const api = await context.api();
-    const { data } = await context.doing(
+    const { data } = await context.showProgress(
       `Deleting ${app}`,
       answerOf(api.DELETE('/v1/apps/{id}', { params: { path: { id: app } } })),
     );
-    context.talk(`Until ${data.restorable_until?.slice(0, 10) ?? 'it is purged'} you can have it back: paas restore -a ${app}`);
+    context.report(`You can restore it until ${data.restorable_until?.slice(0, 10) ?? 'it is purged'}: paas restore -a ${app}`);
     context.print('', data);
   },
 });
@@ -158,13 +155,13 @@ export const restore = defineCommand({
   name: 'restore',
   aliases: ['apps:restore'],
   group: 'Apps',
-  summary: 'bring a deleted app back (`paas apps --deleted` lists them)',
+  summary: 'restore a deleted app (list them with `paas apps --deleted`)',
   args: {},
   flags: appFlags,
   async run(context, { flags }) {
     const app = await context.appName(flags);
     const api = await context.api();
-    const { data } = await context.doing(
+    const { data } = await context.showProgress(
       `Restoring ${app}`,
       answerOf(api.POST('/v1/apps/{id}/restore', { params: { path: { id: app } } })),
     );
@@ -172,6 +169,7 @@ export const restore = defineCommand({
   },
 });
 
+/** The app with this id or name. */
 export async function readApp(context: Context, app: string) {
   const api = await context.api();
   return (await answerOf(api.GET('/v1/apps/{id}', { params: { path: { id: app } } }))).data;

@@ -1,10 +1,10 @@
 import type { Context } from '#cli/context/context.ts';
 import { follow } from '#shared/api-client/follow.ts';
 
-/** How long a build's log may be out of reach before following it is given up. */
+/** Gives up after this time without a connection. */
 const patienceSeconds = 120;
 
-/** Prints a build's log from its first line to the last there will be, each once, however often the connection breaks. */
+/** Prints the log of a build and follows it until the build and its deploy are over. Each line is printed once, also after a lost connection. */
 export async function printBuildLog(context: Context, app: string, buildId: string): Promise<void> {
   const { host, send } = await context.connection();
   const url = `${host}/v1/apps/${encodeURIComponent(app)}/builds/${buildId}/logs`;
@@ -12,7 +12,7 @@ export async function printBuildLog(context: Context, app: string, buildId: stri
     host,
     send,
     nextRequest: (lastEventId) => new Request(url, { headers: lastEventId === '' ? {} : { 'last-event-id': lastEventId } }),
-    onLost: () => context.talk(context.paintTalk('yellow', 'The connection broke; trying again.')),
+    onLost: () => context.report(context.paintStderr('yellow', 'The connection is lost. Reconnecting.')),
     patienceSeconds,
   });
   for await (const { event, data } of events) {

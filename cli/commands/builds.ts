@@ -7,6 +7,7 @@ import { oneLine } from '#cli/output/sanitize.ts';
 import { keyValues, table } from '#cli/output/table.ts';
 import { type Api, answerOf } from '#shared/api-client/client.ts';
 import { eachItem, firstItems } from '#shared/api-client/pages.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
 type Build = Awaited<ReturnType<typeof readBuild>>;
 
@@ -17,19 +18,19 @@ const statusStyles = {
   failed: 'red',
   canceled: 'red',
 } as const satisfies Record<string, Style>;
-/** Enough of an id to tell builds apart in a list. */
+/** Characters of an id that are shown in a list. */
 const shownIdLength = 8;
 
 export const builds = defineCommand({
   name: 'builds',
   group: 'Builds',
-  summary: 'what was built, newest first',
+  summary: 'list builds, newest first',
   args: {},
-  flags: { ...appFlags, number: { kind: 'integer', short: 'n', value: 'NUMBER', summary: 'how many (default: 15)' } },
+  flags: { ...appFlags, number: { kind: 'integer', short: 'n', value: 'NUMBER', summary: 'number of builds (default: 15)' } },
   async run(context, { flags }) {
     const app = await context.appName(flags);
     const found = await firstItems(eachBuild(await context.api(), app), flags.number ?? 15);
-    if (found.length === 0) context.talk(`${app} was never built. Push with \`git push paas main\`.`);
+    if (found.length === 0) context.report(`${app} has no builds. Push with \`git push paas main\`.`);
     const rows = found.map((build) => [
       build.id.slice(0, shownIdLength),
       context.paint(statusStyles[build.status], build.status),
@@ -48,7 +49,7 @@ export const buildsCreate = defineCommand({
   name: 'builds:create',
   aliases: ['rebuild'],
   group: 'Builds',
-  summary: 'build and deploy again what is pushed already, or an archive',
+  summary: 'build and deploy a pushed branch or commit, or an archive',
   args: {},
   flags: {
     ...appFlags,
@@ -56,23 +57,18 @@ export const buildsCreate = defineCommand({
       kind: 'string',
       short: 'b',
       value: 'BRANCH',
-      summary: "of the app's repository (default: the one that is deployed)",
+      summary: 'branch to build (default: the branch that is deployed)',
     },
-    commit: { kind: 'string', value: 'COMMIT', summary: 'its 40 hex digits, instead of a branch' },
-    'source-url': { kind: 'string', value: 'URL', summary: 'https address of a tar.gz, instead of a branch or commit' },
-    'source-sha256': { kind: 'string', value: 'HEX', summary: 'its SHA-256: anything else there is not built' },
-    detach: { kind: 'boolean', summary: 'do not wait for it' },
+    commit: { kind: 'string', value: 'COMMIT', summary: 'commit to build, 40 hex digits' },
+    'source-url': { kind: 'string', value: 'URL', summary: 'HTTPS URL of a tar.gz to build' },
+    'source-sha256': { kind: 'string', value: 'HEX', summary: 'SHA-256 that the archive must have' },
+    detach: { kind: 'boolean', summary: 'do not wait for the build' },
   },
   async run(context, { flags }) {
     const app = await context.appName(flags);
     const api = await context.api();
     const { branch, commit, 'source-url': source_url, 'source-sha256': source_sha256 } = flags;
-    const body = {
-      ...(branch === undefined ? {} : { branch }),
-      ...(commit === undefined ? {} : { commit }),
-      ...(source_url === undefined ? {} : { source_url }),
-      ...(source_sha256 === undefined ? {} : { source_sha256 }),
-    };
+    const body = omitUndefined({ branch, commit, source_url, source_sha256 });
     const { data } = await answerOf(api.POST('/v1/apps/{id}/builds', { params: { path: { id: app } }, body }));
     if (flags.detach) {
       context.print(data.id, data);
@@ -87,12 +83,12 @@ export const buildsLogs = defineCommand({
   name: 'builds:logs',
   aliases: ['builds:output'],
   group: 'Builds',
-  summary: 'what a build printed; of a running one, as it prints it',
-  args: { build: { kind: 'optional', summary: 'its id, or the start of it (default: the latest)' } },
+  summary: 'show the log of a build, and follow it while it runs',
+  args: { build: { kind: 'optional', summary: 'id of the build or its first characters (default: the latest build)' } },
   flags: appFlags,
   details: [
-    'Picks up again by itself when the connection breaks. Ctrl-C stops watching, the build goes on.',
-    'The exit code is 1 when a build that was still running fails or is canceled; showing an old one is always 0.',
+    'If the connection breaks, the command reconnects. Ctrl-C stops the command, not the build.',
+    'The exit code is 1 if a running build fails or is canceled. For a finished build it is 0.',
   ],
   async run(context, { args, flags }) {
     const app = await context.appName(flags);
@@ -100,10 +96,10 @@ export const buildsLogs = defineCommand({
     const build = await findBuild(api, app, args.build);
     const isRunning = build.status === 'queued' || build.status === 'running';
     if (isRunning)
-      context.talk(
-        context.paintTalk(
+      context.report(
+        context.paintStderr(
           'dim',
-          `Build ${build.id.slice(0, shownIdLength)} is ${build.status}. Ctrl-C stops watching; the build goes on.`,
+          `Build ${build.id.slice(0, shownIdLength)} is ${build.status}. Ctrl-C stops this command, not the build.`,
         ),
       );
     await printBuildLog(context, app, build.id);
@@ -114,14 +110,14 @@ export const buildsLogs = defineCommand({
 export const buildsCancel = defineCommand({
   name: 'builds:cancel',
   group: 'Builds',
-  summary: 'stop a build; what serves now goes on serving',
-  args: { build: { kind: 'optional', summary: 'its id, or the start of it (default: the latest)' } },
+  summary: 'cancel a build',
+  args: { build: { kind: 'optional', summary: 'id of the build or its first characters (default: the latest build)' } },
   flags: appFlags,
   async run(context, { args, flags }) {
     const app = await context.appName(flags);
     const api = await context.api();
     const { id } = await findBuild(api, app, args.build);
-    const { data } = await context.doing(
+    const { data } = await context.showProgress(
       `Canceling build ${id.slice(0, shownIdLength)} of ${app}`,
       answerOf(api.POST('/v1/apps/{id}/builds/{bid}/cancel', { params: { path: { id: app, bid: id } } })),
     );
@@ -132,7 +128,7 @@ export const buildsCancel = defineCommand({
 export const buildsCache = defineCommand({
   name: 'builds:cache',
   group: 'Builds',
-  summary: 'where the build cache is kept, and whether the last build had it',
+  summary: 'show the build cache',
   args: {},
   flags: appFlags,
   async run(context, { flags }) {
@@ -146,7 +142,7 @@ export const buildsCache = defineCommand({
         ['Namespace', data.namespace],
         [
           'Last build',
-          latest === undefined ? 'none yet' : `${latest.cache_state}, ${relativeTime(latest.created_at, context.now())}`,
+          latest === undefined ? 'none' : `${latest.cache_state}, ${relativeTime(latest.created_at, context.now())}`,
         ],
       ]),
       data,
@@ -158,13 +154,13 @@ export const buildsCachePurge = defineCommand({
   name: 'builds:cache:purge',
   aliases: ['builds:cache:flush'],
   group: 'Builds',
-  summary: 'delete the build cache; the next build starts cold',
+  summary: 'delete the build cache',
   args: {},
   flags: appFlags,
   async run(context, { flags }) {
     const app = await context.appName(flags);
     const api = await context.api();
-    const { data } = await context.doing(
+    const { data } = await context.showProgress(
       `Purging the build cache of ${app}`,
       answerOf(api.DELETE('/v1/apps/{id}/build_cache/flush', { params: { path: { id: app } } })),
       (answer) => oneLine(answer.data.message),
@@ -173,6 +169,7 @@ export const buildsCachePurge = defineCommand({
   },
 });
 
+/** All builds of an app, newest first. */
 export function eachBuild(api: Api, app: string) {
   return eachItem((query) => answerOf(api.GET('/v1/apps/{id}/builds', { params: { path: { id: app }, query } })));
 }
@@ -181,7 +178,7 @@ async function readBuild(api: Api, app: string, bid: string) {
   return (await answerOf(api.GET('/v1/apps/{id}/builds/{bid}', { params: { path: { id: app, bid } } }))).data;
 }
 
-/** By its full id, or by the start of one: then among all builds of the app. */
+/** Finds a build by its id, by the first characters of it, or as `latest`. */
 async function findBuild(api: Api, app: string, id: string | undefined): Promise<Build> {
   if (id === undefined || id === 'latest' || id.length === 36) return readBuild(api, app, id ?? 'latest');
   const found = [];
@@ -190,14 +187,14 @@ async function findBuild(api: Api, app: string, id: string | undefined): Promise
   if (build === undefined)
     throw new CliError(`${app} has no such build.`, { exitCode: exitCodes.notFound, hint: 'List them with `paas builds`.' });
   if (found.length > 1)
-    throw new CliError(`${found.length} builds of ${app} start like that.`, {
+    throw new CliError(`${found.length} builds of ${app} have an id that begins with these characters.`, {
       exitCode: exitCodes.conflict,
-      hint: 'Give more of the id.',
+      hint: 'Use more characters of the id.',
     });
   return build;
 }
 
-/** Of what was built without a commit: the last name in its address. */
+/** The file name in the URL of an archive. */
 function archiveName({ source_url }: Build): string {
   return source_url?.split('/').findLast((part) => part !== '') ?? '';
 }
@@ -208,7 +205,7 @@ function buildTime(build: Build): string {
   return duration(Math.max(0, end - Date.parse(build.started_at)) / 1000);
 }
 
-/** The build and the deploy it led to are over. @throws CliError when either failed */
+/** Checks a finished build and its deploy. @throws CliError when one of them failed */
 async function checkSuccess(api: Api, app: string, buildId: string): Promise<void> {
   const build = await readBuild(api, app, buildId);
   if (build.status !== 'succeeded') throw new CliError(oneLine(build.error ?? `The build was ${build.status}.`));

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { appFlags, defineCommand } from '#cli/command-line/command.ts';
 import { eachRelease } from '#cli/commands/releases.ts';
@@ -13,14 +14,14 @@ import { firstItems } from '#shared/api-client/pages.ts';
 export const config = defineCommand({
   name: 'config',
   group: 'Config',
-  summary: "the app's variables",
+  summary: 'show the config variables of the app',
   args: {},
-  flags: { ...appFlags, shell: { kind: 'boolean', short: 's', summary: "as lines that a shell reads: NAME='value'" } },
+  flags: { ...appFlags, shell: { kind: 'boolean', short: 's', summary: "print lines for a shell: NAME='value'" } },
   async run(context, { flags }) {
     const app = await context.appName(flags);
     const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/config', { params: { path: { id: app } } }));
     const pairs = Object.entries(data).sort(([one], [other]) => (one < other ? -1 : 1));
-    if (pairs.length === 0) context.talk(`${app} has no variables. Set one with \`paas config:set NAME=value\`.`);
+    if (pairs.length === 0) context.report(`${app} has no config variables. Set one with \`paas config:set NAME=value\`.`);
     const text = flags.shell
       ? pairs.map(([name, value]) => `${name}=${shellQuote(value)}\n`).join('')
       : keyValues(pairs.map(([name, value]) => [name, oneLine(value)]));
@@ -31,15 +32,15 @@ export const config = defineCommand({
 export const configGet = defineCommand({
   name: 'config:get',
   group: 'Config',
-  summary: 'the value of one variable, as it is',
-  args: { name: { kind: 'required', summary: 'the variable' } },
+  summary: 'print the value of a config variable',
+  args: { name: { kind: 'required', summary: 'name of the variable' } },
   flags: appFlags,
   async run(context, { args, flags }) {
     const app = await context.appName(flags);
     const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/config', { params: { path: { id: app } } }));
     const value = Object.hasOwn(data, args.name) ? data[args.name] : undefined;
     if (value === undefined) {
-      throw new CliError(`${app} has no variable ${args.name}.`, {
+      throw new CliError(`${app} has no config variable ${args.name}.`, {
         exitCode: exitCodes.notFound,
         hint: 'List them with `paas config`.',
       });
@@ -51,13 +52,18 @@ export const configGet = defineCommand({
 export const configSet = defineCommand({
   name: 'config:set',
   group: 'Config',
-  summary: 'set variables and restart the app with them',
-  args: { assignments: { kind: 'any', summary: 'NAME=value, as many as you like' } },
+  summary: 'set config variables and restart the app',
+  args: { assignments: { kind: 'any', summary: 'NAME=value, one or more' } },
   flags: {
     ...appFlags,
-    file: { kind: 'string', short: 'f', value: 'PATH', summary: 'a file of NAME=value lines, or - for standard input' },
+    file: {
+      kind: 'string',
+      short: 'f',
+      value: 'PATH',
+      summary: 'read NAME=value lines from a file, or from standard input with -',
+    },
   },
-  details: ['What is given as an argument stays in the history of your shell; secrets are better in a file.'],
+  details: ['Arguments stay in the history of your shell. Pass secrets in a file.'],
   examples: ['paas config:set LOG_LEVEL=debug WORKERS=2', 'paas config:set -f .env'],
   async run(context, { args, flags }) {
     const changes = { ...(await readAssignments(context, flags.file)), ...parseAssignments(args.assignments) };
@@ -69,8 +75,8 @@ export const configUnset = defineCommand({
   name: 'config:unset',
   aliases: ['config:remove'],
   group: 'Config',
-  summary: 'remove variables and restart the app without them',
-  args: { names: { kind: 'many', summary: 'the variables' } },
+  summary: 'remove config variables and restart the app',
+  args: { names: { kind: 'many', summary: 'names of the variables' } },
   flags: appFlags,
   async run(context, { args, flags }) {
     await changeConfig(context, flags, 'Removing', Object.fromEntries(args.names.map((name) => [name, null])));
@@ -84,7 +90,7 @@ async function changeConfig(
   changes: Record<string, string | null>,
 ): Promise<void> {
   const names = Object.keys(changes);
-  if (names.length === 0) throw usageError('There is nothing to set.', 'As in: paas config:set NAME=value, or -f .env');
+  if (names.length === 0) throw usageError('No variables are given.', 'Example: paas config:set NAME=value, or -f .env');
   const app = await context.appName(flags);
   const api = await context.api();
   const apply = async () => {
@@ -92,26 +98,26 @@ async function changeConfig(
     const [newest] = await firstItems(eachRelease(api, app), 1);
     return { data, version: newest?.kind === 'config' ? newest.version : undefined };
   };
-  const { data } = await context.doing(`${verb} ${names.map(oneLine).join(', ')} on ${app}`, apply(), ({ version }) =>
+  const { data } = await context.showProgress(`${verb} ${names.map(oneLine).join(', ')} on ${app}`, apply(), ({ version }) =>
     version === undefined ? 'done' : `done, v${version} is rolling out`,
   );
   context.print('', data);
 }
 
-/** Never repeats what it was given: a slip may be a secret. */
+/** Errors do not contain the argument: it may be a secret. */
 function parseAssignments(assignments: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     assignments.map((assignment, index) => {
       const equals = assignment.indexOf('=');
       if (equals > 0) return [assignment.slice(0, equals), assignment.slice(equals + 1)];
-      throw usageError(`Argument ${index + 1} is not of the form NAME=value.`, 'As in: paas config:set LOG_LEVEL=debug');
+      throw usageError(`Argument ${index + 1} does not have the form NAME=value.`, 'Example: paas config:set LOG_LEVEL=debug');
     }),
   );
 }
 
 async function readAssignments(context: Context, path: string | undefined): Promise<Record<string, string>> {
   if (path === undefined) return {};
-  const text = path === '-' ? await readStdin(context.terminal) : await readText(path);
+  const text = path === '-' ? await readStdin(context.terminal) : await readText(resolve(context.terminal.cwd, path));
   return Object.fromEntries(
     Object.entries(parseEnv(text)).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );
@@ -121,7 +127,7 @@ async function readText(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    throw new CliError(`Cannot read ${path}.`, { hint: 'Give the path of a file of NAME=value lines.', cause: error });
+    throw new CliError(`Cannot read ${path}.`, { hint: 'Use the path of a file with NAME=value lines.', cause: error });
   }
 }
 

@@ -4,19 +4,21 @@ import { listKeys } from '#cli/commands/keys.ts';
 import { type AppSelection, type Context, defaultRemote } from '#cli/context/context.ts';
 import { toCliError } from '#cli/errors/api-failure.ts';
 import { findPublicKey, fingerprintsOf } from '#cli/git/ssh-key.ts';
-import { readSshDoor, sshProbe, sshVerdict } from '#cli/git/ssh-probe.ts';
+import { parseSshAddress, sshProbe, sshVerdict } from '#cli/git/ssh-probe.ts';
 import { runTool } from '#cli/terminal/run-tool.ts';
 import { answerOf } from '#shared/api-client/client.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
-/** What a check found; `mend` is the command, or the step, that puts it right. */
+/** The result of a check. */
 export interface Finding {
   readonly check: string;
   readonly ok: boolean;
   readonly detail: string;
-  readonly mend?: string;
+  /** The command, or the step, that fixes the problem. */
+  readonly fix?: string;
 }
 
-/** Every check, in the order in which one needs the other; what cannot be looked at yet is left out. */
+/** Runs all checks in the order of their dependencies. Checks whose dependency failed are left out. */
 export async function* examine(context: Context, flags: AppSelection): AsyncGenerator<Finding> {
   yield { check: 'node', ok: true, detail: process.versions.node };
   const git = await checkTool('git', ['--version'], 'apt-get install git');
@@ -33,12 +35,12 @@ export async function* examine(context: Context, flags: AppSelection): AsyncGene
   if (!git.ok) return;
   const { finding, pushUrl } = await checkRemote(context, flags);
   if (finding !== undefined) yield finding;
-  if (ssh.ok && pushUrl !== undefined) yield await checkSshDoor(pushUrl);
+  if (ssh.ok && pushUrl !== undefined) yield await checkSshLogin(pushUrl);
 }
 
-async function checkTool(check: string, args: readonly string[], mend: string): Promise<Finding> {
+async function checkTool(check: string, args: readonly string[], fix: string): Promise<Finding> {
   const result = await runTool(check, args);
-  if (result === undefined) return { check, ok: false, detail: 'is not installed', mend };
+  if (result === undefined) return { check, ok: false, detail: 'is not installed', fix };
   return { check, ok: true, detail: (result.stdout + result.stderr).trim().split('\n')[0] ?? '' };
 }
 
@@ -56,7 +58,7 @@ async function checkLogin(context: Context): Promise<Finding> {
   });
 }
 
-/** Keys that ssh can offer: files in ~/.ssh under their usual names, and those of the agent. */
+/** Compares registered keys with those that ssh offers: files in ~/.ssh with the usual names, and keys of the agent. */
 async function checkKey(context: Context): Promise<Finding> {
   const registered = await listKeys(await context.api());
   const file = await findPublicKey(context.env('HOME') ?? homedir());
@@ -64,8 +66,8 @@ async function checkKey(context: Context): Promise<Finding> {
   const mine = [...(file === undefined ? [] : [file.fingerprint]), ...fingerprintsOf(agent?.code === 0 ? agent.stdout : '')];
   const match = registered.find((key) => mine.includes(key.fingerprint));
   if (match !== undefined) return { check: 'key', ok: true, detail: `${match.fingerprint} is registered` };
-  const detail = mine.length === 0 ? 'you have no SSH key here' : 'none of the keys ssh would offer is registered';
-  return { check: 'key', ok: false, detail, mend: 'paas keys:add' };
+  const detail = mine.length === 0 ? 'you have no SSH key' : 'none of your SSH keys is registered';
+  return { check: 'key', ok: false, detail, fix: 'paas keys:add' };
 }
 
 async function checkRemote(context: Context, flags: AppSelection): Promise<{ finding?: Finding; pushUrl?: string }> {
@@ -79,7 +81,7 @@ async function checkRemote(context: Context, flags: AppSelection): Promise<{ fin
           check,
           ok: false,
           detail: `there is no git remote "${remote}" here`,
-          mend: 'paas create, or paas git:remote -a NAME',
+          fix: 'paas create, or paas git:remote -a NAME',
         },
       };
     const app = await readApp(context, name);
@@ -88,20 +90,22 @@ async function checkRemote(context: Context, flags: AppSelection): Promise<{ fin
     if (url === undefined && !(await context.git.inRepository())) return { pushUrl };
     if (url === pushUrl) return { finding: { check, ok: true, detail: `"${remote}" is ${app.name}` }, pushUrl };
     const detail =
-      url === undefined ? `there is no git remote "${remote}" here` : `"${remote}" points to ${url}, the app is at ${pushUrl}`;
-    return { finding: { check, ok: false, detail, mend: `paas git:remote -a ${app.name} -r ${remote}` }, pushUrl };
+      url === undefined
+        ? `there is no git remote "${remote}" here`
+        : `"${remote}" points to ${url}, but the app is at ${pushUrl}`;
+    return { finding: { check, ok: false, detail, fix: `paas git:remote -a ${app.name} -r ${remote}` }, pushUrl };
   } catch (error) {
     return { finding: failed(check, error) };
   }
 }
 
-async function checkSshDoor(pushUrl: string): Promise<Finding> {
-  const door = readSshDoor(pushUrl);
+async function checkSshLogin(pushUrl: string): Promise<Finding> {
+  const address = parseSshAddress(pushUrl);
   const check = 'git push';
-  if (door === undefined)
-    return { check, ok: false, detail: `${pushUrl} is not an address ssh takes`, mend: 'ask who runs the platform' };
-  const result = await runTool('ssh', sshProbe(door));
-  return { check, ...sshVerdict(door, result?.stderr ?? '') };
+  if (address === undefined)
+    return { check, ok: false, detail: `${pushUrl} is no address for ssh`, fix: 'ask the operator of the platform' };
+  const result = await runTool('ssh', sshProbe(address));
+  return { check, ...sshVerdict(address, result?.stderr ?? '') };
 }
 
 async function attempt(check: string, look: () => Promise<string>): Promise<Finding> {
@@ -115,5 +119,5 @@ async function attempt(check: string, look: () => Promise<string>): Promise<Find
 function failed(check: string, error: unknown): Finding {
   const failure = toCliError(error);
   if (failure === undefined) throw error;
-  return { check, ok: false, detail: failure.message, ...(failure.hint === undefined ? {} : { mend: failure.hint }) };
+  return omitUndefined({ check, ok: false, detail: failure.message, fix: failure.hint });
 }

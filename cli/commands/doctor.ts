@@ -6,10 +6,10 @@ import { oneLine } from '#cli/output/sanitize.ts';
 export const doctor = defineCommand({
   name: 'doctor',
   group: 'Platform',
-  summary: 'look for what keeps a git push from working, and say what mends it',
+  summary: 'find problems that prevent a git push, and show how to fix them',
   args: {},
   flags: appFlags,
-  details: ['The exit code is 1 when something needs mending.'],
+  details: ['The exit code is 1 if there is a problem.'],
   async run(context, { flags }): Promise<ExitCode | void> {
     const findings: Finding[] = [];
     for await (const finding of examine(context, flags)) {
@@ -17,8 +17,8 @@ export const doctor = defineCommand({
       if (context.json) continue;
       const mark = finding.ok ? context.paint('green', 'ok  ') : context.paint('red', 'bad ');
       context.terminal.stdout.write(`${mark} ${finding.check.padEnd(8)}  ${oneLine(finding.detail)}\n`);
-      if (finding.mend !== undefined)
-        context.terminal.stdout.write(`     ${' '.repeat(8)}  ${context.paint('bold', '→')} ${oneLine(finding.mend)}\n`);
+      if (finding.fix !== undefined)
+        context.terminal.stdout.write(`     ${' '.repeat(8)}  ${context.paint('bold', '→')} ${oneLine(finding.fix)}\n`);
     }
     context.print('', findings);
     return findings.every(({ ok }) => ok) ? undefined : exitCodes.failed;

@@ -3,13 +3,13 @@ import { findCommand } from '#cli/command-line/find-command.ts';
 import { commandHelp, overview } from '#cli/command-line/help-text.ts';
 import { version } from '#cli/context/version.ts';
 
-/** @param list all commands; a function, for this command is one of them */
+/** @param list all commands. A function, because this command is one of them. */
 export function helpCommand(list: () => readonly Command[]) {
   return defineCommand({
     name: 'help',
     group: 'Platform',
-    summary: 'all commands, or what one of them does',
-    args: { command: { kind: 'optional', summary: 'a command, as config:set' } },
+    summary: 'show all commands, or help for one',
+    args: { command: { kind: 'optional', summary: 'name of a command, for example config:set' } },
     flags: {},
     run(context, { args }) {
       const text =
@@ -25,7 +25,7 @@ export function helpCommand(list: () => readonly Command[]) {
 export const versionCommand = defineCommand({
   name: 'version',
   group: 'Platform',
-  summary: 'the version of this command line',
+  summary: 'show the version of the command line',
   args: {},
   flags: {},
   run(context) {

@@ -16,35 +16,35 @@ describe('an SSH key', () => {
     return path;
   }
 
-  it('is found in ~/.ssh and registered under its comment, and its fingerprint is that of ssh-keygen', async () => {
+  it('is found in ~/.ssh and added with its comment as the name, and its fingerprint is that of ssh-keygen', async () => {
     const path = await makeKey();
     await at.logIn();
-    const { code, stdout } = await at.person.paas(['keys:add']);
+    const { code, stdout } = await at.paas(['keys:add']);
     expect(code).toBe(0);
     expect((await run('ssh-keygen', ['-lf', path])).stdout).toContain(stdout.trim());
-    expect((await at.person.paas(['keys'])).stdout).toContain('ada@laptop');
+    expect((await at.paas(['keys'])).stdout).toContain('ada@laptop');
   });
 
-  it('added twice is fine', async () => {
+  it('can be added twice', async () => {
     await makeKey();
     await at.logIn();
-    await at.person.paas(['keys:add']);
-    const { code, stderr } = await at.person.paas(['keys:add']);
+    await at.paas(['keys:add']);
+    const { code, stderr } = await at.paas(['keys:add']);
     expect(code).toBe(0);
-    expect(stderr).toContain('registered already');
+    expect(stderr).toContain('already registered');
   });
 
-  it('is never sent when it is the private one', async () => {
+  it('is not sent when it is a private key', async () => {
     const path = await makeKey();
     await at.logIn();
-    const { code, stderr } = await at.person.paas(['keys:add', path]);
+    const { code, stderr } = await at.paas(['keys:add', path]);
     expect(code).toBe(2);
     expect(stderr).toContain(`${path}.pub`);
   });
 
-  it('that is missing is asked for in words where there is no terminal', async () => {
+  it('that is missing: the error says how to create one', async () => {
     await at.logIn();
-    const { code, stderr } = await at.person.paas(['keys:add']);
+    const { code, stderr } = await at.paas(['keys:add']);
     expect(code).toBe(1);
     expect(stderr).toContain('ssh-keygen -t ed25519');
   });

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { homedir, hostname } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { defineCommand } from '#cli/command-line/command.ts';
 import type { Context } from '#cli/context/context.ts';
 import { CliError, exitCodes } from '#cli/errors/cli-error.ts';
@@ -15,10 +15,10 @@ import { ApiError } from '#shared/api-client/api-error.ts';
 import { type Api, answerOf, succeeded } from '#shared/api-client/client.ts';
 import { eachItem, firstItems } from '#shared/api-client/pages.ts';
 
-/** Characters; what a comment has more is of no use in a list. */
+/** Characters. Longer comments are cut. */
 const longestName = 100;
 
-/** All SSH keys of whoever is logged in. */
+/** All SSH keys of the current user. */
 export function listKeys(api: Api) {
   return firstItems(eachItem((query) => answerOf(api.GET('/v1/auth/ssh-keys', { params: { query } }))));
 }
@@ -27,12 +27,12 @@ export const keys = defineCommand({
   name: 'keys',
   aliases: ['keys:list'],
   group: 'SSH keys',
-  summary: 'your registered SSH keys',
+  summary: 'list your SSH keys',
   args: {},
   flags: {},
   async run(context) {
     const found = await listKeys(await context.api());
-    if (found.length === 0) context.talk('You have no SSH keys here. Register one with `paas keys:add`.');
+    if (found.length === 0) context.report('You have no SSH keys. Add one with `paas keys:add`.');
     const rows = found.map((key) => [
       oneLine(key.name),
       key.fingerprint,
@@ -46,24 +46,24 @@ export const keys = defineCommand({
 export const keysAdd = defineCommand({
   name: 'keys:add',
   group: 'SSH keys',
-  summary: 'register a public key for git push',
-  args: { path: { kind: 'optional', summary: 'a public key file, or - for standard input (default: yours in ~/.ssh)' } },
-  flags: { name: { kind: 'string', value: 'NAME', summary: "what to call it (default: the key's comment)" } },
+  summary: 'add an SSH key for git push',
+  args: { path: { kind: 'optional', summary: 'public key file, or - for standard input (default: your key in ~/.ssh)' } },
+  flags: { name: { kind: 'string', value: 'NAME', summary: 'name of the key (default: its comment)' } },
   examples: ['paas keys:add', 'paas keys:add ~/.ssh/work.pub --name work'],
   async run(context, { args, flags }) {
     const api = await context.api();
     const key = await chooseKey(context, args.path);
     const name = flags.name ?? (oneLine(key.comment).trim().slice(0, longestName) || hostname());
     try {
-      const { data } = await context.doing(
-        `Registering ${key.path}`,
+      const { data } = await context.showProgress(
+        `Adding ${key.path}`,
         answerOf(api.POST('/v1/auth/ssh-keys', { body: { name, public_key: key.text } })),
       );
       context.print(`${data.fingerprint}\n`, data);
     } catch (error) {
       const mine = await ownConflict(error, api, key);
       if (mine === undefined) throw error;
-      context.talk('It was registered already.');
+      context.report('The key is already registered.');
       context.print(`${mine.fingerprint}\n`, mine);
     }
   },
@@ -72,23 +72,23 @@ export const keysAdd = defineCommand({
 export const keysRemove = defineCommand({
   name: 'keys:remove',
   group: 'SSH keys',
-  summary: 'take a key away; pushes with it are refused from then on',
-  args: { key: { kind: 'required', summary: 'its fingerprint, name or id, as `paas keys` lists them' } },
+  summary: 'remove an SSH key',
+  args: { key: { kind: 'required', summary: 'fingerprint, name or id, from `paas keys`' } },
   flags: {},
   async run(context, { args }) {
     const api = await context.api();
     const found = (await listKeys(api)).filter((key) => [key.fingerprint, key.name, key.id].includes(args.key));
     const [key] = found;
     if (key === undefined) {
-      throw new CliError('You have no such key.', { exitCode: exitCodes.notFound, hint: 'List them with `paas keys`.' });
+      throw new CliError('You have no such SSH key.', { exitCode: exitCodes.notFound, hint: 'List them with `paas keys`.' });
     }
     if (found.length > 1) {
-      throw new CliError(`${found.length} of your keys have that name.`, {
+      throw new CliError(`${found.length} of your SSH keys have that name.`, {
         exitCode: exitCodes.conflict,
-        hint: 'Name it by its fingerprint.',
+        hint: 'Use the fingerprint.',
       });
     }
-    await context.doing(
+    await context.showProgress(
       `Removing ${key.fingerprint}`,
       succeeded(api.DELETE('/v1/auth/ssh-keys/{key}', { params: { path: { key: key.id } } })),
     );
@@ -98,25 +98,25 @@ export const keysRemove = defineCommand({
 
 async function chooseKey(context: Context, path: string | undefined): Promise<PublicKey> {
   if (path === '-') return parsePublicKey(await readStdin(context.terminal), 'standard input');
-  if (path !== undefined) return readPublicKey(path);
+  if (path !== undefined) return readPublicKey(resolve(context.terminal.cwd, path));
   const home = context.env('HOME') ?? homedir();
-  return (await findPublicKey(home)) ?? makeKey(context, join(home, '.ssh', 'id_ed25519'));
+  return (await findPublicKey(home)) ?? createKey(context, join(home, '.ssh', 'id_ed25519'));
 }
 
-async function makeKey(context: Context, path: string): Promise<PublicKey> {
+async function createKey(context: Context, path: string): Promise<PublicKey> {
   const missing = 'You have no SSH key in ~/.ssh.';
-  const otherwise = `Make one with \`ssh-keygen -t ed25519\`, or give the path of another.`;
-  if (!isInteractive(context.terminal)) throw new CliError(missing, { hint: otherwise });
-  context.talk(missing);
-  if (!(await confirm(context.terminal, 'Make one now?', otherwise)))
-    throw new CliError('No key was registered.', { hint: otherwise });
+  const alternative = 'Create one with `ssh-keygen -t ed25519`, or use the path of another.';
+  if (!isInteractive(context.terminal)) throw new CliError(missing, { hint: alternative });
+  context.report(missing);
+  if (!(await confirm(context.terminal, 'Create one now?', alternative)))
+    throw new CliError('No key was added.', { hint: alternative });
   await mkdir(join(path, '..'), { recursive: true, mode: 0o700 });
   if ((await runInForeground('ssh-keygen', ['-t', 'ed25519', '-f', path])) !== 0)
-    throw new CliError('ssh-keygen did not make a key.', { hint: otherwise });
+    throw new CliError('ssh-keygen did not create a key.', { hint: alternative });
   return readPublicKey(`${path}.pub`);
 }
 
-/** The key as registered, when the conflict is that it is one's own already. */
+/** The registered key, if `error` is the conflict that the user has this key already. */
 async function ownConflict(error: unknown, api: Api, key: PublicKey) {
   if (!(error instanceof ApiError) || error.code !== 'conflict') return undefined;
   return (await listKeys(api)).find((mine) => mine.fingerprint === key.fingerprint);

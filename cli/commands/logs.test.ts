@@ -7,18 +7,18 @@ const at = atSmallPlatform();
 describe('following', () => {
   beforeEach(async () => {
     await at.logIn();
-    await at.person.paas(['create', 'hello']);
+    await at.paas(['create', 'hello']);
   });
 
-  it('a build prints each line once though the connection breaks twice, and ends with the build', async () => {
+  it('a build prints each line once although the connection breaks twice, and ends with the build', async () => {
     at.platform.buildLog = { lines: ['one', 'two', 'three', 'four'], breaksAfter: new Set([1, 3]), failed: false };
-    const { code, stdout } = await at.person.paas(['builds:logs', '-a', 'hello']);
+    const { code, stdout } = await at.paas(['builds:logs', '-a', 'hello']);
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'one\ntwo\nthree\nfour\n' });
   });
 
   it('a build that fails ends with code 1 and its cause', async () => {
     at.platform.buildLog = { lines: ['one'], breaksAfter: new Set(), failed: true };
-    const { code, stderr } = await at.person.paas(['builds:logs', '-a', 'hello']);
+    const { code, stderr } = await at.paas(['builds:logs', '-a', 'hello']);
     expect(code).toBe(1);
     expect(stderr).toContain('npm ci failed with exit code 1.');
   });
@@ -28,7 +28,7 @@ describe('following', () => {
     return { ts, process, stream: 'stdout' as const, release_version: 1, message };
   };
 
-  it('a log prints each entry once over a break, also equal ones and late ones, until Ctrl-C ends it with 130', async () => {
+  it('a log prints each entry once over broken connections, also equal and late ones, until Ctrl-C ends it with 130', async () => {
     const entries = [
       entry(5, 'web.1', 'same'),
       entry(5, 'web.1', 'same'),
@@ -56,7 +56,7 @@ describe('following', () => {
     expect(stderr).not.toContain('    at ');
   });
 
-  it('ends quietly when nobody reads any more', async () => {
+  it('ends without an error when its output is closed', async () => {
     at.platform.appLog = {
       entries: Array.from({ length: 5000 }, (_, index) => entry(index, 'web.1', `line ${index} ${'x'.repeat(100)}`)),
       breaksAfter: new Set(),
@@ -71,9 +71,9 @@ describe('following', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
-  it('no colour reaches a pipe', async () => {
+  it('has no colours in a pipe', async () => {
     at.platform.appLog = { entries: [entry(1, 'web.1', 'plain')], breaksAfter: new Set() };
-    const { stdout } = await at.person.paas(['logs', '-a', 'hello']);
+    const { stdout } = await at.paas(['logs', '-a', 'hello']);
     expect(stdout).toBe('2026-03-01T12:00:00.001Z web.1: plain\n');
   });
 });

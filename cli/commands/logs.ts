@@ -5,6 +5,7 @@ import type { Style } from '#cli/output/paint.ts';
 import { answerOf } from '#shared/api-client/client.ts';
 import { follow } from '#shared/api-client/follow.ts';
 import type { components } from '#shared/api-client/openapi-types.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
 type LogEntry = components['schemas']['LogEntry'];
 
@@ -14,36 +15,36 @@ const processStyles: readonly Style[] = ['cyan', 'green', 'magenta', 'blue', 'ye
 export const logs = defineCommand({
   name: 'logs',
   group: 'Logs',
-  summary: 'what the app and the platform said about it, over deploys and crashes',
+  summary: 'show the logs of the app',
   args: {},
   flags: {
     ...appFlags,
-    num: { kind: 'integer', short: 'n', value: 'NUMBER', summary: `how many lines (default: ${defaultLines})` },
-    tail: { kind: 'boolean', short: 't', summary: 'go on with what comes, until Ctrl-C' },
+    num: { kind: 'integer', short: 'n', value: 'NUMBER', summary: `number of lines (default: ${defaultLines})` },
+    tail: { kind: 'boolean', short: 't', summary: 'follow the logs until Ctrl-C' },
     process: {
       kind: 'string',
       short: 'p',
       value: 'NAME',
-      summary: 'of one process type (web) or instance (web.1), or of the platform (paas)',
+      summary: 'only of a process type (web), an instance (web.1) or the platform (paas)',
     },
-    release: { kind: 'string', value: 'VERSION', summary: 'of one release, as v7' },
-    since: { kind: 'string', value: 'TIME', summary: 'from then on: 30s, 15min, 2h, 7d, or an ISO 8601 time' },
+    release: { kind: 'string', value: 'VERSION', summary: 'only of a release, for example v7' },
+    since: { kind: 'string', value: 'TIME', summary: 'only after a time: 30s, 15min, 2h, 7d, or ISO 8601' },
   },
   examples: ['paas logs -t', 'paas logs -p worker -n 500', 'paas logs --release v7'],
   async run(context, { flags }) {
-    const query = {
+    const query = omitUndefined({
       lines: flags.num ?? defaultLines,
-      ...(flags.process === undefined ? {} : { process: flags.process }),
-      ...(flags.release === undefined ? {} : { release: parseVersion(flags.release) }),
-      ...(flags.since === undefined ? {} : { since: parseSince(flags.since, context.now()) }),
-    };
+      process: flags.process,
+      release: flags.release === undefined ? undefined : parseVersion(flags.release),
+      since: flags.since === undefined ? undefined : parseSince(flags.since, context.now()),
+    });
     const app = await context.appName(flags);
     if (flags.tail) {
       await followLogs(context, app, query);
       return;
     }
     const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/logs', { params: { path: { id: app }, query } }));
-    if (data.length === 0) context.talk('Nothing was logged. What runs says `paas ps`; what was built, `paas builds`.');
+    if (data.length === 0) context.report('There are no logs. `paas ps` shows processes, `paas builds` shows builds.');
     for (const entry of data) printEntry(context, entry);
   },
 });
@@ -65,7 +66,7 @@ async function followLogs(context: Context, app: string, query: LogQuery): Promi
       for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
       return new Request(url, { headers: lastEventId === '' ? {} : { 'last-event-id': lastEventId } });
     },
-    onLost: () => context.talk(context.paintTalk('yellow', 'The connection broke; trying again.')),
+    onLost: () => context.report(context.paintStderr('yellow', 'The connection is lost. Reconnecting.')),
     patienceSeconds: 600,
   });
   for await (const event of events) {
@@ -83,7 +84,7 @@ function printEntry(context: Context, entry: LogEntry): void {
   context.terminal.stdout.write(`${context.paint('dim', entry.ts)} ${label} ${context.logLine(entry.message)}\n`);
 }
 
-/** The same colour for a process every time. */
+/** A process always has the same colour. */
 function styleOf(process: string): Style {
   if (process === 'paas') return 'bold';
   let sum = 0;
@@ -98,7 +99,7 @@ function parseEntry(data: string): LogEntry | undefined {
 
 function parseVersion(text: string): string {
   const version = /^v?(\d{1,9})$/.exec(text)?.[1];
-  if (version === undefined) throw usageError('--release takes a version, as v7.', 'List them with `paas releases`.');
+  if (version === undefined) throw usageError('--release must be a version, for example v7.', 'List them with `paas releases`.');
   return version;
 }
 
@@ -109,6 +110,6 @@ function parseSince(text: string, now: Date): string {
   const seconds = match === null ? undefined : Number(match[1]) * (secondsOfUnit[match[2] ?? ''] ?? 1);
   const time = seconds === undefined ? new Date(text) : new Date(now.getTime() - seconds * 1000);
   if (Number.isNaN(time.getTime()))
-    throw usageError('--since takes a time span or an ISO 8601 time.', 'As 30s, 15min, 2h, 7d or 2026-03-01T12:00:00Z.');
+    throw usageError('--since must be a time span or an ISO 8601 time.', 'Example: 30s, 15min, 2h, 7d or 2026-03-01T12:00:00Z.');
   return time.toISOString();
 }

@@ -7,11 +7,11 @@ import { type Api, answerOf, succeeded } from '#shared/api-client/client.ts';
 import { eachItem, firstItems } from '#shared/api-client/pages.ts';
 
 const roles = ['owner', 'admin', 'developer', 'viewer'] as const;
-const memberArgument = { kind: 'required', summary: 'the email address, as `paas members` lists them' } as const;
+const memberArgument = { kind: 'required', summary: 'email address, from `paas members`' } as const;
 
 function parseRole(text: string) {
   const role = roles.find((each) => each === text);
-  if (role === undefined) throw usageError('There is no such role.', `It is one of ${roles.join(', ')}.`);
+  if (role === undefined) throw usageError('Unknown role.', `Roles are ${roles.join(', ')}.`);
   return role;
 }
 
@@ -28,8 +28,8 @@ async function findMember(api: Api, email: string) {
 export const teams = defineCommand({
   name: 'teams',
   group: 'Team',
-  summary: 'the teams you belong to',
-  details: ['Commands act in the team you have been in longest. To act in another, set PAAS_TENANT to its id.'],
+  summary: 'list your teams',
+  details: ['Commands act in the team that you joined first. To act in another one, set PAAS_TENANT to its id.'],
   args: {},
   flags: {},
   async run(context) {
@@ -43,7 +43,7 @@ export const members = defineCommand({
   name: 'members',
   aliases: ['members:list', 'access'],
   group: 'Team',
-  summary: 'who belongs to your team',
+  summary: 'list the members of your team',
   args: {},
   flags: {},
   async run(context) {
@@ -57,15 +57,15 @@ export const membersInvite = defineCommand({
   name: 'members:invite',
   group: 'Team',
   summary: 'invite somebody to your team',
-  details: ['There is no mail: the invitation is printed, for you to hand on. It works once, for that address, for 7 days.'],
-  args: { email: { kind: 'required', summary: 'whom to invite' } },
-  flags: { role: { kind: 'string', value: 'ROLE', summary: 'owner, admin, developer or viewer (default: developer)' } },
+  details: ['The platform sends no mail: pass the printed invitation on. It works once, for this address, for 7 days.'],
+  args: { email: { kind: 'required', summary: 'email address of the person' } },
+  flags: { role: { kind: 'string', value: 'ROLE', summary: 'role: owner, admin, developer or viewer (default: developer)' } },
   examples: ['paas members:invite bob@example.com', 'paas members:invite bob@example.com --role viewer'],
   async run(context, { args, flags }) {
     const body = { email: args.email, role: parseRole(flags.role ?? 'developer') };
     const { data } = await answerOf((await context.api()).POST('/v1/tenant/invitations', { body }));
-    context.talk(
-      `Give this to ${oneLine(data.email)}, who joins with \`paas members:join INVITATION\`, or is new: \`paas signup --invitation INVITATION\`:`,
+    context.report(
+      `Give this invitation to ${oneLine(data.email)}. To join: \`paas members:join INVITATION\`. With a new account: \`paas signup --invitation INVITATION\`.`,
     );
     context.print(`${data.token}\n`, data);
   },
@@ -74,13 +74,13 @@ export const membersInvite = defineCommand({
 export const membersJoin = defineCommand({
   name: 'members:join',
   group: 'Team',
-  summary: 'join a team by an invitation',
-  args: { invitation: { kind: 'required', summary: 'what `paas members:invite` printed' } },
+  summary: 'join a team with an invitation',
+  args: { invitation: { kind: 'required', summary: 'the invitation that `paas members:invite` printed' } },
   flags: {},
   async run(context, { args }) {
     const body = { token: args.invitation };
     const { data } = await answerOf((await context.api()).POST('/v1/invitations/accept', { body }));
-    context.talk(`You are ${data.role} of ${oneLine(data.name)} now. To act there: export PAAS_TENANT=${data.id}`);
+    context.report(`You are now ${data.role} of ${oneLine(data.name)}. To act in this team: export PAAS_TENANT=${data.id}`);
     context.print('', data);
   },
 });
@@ -96,8 +96,8 @@ export const membersRole = defineCommand({
     const api = await context.api();
     const { id } = await findMember(api, args.email);
     const path = { member: id };
-    const { data } = await context.doing(
-      `Making ${oneLine(args.email)} ${role}`,
+    const { data } = await context.showProgress(
+      `Changing the role of ${oneLine(args.email)} to ${role}`,
       answerOf(api.PATCH('/v1/tenant/members/{member}', { params: { path }, body: { role } })),
     );
     context.print('', data);
@@ -107,13 +107,13 @@ export const membersRole = defineCommand({
 export const membersRemove = defineCommand({
   name: 'members:remove',
   group: 'Team',
-  summary: 'remove a member, or leave; keys and tokens stop working at once',
+  summary: 'remove a member, or leave the team',
   args: { email: memberArgument },
   flags: {},
   async run(context, { args }) {
     const api = await context.api();
     const member = await findMember(api, args.email);
-    await context.doing(
+    await context.showProgress(
       `Removing ${oneLine(member.email)}`,
       succeeded(api.DELETE('/v1/tenant/members/{member}', { params: { path: { member: member.id } } })),
     );

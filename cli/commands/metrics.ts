@@ -5,10 +5,11 @@ import { sparkline } from '#cli/output/sparkline.ts';
 import { table } from '#cli/output/table.ts';
 import { answerOf } from '#shared/api-client/client.ts';
 import type { components } from '#shared/api-client/openapi-types.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
 type Kind = components['schemas']['MetricSeries']['name'];
 
-/** As far as it is shown. */
+/** The fields of a series that are shown. */
 interface Series {
   readonly unit: string;
   readonly stepSeconds: number;
@@ -22,26 +23,23 @@ const columns = 48;
 export const metrics = defineCommand({
   name: 'metrics',
   group: 'Processes',
-  summary: 'what the app uses and how it answers, over time',
-  args: { kind: { kind: 'optional', summary: `one of ${kinds.join(', ')} (default: all)` } },
+  summary: 'show metrics of the app',
+  args: { kind: { kind: 'optional', summary: `${kinds.slice(0, -1).join(', ')} or ${kinds.at(-1)} (default: all)` } },
   flags: {
     ...appFlags,
-    range: { kind: 'string', value: 'TIME', summary: 'up to now, from 1m to 30d (default: 1h)' },
+    range: { kind: 'string', value: 'TIME', summary: 'time span up to now, from 1m to 30d (default: 1h)' },
   },
   examples: ['paas metrics', 'paas metrics latency --range 7d'],
   async run(context, { args, flags }) {
     const kind = kinds.find((each) => each === args.kind);
     if (args.kind !== undefined && kind === undefined) {
-      throw usageError(`There is no metric ${oneLine(args.kind)}.`, `There are: ${kinds.join(', ')}`);
+      throw usageError(`Unknown metric ${oneLine(args.kind)}.`, `Metrics are ${kinds.join(', ')}.`);
     }
-    const query = {
-      ...(kind === undefined ? {} : { kind }),
-      ...(flags.range === undefined ? {} : { range: flags.range }),
-    };
+    const query = omitUndefined({ kind, range: flags.range });
     const app = await context.appName(flags);
     const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/metrics', { params: { path: { id: app }, query } }));
     const measured = data.filter((series) => series.points.length > 0);
-    if (measured.length === 0) context.talk(`Nothing of ${app} was measured in that time. What runs says \`paas ps\`.`);
+    if (measured.length === 0) context.report(`${app} has no metrics for this time. \`paas ps\` shows its processes.`);
     const rows = measured.map(({ name, labels, unit, step_seconds, points }) => {
       const series: Series = {
         unit,
@@ -63,11 +61,11 @@ function drawSeries(series: Series): string {
   return sparkline(series.points, series.stepSeconds * 1000, columns, isCount(series) ? 'sum' : 'highest');
 }
 
-/** '201 in all' of what is counted, 'now 61 MiB, at most 84 MiB' of what is measured. */
+/** '201 in total' for counts, 'now 61 MiB, maximum 84 MiB' for measurements. */
 export function describeSeries(series: Series): string {
   const values = series.points.map(([, value]) => value);
-  if (isCount(series)) return `${values.reduce((sum, value) => sum + value, 0)} in all`;
-  return `now ${amount(values.at(-1) ?? 0, series.unit)}, at most ${amount(Math.max(...values), series.unit)}`;
+  if (isCount(series)) return `${values.reduce((sum, value) => sum + value, 0)} in total`;
+  return `now ${amount(values.at(-1) ?? 0, series.unit)}, maximum ${amount(Math.max(...values), series.unit)}`;
 }
 
 function amount(value: number, unit: string): string {

@@ -14,13 +14,14 @@ const stateStyles = { up: 'green', starting: 'yellow', stopping: 'yellow', crash
 export const ps = defineCommand({
   name: 'ps',
   group: 'Processes',
-  summary: 'what runs of the app',
+  summary: 'list the processes of the app',
   args: {},
   flags: appFlags,
   async run(context, { flags }) {
     const app = await context.appName(flags);
     const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/processes', { params: { path: { id: app } } }));
-    if (data.length === 0) context.talk(`Nothing of ${app} runs: nothing was released yet. Push with \`git push paas main\`.`);
+    if (data.length === 0)
+      context.report(`${app} has no processes, because it has no release. Push with \`git push paas main\`.`);
     const text = data.map((process) => {
       const heading = `=== ${context.paint('bold', process.type)}: ${oneLine(process.command)} (${process.instances.length} of ${process.quantity})\n`;
       const rows = process.instances.map((instance) => [
@@ -40,8 +41,8 @@ export const psScale = defineCommand({
   name: 'ps:scale',
   aliases: ['scale'],
   group: 'Processes',
-  summary: 'set how many of a process type run',
-  args: { quantities: { kind: 'many', summary: 'TYPE=NUMBER, as web=2 worker=1' } },
+  summary: 'scale process types',
+  args: { quantities: { kind: 'many', summary: 'TYPE=NUMBER, for example web=2 worker=1' } },
   flags: appFlags,
   examples: ['paas ps:scale web=2 worker=1'],
   async run(context, { args, flags }) {
@@ -51,7 +52,7 @@ export const psScale = defineCommand({
     const scaled = [];
     for (const { type, quantity } of wanted) {
       const call = api.PATCH('/v1/apps/{id}/processes/{type}', { params: { path: { id: app, type } }, body: { quantity } });
-      scaled.push((await context.doing(`Scaling ${type} of ${app} to ${quantity}`, answerOf(call))).data);
+      scaled.push((await context.showProgress(`Scaling ${type} of ${app} to ${quantity}`, answerOf(call))).data);
     }
     context.print('', scaled);
   },
@@ -61,16 +62,16 @@ export const restart = defineCommand({
   name: 'restart',
   aliases: ['ps:restart'],
   group: 'Processes',
-  summary: 'replace all processes, one by one and without losing a request',
+  summary: 'restart the app without losing a request',
   args: {},
   flags: appFlags,
   async run(context, { flags }) {
     const app = await context.appName(flags);
     const api = await context.api();
-    const { data } = await context.doing(
+    const { data } = await context.showProgress(
       `Restarting ${app}`,
       answerOf(api.POST('/v1/apps/{id}/restart', { params: { path: { id: app } } })),
-      ({ data: { processes } }) => `begun (${processes.join(', ')})`,
+      ({ data: { processes } }) => `started (${processes.join(', ')})`,
     );
     context.print('', data);
   },
@@ -78,6 +79,7 @@ export const restart = defineCommand({
 
 function parseQuantity(text: string): { type: string; quantity: number } {
   const match = /^([A-Za-z0-9_-]+)=(\d{1,4})$/.exec(text);
-  if (match?.[1] === undefined) throw usageError('A quantity is given as TYPE=NUMBER.', 'As in: paas ps:scale web=2 worker=1');
+  if (match?.[1] === undefined)
+    throw usageError('A quantity must have the form TYPE=NUMBER.', 'Example: paas ps:scale web=2 worker=1');
   return { type: match[1], quantity: Number(match[2]) };
 }

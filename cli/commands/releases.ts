@@ -14,13 +14,13 @@ const statusStyles = { pending: 'yellow', succeeded: 'green', failed: 'red' } as
 export const releases = defineCommand({
   name: 'releases',
   group: 'Releases',
-  summary: 'what was released, newest first',
+  summary: 'list releases, newest first',
   args: {},
-  flags: { ...appFlags, number: { kind: 'integer', short: 'n', value: 'NUMBER', summary: 'how many (default: 15)' } },
+  flags: { ...appFlags, number: { kind: 'integer', short: 'n', value: 'NUMBER', summary: 'number of releases (default: 15)' } },
   async run(context, { flags }) {
     const app = await context.appName(flags);
     const found = await firstItems(eachRelease(await context.api(), app), flags.number ?? 15);
-    if (found.length === 0) context.talk(`${app} has no release yet. Push with \`git push paas main\`.`);
+    if (found.length === 0) context.report(`${app} has no releases. Push with \`git push paas main\`.`);
     const rows = found.map((release) => [
       `v${release.version}`,
       context.paint(statusStyles[release.status], release.status),
@@ -37,17 +37,17 @@ export const rollback = defineCommand({
   name: 'rollback',
   aliases: ['releases:rollback'],
   group: 'Releases',
-  summary: 'release an earlier release again',
-  args: { release: { kind: 'optional', summary: 'its version, as v6 (default: the one before the current)' } },
-  flags: { ...appFlags, detach: { kind: 'boolean', short: 'd', summary: 'do not wait until it is live' } },
+  summary: 'roll back to an earlier release',
+  args: { release: { kind: 'optional', summary: 'version, for example v6 (default: the release before the current one)' } },
+  flags: { ...appFlags, detach: { kind: 'boolean', short: 'd', summary: 'do not wait for the deploy' } },
   details: [
-    'Makes a new release of the image, processes and variables of the earlier one, and moves the traffic to it step by step.',
+    'Creates a new release with the image, processes and variables of the earlier one, and moves the traffic to it step by step.',
   ],
   async run(context, { args, flags }): Promise<ExitCode | void> {
     const app = await context.appName(flags);
     const api = await context.api();
     const target = args.release ?? (await releaseBeforeCurrent(api, app));
-    const { data } = await context.doing(
+    const { data } = await context.showProgress(
       `Rolling ${app} back to ${target}`,
       answerOf(api.POST('/v1/apps/{id}/deploys/{rid}/rollback', { params: { path: { id: app, rid: target } } })),
       (answer) => `as v${answer.data.version}`,
@@ -62,6 +62,7 @@ export const rollback = defineCommand({
   },
 });
 
+/** All releases of an app, newest first. */
 export function eachRelease(api: Api, app: string) {
   return eachItem((query) => answerOf(api.GET('/v1/apps/{id}/releases', { params: { path: { id: app }, query } })));
 }
@@ -72,27 +73,27 @@ async function releaseBeforeCurrent(api: Api, app: string): Promise<string> {
     if (current !== undefined && release.status === 'succeeded') return `v${release.version}`;
     if (release.current) current = release.version;
   }
-  throw new CliError(`${app} has no earlier release to go back to.`, {
+  throw new CliError(`${app} has no earlier release to roll back to.`, {
     exitCode: exitCodes.conflict,
     hint: 'See `paas releases`.',
   });
 }
 
-/** Says each step of a deploy on stderr until it is over. */
+/** Writes each step of a deploy to stderr until the deploy is over. */
 async function watchDeploy(context: Context, api: Api, app: string, deployId: string) {
   const { stderr } = context.terminal;
   stderr.write('Rolling out:');
-  for (let told = 0; ; await delay(500)) {
+  for (let written = 0; ; await delay(500)) {
     const deploys = eachItem((query) => answerOf(api.GET('/v1/apps/{id}/deploys', { params: { path: { id: app }, query } })));
     const deploy = await firstMatch(deploys, ({ id }) => id === deployId);
-    if (deploy === undefined) throw new CliError('The deploy is gone.', { hint: 'See `paas releases`.' });
-    for (const step of deploy.steps.slice(told)) stderr.write(` ${step.weight}%`);
-    told = deploy.steps.length;
+    if (deploy === undefined) throw new CliError('The deploy does not exist any more.', { hint: 'See `paas releases`.' });
+    for (const step of deploy.steps.slice(written)) stderr.write(` ${step.weight}%`);
+    written = deploy.steps.length;
     if (deploy.status === 'pending' || deploy.status === 'rolling') continue;
     stderr.write(
-      deploy.status === 'live' ? ` ${context.paintTalk('green', 'live')}\n` : ` ${context.paintTalk('red', deploy.status)}\n`,
+      deploy.status === 'live' ? ` ${context.paintStderr('green', 'live')}\n` : ` ${context.paintStderr('red', deploy.status)}\n`,
     );
-    if (deploy.error !== null) context.talk(`${context.paintTalk('red', ' !    ')} ${oneLine(deploy.error)}`);
+    if (deploy.error !== null) context.report(`${context.paintStderr('red', ' !    ')} ${oneLine(deploy.error)}`);
     return deploy;
   }
 }

@@ -10,7 +10,7 @@ import { firstItems } from '#shared/api-client/pages.ts';
 export const status = defineCommand({
   name: 'status',
   group: 'Platform',
-  summary: 'whether the platform works, and in a repository how its app is',
+  summary: 'show the status of the platform and of the app',
   args: {},
   flags: appFlags,
   async run(context, { flags }) {
@@ -35,7 +35,7 @@ export const status = defineCommand({
   },
 });
 
-/** Whose token is used here; its being valid is not asked. */
+/** The email of the stored login, without checking it. */
 async function readLogin(context: Context, host: string): Promise<string | undefined> {
   if (context.env('PAAS_TOKEN') !== undefined) return 'by PAAS_TOKEN';
   return (await context.credentials.read()).hosts[host]?.email;
@@ -55,8 +55,8 @@ async function readAppStatus(context: Context, name: string) {
   });
   return {
     name: app.name,
-    release: app.current_release === null ? 'none yet' : `v${app.current_release.version}`,
-    build: build === undefined ? 'none yet' : `${build.status}, ${relativeTime(build.created_at, context.now())}`,
+    release: app.current_release === null ? 'none' : `v${app.current_release.version}`,
+    build: build === undefined ? 'none' : `${build.status}, ${relativeTime(build.created_at, context.now())}`,
     running: running.length === 0 ? 'nothing' : running.join(', '),
   };
 }

@@ -5,6 +5,7 @@ import { oneLine } from '#cli/output/sanitize.ts';
 import { table } from '#cli/output/table.ts';
 import { type Api, answerOf, succeeded } from '#shared/api-client/client.ts';
 import { eachItem, firstItems } from '#shared/api-client/pages.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
 const scopes = ['read', 'deploy', 'full'] as const;
 
@@ -16,12 +17,12 @@ export const tokens = defineCommand({
   name: 'tokens',
   aliases: ['tokens:list'],
   group: 'Account',
-  summary: 'your API tokens',
+  summary: 'list your API tokens',
   args: {},
   flags: {},
   async run(context) {
     const found = await listTokens(await context.api());
-    if (found.length === 0) context.talk('You have no API tokens here. Make one with `paas tokens:create NAME`.');
+    if (found.length === 0) context.report('You have no API tokens. Create one with `paas tokens:create NAME`.');
     const now = context.now();
     const rows = found.map((token) => [
       oneLine(token.name),
@@ -37,23 +38,23 @@ export const tokens = defineCommand({
 export const tokensCreate = defineCommand({
   name: 'tokens:create',
   group: 'Account',
-  summary: 'make an API token, for CI; it is shown once',
-  args: { name: { kind: 'required', summary: 'what to call it' } },
+  summary: 'create an API token, for example for CI',
+  args: { name: { kind: 'required', summary: 'name of the token' } },
   flags: {
-    scope: { kind: 'string', short: 's', value: 'SCOPE', summary: 'read, deploy or full (default: deploy)' },
+    scope: { kind: 'string', short: 's', value: 'SCOPE', summary: 'scope: read, deploy or full (default: deploy)' },
     days: { kind: 'integer', value: 'N', summary: 'days until it expires (default: never)' },
   },
   details: [
-    'read may look, deploy may push out builds and change config, full may do what you may. None of them can give access to others.',
-    'Where it is used, set it as PAAS_TOKEN.',
+    'read has the permissions of a viewer, deploy those of a developer, full yours. No token can give access to other people.',
+    'The token is printed once. To use it, set PAAS_TOKEN.',
   ],
   examples: ['paas tokens:create ci --days 90', 'PAAS_TOKEN=$(paas tokens:create ci) paas builds:create -a hello'],
   async run(context, { args, flags }) {
     const scope = scopes.find((each) => each === (flags.scope ?? 'deploy'));
-    if (scope === undefined) throw usageError('There is no such scope.', `It is one of ${scopes.join(', ')}.`);
-    const body = { name: args.name, scope, ...(flags.days === undefined ? {} : { expires_in_days: flags.days }) };
+    if (scope === undefined) throw usageError('Unknown scope.', `Scopes are ${scopes.join(', ')}.`);
+    const body = omitUndefined({ name: args.name, scope, expires_in_days: flags.days });
     const { data } = await answerOf((await context.api()).POST('/v1/auth/tokens', { body }));
-    context.talk('Keep it safe: it is not shown again.');
+    context.report('Store the token now: it is not shown again.');
     context.print(`${data.token}\n`, data);
   },
 });
@@ -61,23 +62,23 @@ export const tokensCreate = defineCommand({
 export const tokensRevoke = defineCommand({
   name: 'tokens:revoke',
   group: 'Account',
-  summary: 'end an API token, at once',
-  args: { token: { kind: 'required', summary: 'its name or id, as `paas tokens` lists them' } },
+  summary: 'revoke an API token',
+  args: { token: { kind: 'required', summary: 'name or id, from `paas tokens`' } },
   flags: {},
   async run(context, { args }) {
     const api = await context.api();
     const found = (await listTokens(api)).filter((token) => [token.id, token.name].includes(args.token));
     const [token] = found;
     if (token === undefined) {
-      throw new CliError('You have no such token.', { exitCode: exitCodes.notFound, hint: 'List them with `paas tokens`.' });
+      throw new CliError('You have no such API token.', { exitCode: exitCodes.notFound, hint: 'List them with `paas tokens`.' });
     }
     if (found.length > 1) {
-      throw new CliError(`${found.length} of your tokens have that name.`, {
+      throw new CliError(`${found.length} of your API tokens have that name.`, {
         exitCode: exitCodes.conflict,
-        hint: 'Name it by its id.',
+        hint: 'Use the id.',
       });
     }
-    await context.doing(
+    await context.showProgress(
       `Revoking ${oneLine(token.name)}`,
       succeeded(api.DELETE('/v1/auth/tokens/{token_id}', { params: { path: { token_id: token.id } } })),
     );

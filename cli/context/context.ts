@@ -8,7 +8,9 @@ import { fixedToken, storedLogin } from '#cli/session/stored-login.ts';
 import type { Terminal } from '#cli/terminal/terminal.ts';
 import { type Api, anonymous, answerOf, createApi, createSend, type Send, type TokenSource } from '#shared/api-client/client.ts';
 
+/** The platform that `npm start` starts on this machine. */
 const defaultHost = 'http://localhost:8080';
+/** Name of the git remote that `paas create` adds. */
 export const defaultRemote = 'paas';
 const ownHeaders = { 'user-agent': `paas-cli/${version}` };
 
@@ -19,13 +21,13 @@ export interface AppSelection {
   readonly remote: string | undefined;
 }
 
-/** What a command works with: where it writes, which platform and app are meant, and a way to ask the platform. */
+/** The environment of a command: its output, the selected platform and app, and clients of the API. */
 export class Context {
   readonly terminal: Terminal;
-  /** Colours for data on stdout. */
+  /** Styles for stdout. */
   readonly paint: Paint;
-  /** Colours for talk on stderr. */
-  readonly paintTalk: Paint;
+  /** Styles for stderr. */
+  readonly paintStderr: Paint;
   readonly credentials: CredentialStore;
   readonly git: GitRemotes;
   readonly json: boolean;
@@ -34,9 +36,9 @@ export class Context {
   constructor(terminal: Terminal, options: { json: boolean; host: string | undefined }) {
     this.terminal = terminal;
     this.paint = painter(terminal.stdout, terminal.env);
-    this.paintTalk = painter(terminal.stderr, terminal.env);
+    this.paintStderr = painter(terminal.stderr, terminal.env);
     this.credentials = new CredentialStore(credentialsPath(terminal.env));
-    this.git = gitRemotes(terminal.cwd);
+    this.git = gitRemotes(terminal.cwd, terminal.env);
     this.json = options.json;
     this.#hostFlag = options.host;
   }
@@ -50,96 +52,100 @@ export class Context {
     return value === '' ? undefined : value;
   }
 
-  /** Data, as text or with --json as what the platform said. */
+  /** Writes a result to stdout: `text`, or with --json `value` as JSON. */
   print(text: string, value: unknown): void {
     this.terminal.stdout.write(this.json ? `${JSON.stringify(value, null, 2)}\n` : text);
   }
 
-  /** A line of a log, untouched where no terminal shows it. */
+  /** A line of a log, made safe for a terminal. Unchanged if stdout is no terminal. */
   logLine(text: string): string {
     return this.terminal.stdout.isTTY === true ? logLine(text) : text;
   }
 
-  /** A line for the person, on stderr. */
-  talk(line: string): void {
+  /** Writes a line for the user to stderr. */
+  report(line: string): void {
     this.terminal.stderr.write(`${line}\n`);
   }
 
-  /** Says what is being done, and once it is, `done`. */
-  async doing<Result>(what: string, work: Promise<Result>, outcome: (result: Result) => string = () => 'done'): Promise<Result> {
+  /** Writes `label...` to stderr while `work` runs, then its outcome. */
+  async showProgress<Result>(
+    label: string,
+    work: Promise<Result>,
+    outcome: (result: Result) => string = () => 'done',
+  ): Promise<Result> {
     const { stderr } = this.terminal;
     const onTerminal = stderr.isTTY === true;
-    if (onTerminal) stderr.write(`${what}... `);
+    if (onTerminal) stderr.write(`${label}... `);
     try {
       const result = await work;
-      stderr.write(`${onTerminal ? '' : `${what}... `}${this.paintTalk('green', outcome(result))}\n`);
+      stderr.write(`${onTerminal ? '' : `${label}... `}${this.paintStderr('green', outcome(result))}\n`);
       return result;
     } catch (error) {
-      stderr.write(`${onTerminal ? '' : `${what}... `}${this.paintTalk('red', 'failed')}\n`);
+      stderr.write(`${onTerminal ? '' : `${label}... `}${this.paintStderr('red', 'failed')}\n`);
       throw error;
     }
   }
 
-  /** --host, PAAS_API_URL, the platform of the last login, or the one on this machine; without a trailing slash. */
+  /** Base URL of the platform, without a trailing slash: --host, PAAS_API_URL, the platform of the last login, or this machine. */
   async host(): Promise<string> {
     const named = this.#hostFlag ?? this.env('PAAS_API_URL');
     if (named !== undefined) return checkHost(named);
     return (await this.credentials.read()).current_host ?? defaultHost;
   }
 
-  /** As whoever is logged in. @throws CliError when nobody is */
+  /** A client with the token of the user. @throws CliError when nobody is logged in */
   async api(): Promise<Api> {
     const { host, send } = await this.connection();
     return createApi(host, send);
   }
 
-  /** As nobody. */
+  /** A client without a token. */
   async anonymousApi(): Promise<Api> {
     return anonymousApiAt(await this.host());
   }
 
-  /** For what the typed client cannot do, as event streams. */
+  /** For requests that the typed client cannot send, such as event streams. @throws CliError when nobody is logged in */
   async connection(): Promise<{ host: string; send: Send }> {
     const host = await this.host();
     const tokens = this.#tokens(host);
     if ((await tokens.current()) === undefined) {
       throw new CliError(`You are not logged in at ${host}.`, {
         exitCode: exitCodes.notAllowed,
-        hint: 'Log in with `paas login`, or make an account with `paas signup`.',
+        hint: 'Log in with `paas login`, or create an account with `paas signup`.',
       });
     }
     return { host, send: createSend(host, tokens, this.#headers()) };
   }
 
-  /** PAAS_TENANT names the team to act in; without it the platform takes the oldest. */
+  /** PAAS_TENANT selects the team to act in. Default: the team that the user joined first. */
   #headers(): Record<string, string> {
     const tenant = this.env('PAAS_TENANT');
     if (tenant === undefined) return ownHeaders;
     if (!/^[a-z0-9]{1,64}$/.test(tenant))
-      throw usageError('PAAS_TENANT is not the id of a team.', 'List yours with `paas teams`.');
+      throw usageError('PAAS_TENANT is not the id of a team.', 'List your teams with `paas teams`.');
     return { ...ownHeaders, 'x-paas-tenant': tenant };
   }
 
-  /** PAAS_TOKEN where it is set, else the stored login. */
+  /** PAAS_TOKEN if it is set, otherwise the stored login. */
   #tokens(host: string): TokenSource {
     const given = this.env('PAAS_TOKEN');
     if (given !== undefined) return fixedToken(given);
     return storedLogin(this.credentials, host, (refreshToken) => refreshAt(host, refreshToken), this.now);
   }
 
-  /** --app, the app of --remote, PAAS_APP, or the app of the git remote `paas`. */
+  /** --app, the app of --remote, PAAS_APP, or the app of the git remote `paas`. @throws CliError without any of them */
   async appName(flags: AppSelection): Promise<string> {
     const name = await this.findAppName(flags);
     if (name !== undefined) return name;
     throw usageError(
-      'Which app? There is no git remote "paas" here.',
-      'Name it with -a NAME or PAAS_APP, or add the remote with `paas git:remote -a NAME`.',
+      'No app is selected, and there is no git remote "paas" here.',
+      'Select one with -a NAME or PAAS_APP, or add the remote with `paas git:remote -a NAME`.',
     );
   }
 
-  /** Undefined where `appName` would ask which. */
+  /** Like `appName`, but undefined when no app is selected. */
   async findAppName(flags: AppSelection): Promise<string | undefined> {
-    if (flags.app !== undefined && flags.remote !== undefined) throw usageError('Give --app or --remote, not both.');
+    if (flags.app !== undefined && flags.remote !== undefined) throw usageError('--app and --remote cannot be used together.');
     if (flags.app !== undefined) return flags.app;
     if (flags.remote !== undefined) return this.#appOfRemote(flags.remote);
     return (
@@ -152,21 +158,21 @@ export class Context {
     if (url === undefined) throw usageError(`There is no git remote "${remote}" here.`, 'List them with `git remote -v`.');
     const name = appOfUrl(url);
     if (name === undefined)
-      throw usageError(`The git remote "${remote}" (${url}) does not name an app.`, 'Name it with -a NAME.');
+      throw usageError(`The git remote "${remote}" (${url}) does not belong to an app.`, 'Select the app with -a NAME.');
     return name;
   }
 }
 
-/** @throws CliError when git would not take it */
+/** The name, if git accepts it for a remote. @throws CliError otherwise */
 export function checkRemoteName(remote: string): string {
   if (isRemoteName(remote)) return remote;
-  throw usageError('That is not a name for a git remote.', 'Use letters, digits, "-", "_" and ".".');
+  throw usageError('The name of the git remote is not valid.', 'Use letters, digits, "-", "_" and ".".');
 }
 
 function checkHost(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '' || url.hash !== '') {
-    throw usageError('The platform must be given as a URL.', 'As http://localhost:8080 or https://paas.example.com.');
+    throw usageError('The platform must be a URL.', 'Example: http://localhost:8080 or https://paas.example.com.');
   }
   return (url.origin + url.pathname).replace(/\/+$/, '');
 }

@@ -18,15 +18,15 @@ it.each([
   ['/srv/git/hello.git', undefined],
   ['ssh://git@localhost:2222/', undefined],
   ['ssh://git@localhost:2222/-rf.git', undefined],
-])('%s is the app %s', (url, app) => {
+])('%s belongs to the app %s', (url, app) => {
   expect(appOfUrl(url)).toBe(app);
 });
 
-it.each(['paas', 'my-app_2', 'v1.0'])('%s is a name for a remote', (name) => {
+it.each(['paas', 'my-app_2', 'v1.0'])('%s is a valid name for a remote', (name) => {
   expect(isRemoteName(name)).toBe(true);
 });
 
-it.each(['', '-f', '--upload-pack=x', 'a b', 'a..b', 'a/b', 'a.lock', 'a\nb'])('%j is no name for a remote', (name) => {
+it.each(['', '-f', '--upload-pack=x', 'a b', 'a..b', 'a/b', 'a.lock', 'a\nb'])('%j is no valid name for a remote', (name) => {
   expect(isRemoteName(name)).toBe(false);
 });
 
@@ -37,9 +37,9 @@ describe('gitRemotes', () => {
   });
   afterEach(() => rm(directory, { recursive: true, force: true }));
 
-  it('adds, reads and replaces a remote of the repository it stands in', async () => {
+  it('adds, reads and replaces a remote of the repository in the current directory', async () => {
     await run('git', ['init', '-q', directory]);
-    const remotes = gitRemotes(directory);
+    const remotes = gitRemotes(directory, process.env);
     expect(await remotes.inRepository()).toBe(true);
     expect(await remotes.read('paas')).toBeUndefined();
     await remotes.add('paas', 'ssh://git@localhost/one.git');
@@ -48,8 +48,8 @@ describe('gitRemotes', () => {
     await expect(remotes.add('paas', 'ssh://git@localhost/three.git')).rejects.toThrow('already exists');
   });
 
-  it('knows where there is no repository', async () => {
-    const remotes = gitRemotes(directory);
+  it('finds no repository and no remote outside of a repository', async () => {
+    const remotes = gitRemotes(directory, process.env);
     expect(await remotes.inRepository()).toBe(false);
     expect(await remotes.read('paas')).toBeUndefined();
   });

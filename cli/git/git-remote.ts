@@ -4,19 +4,22 @@ import { CliError } from '#cli/errors/cli-error.ts';
 
 const run = promisify(execFile);
 
-/** The repository one stands in, as far as its remotes go. */
+/** The remotes of the repository in the current directory. */
 export interface GitRemotes {
-  /** False outside of a repository, and where there is no git. */
+  /** False outside of a repository, and without git. */
   inRepository(): Promise<boolean>;
-  /** The URL of a remote as configured; undefined when there is no such remote. */
+  /** The configured URL of a remote. Undefined if there is no such remote. */
   read(remote: string): Promise<string | undefined>;
+  /** @throws CliError when git refuses */
   add(remote: string, url: string): Promise<void>;
+  /** @throws CliError when git refuses */
   replace(remote: string, url: string): Promise<void>;
 }
 
-export function gitRemotes(cwd: string): GitRemotes {
+/** @param cwd the current directory @param env the environment of git */
+export function gitRemotes(cwd: string, env: Readonly<Record<string, string | undefined>>): GitRemotes {
   async function git(...args: string[]): Promise<string> {
-    const { stdout } = await run('git', args, { cwd, encoding: 'utf8' });
+    const { stdout } = await run('git', args, { cwd, env, encoding: 'utf8' });
     return stdout.trim();
   }
   async function change(...args: string[]): Promise<void> {
@@ -28,18 +31,18 @@ export function gitRemotes(cwd: string): GitRemotes {
   }
   return {
     async inRepository() {
-      return (await succeeds(git('rev-parse', '--git-dir'))) !== undefined;
+      return (await outputOf(git('rev-parse', '--git-dir'))) !== undefined;
     },
     async read(remote) {
-      // Not `git remote get-url`, which an older git answers with the name itself when there is no such remote.
-      return succeeds(git('config', '--get', `remote.${remote}.url`));
+      // Not `git remote get-url`: for an unknown remote, old versions of git print its name.
+      return outputOf(git('config', '--get', `remote.${remote}.url`));
     },
     add: (remote, url) => change('add', '--', remote, url),
     replace: (remote, url) => change('set-url', '--', remote, url),
   };
 }
 
-async function succeeds(result: Promise<string>): Promise<string | undefined> {
+async function outputOf(result: Promise<string>): Promise<string | undefined> {
   try {
     return await result;
   } catch {
@@ -52,14 +55,14 @@ function firstLine(error: unknown): string {
   return text.trim().split('\n')[0] ?? '';
 }
 
-/** The app a push URL means: `hello` for `ssh://git@host:2222/hello.git` and for `git@host:hello.git`. */
+/** The app of a push URL: `hello` for `ssh://git@host:2222/hello.git` and `git@host:hello.git`. Undefined for other URLs. */
 export function appOfUrl(url: string): string | undefined {
   const path = /^[a-z+]+:\/\/[^/]+\/(.+)$/.exec(url)?.[1] ?? /^[^/:]+:(?!\/\/)\/?(.+)$/.exec(url)?.[1];
   const name = path?.replace(/\/+$/, '').replace(/\.git$/, '');
   return name !== undefined && /^[a-z0-9][a-z0-9-]*$/.test(name) ? name : undefined;
 }
 
-/** A name git takes for a remote and no option of it: checked before it is part of a command line. */
+/** Whether git accepts the name for a remote, and cannot take it for an option. */
 export function isRemoteName(name: string): boolean {
   return /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/.test(name) && !name.includes('..') && !name.endsWith('.lock');
 }

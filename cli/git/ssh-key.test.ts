@@ -17,7 +17,7 @@ it.each([
   ['ed25519', '256'],
   ['ecdsa', '521'],
   ['rsa', '2048'],
-])('the fingerprint of an %s key is what ssh-keygen prints', async (type, bits) => {
+])('the fingerprint of an %s key is the one that ssh-keygen prints', async (type, bits) => {
   const path = join(directory, 'key');
   await run('ssh-keygen', ['-q', '-t', type, '-b', bits, '-N', '', '-C', 'Ada Lovelace <ada@example.com>', '-f', path]);
   const key = await readPublicKey(`${path}.pub`);
@@ -27,7 +27,7 @@ it.each([
   expect(fingerprintsOf(`The agent says:\n${key.text}\n`)).toEqual([key.fingerprint]);
 });
 
-it('a private key is refused, and nothing of it is in the error', async () => {
+it('a private key is refused, and the error does not contain it', async () => {
   const path = join(directory, 'key');
   await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', path]);
   await expect(readPublicKey(path)).rejects.toThrow(/^\S+ is a private key, which must never leave your machine\.$/);
@@ -36,6 +36,6 @@ it('a private key is refused, and nothing of it is in the error', async () => {
 it.each(['', 'hello', 'ssh-ed25519', 'ssh-ed25519 not+base64!', 'ssh-rsa AAAA one\nssh-rsa AAAA two\n'])(
   '%j is not one public key',
   (text) => {
-    expect(() => parsePublicKey(text, 'x.pub')).toThrow("x.pub does not hold one public key in OpenSSH's form.");
+    expect(() => parsePublicKey(text, 'x.pub')).toThrow('x.pub is not a public key in OpenSSH format.');
   },
 );

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { readSshDoor, sshProbe, sshVerdict } from '#cli/git/ssh-probe.ts';
+import { parseSshAddress, sshProbe, sshVerdict } from '#cli/git/ssh-probe.ts';
 
-it('asks ssh for a login without questions and without trusting a new host', () => {
-  const door = readSshDoor('ssh://git@localhost:2222/hello.git');
-  expect(door).toEqual({ user: 'git', host: 'localhost', port: '2222' });
-  expect(door === undefined ? [] : sshProbe(door)).toEqual([
+it('ssh logs in without questions and without accepting a new host key', () => {
+  const address = parseSshAddress('ssh://git@localhost:2222/hello.git');
+  expect(address).toEqual({ user: 'git', host: 'localhost', port: '2222' });
+  expect(address === undefined ? [] : sshProbe(address)).toEqual([
     '-T',
     '-o',
     'BatchMode=yes',
@@ -24,25 +24,25 @@ it.each([
   'ssh://git@-oProxyCommand=x/a.git',
   'https://git@host/a.git',
   'ssh://git@ho st/a.git',
-])('%s is no door', (url) => {
-  expect(readSshDoor(url)).toBeUndefined();
+])('%s is no address for ssh', (url) => {
+  expect(parseSshAddress(url)).toBeUndefined();
 });
 
 it.each([
-  ['git@localhost: Permission denied (publickey).', false, 'paas keys:add, or ssh-add when your key has a passphrase'],
+  ['git@localhost: Permission denied (publickey).', false, 'paas keys:add, or ssh-add if your key has a passphrase'],
   [
     'No ED25519 host key is known for [localhost]:2222 and you have requested strict checking.\nHost key verification failed.',
     false,
-    'ssh -T -p 2222 git@localhost shows it and asks',
+    'ssh -T -p 2222 git@localhost shows the key and asks',
   ],
   [
     '@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nHost key verification failed.',
     false,
-    "if the platform was set up anew: ssh-keygen -R '[localhost]:2222'",
+    "if the platform was reinstalled: ssh-keygen -R '[localhost]:2222'",
   ],
-  ['ssh: connect to host localhost port 2222: Connection refused', false, 'look at what this says: ssh -T -p 2222 git@localhost'],
+  ['ssh: connect to host localhost port 2222: Connection refused', false, 'see the output of: ssh -T -p 2222 git@localhost'],
   ['Hello ada@example.com. There is no shell here.', true, undefined],
-])('%s means %s', (stderr, ok, mend) => {
+])('%s means %s', (stderr, ok, fix) => {
   const verdict = sshVerdict({ user: 'git', host: 'localhost', port: '2222' }, stderr);
-  expect({ ok: verdict.ok, mend: verdict.mend }).toEqual({ ok, mend });
+  expect({ ok: verdict.ok, fix: verdict.fix }).toEqual({ ok, fix });
 });

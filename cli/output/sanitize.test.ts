@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { logLine, oneLine } from '#cli/output/sanitize.ts';
 
-it('text from elsewhere cannot move the cursor, set a title or break a line', () => {
+it('untrusted text cannot move the cursor, set a title or break a line', () => {
   expect(oneLine('a\u001b[2Jb\u001b]0;title\u0007c\nd\re')).toBe('abc d e');
 });
 

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** Makes text from elsewhere safe for one line of a terminal: removes escape sequences, replaces line breaks by spaces. */
+/** Makes untrusted text safe for one line of a terminal: removes escape sequences, replaces line breaks by spaces. */
 export function oneLine(text: string): string {
   return stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
 }

@@ -1,10 +1,10 @@
 const bars = '▁▂▃▄▅▆▇█';
 
 /**
- * Values over time as a row of bars, the highest as high as can be; a space stands for a time without a value.
- * @param points time in milliseconds and value, in the order of time
- * @param columns at most; several steps share one when there are more
- * @param merge what of several values a column shows
+ * Draws values over time as a row of bars. The highest value has the highest bar, a space is a time without a value.
+ * @param points time in milliseconds and value, oldest first
+ * @param columns maximum width: a column can stand for several steps
+ * @param merge how a column combines the values of several steps
  */
 export function sparkline(
   points: readonly (readonly [ts: number, value: number])[],
@@ -14,10 +14,10 @@ export function sparkline(
 ): string {
   const [first, last] = [points[0]?.[0] ?? 0, points.at(-1)?.[0] ?? 0];
   const steps = Math.round((last - first) / stepMilliseconds) + 1;
-  const stepsAColumn = Math.ceil(steps / columns);
-  const values: (number | undefined)[] = new Array<undefined>(Math.ceil(steps / stepsAColumn)).fill(undefined);
+  const stepsPerColumn = Math.ceil(steps / columns);
+  const values: (number | undefined)[] = new Array<undefined>(Math.ceil(steps / stepsPerColumn)).fill(undefined);
   for (const [ts, value] of points) {
-    const column = Math.floor(Math.round((ts - first) / stepMilliseconds) / stepsAColumn);
+    const column = Math.floor(Math.round((ts - first) / stepMilliseconds) / stepsPerColumn);
     const before = values[column];
     values[column] = before === undefined ? value : merge === 'sum' ? before + value : Math.max(before, value);
   }

@@ -12,7 +12,7 @@ describe('credentialsPath', () => {
     [{ HOME: '/home/ada' }, '/home/ada/.config/paas/credentials.json'],
     [{ HOME: '/home/ada', XDG_CONFIG_HOME: '/elsewhere' }, '/elsewhere/paas/credentials.json'],
     [{ HOME: '/home/ada', XDG_CONFIG_HOME: 'relative' }, '/home/ada/.config/paas/credentials.json'],
-  ])('of %j is %s', (env, path) => {
+  ])('for %j is %s', (env, path) => {
     expect(credentialsPath(env)).toBe(path);
   });
 });
@@ -26,18 +26,18 @@ describe('CredentialStore', () => {
   });
   afterEach(() => rm(directory, { recursive: true, force: true }));
 
-  it('is empty before the first login, and reading leaves nothing behind', async () => {
+  it('is empty before the first login, and reading creates no file', async () => {
     expect(await new CredentialStore(path).read()).toEqual({ hosts: {} });
     expect(await readdir(directory)).toEqual([]);
   });
 
-  it('loses no login when many are written at once', async () => {
+  it('loses no login when many are stored at the same time', async () => {
     const hosts = Array.from({ length: 20 }, (_, index) => `https://paas-${index}.example.com`);
     await Promise.all(hosts.map((host) => new CredentialStore(path).update((present) => withLogin(present, host, login))));
     expect(Object.keys((await new CredentialStore(path).read()).hosts).toSorted()).toEqual(hosts.toSorted());
   });
 
-  it('makes a file that had become readable for others private again, and leaves no draft', async () => {
+  it('makes a file private that others could read, and leaves no temporary file', async () => {
     await mkdir(join(directory, 'paas'));
     await writeFile(path, '{"hosts":{}}');
     await chmod(path, 0o644);
@@ -46,7 +46,7 @@ describe('CredentialStore', () => {
     expect((await readdir(join(directory, 'paas'))).toSorted()).toEqual(['credentials.json', 'credentials.json.lock']);
   });
 
-  it('stays as it was when the change fails', async () => {
+  it('stays unchanged when a change fails', async () => {
     const store = new CredentialStore(path);
     await store.update((present) => withLogin(present, 'https://paas.example.com', login));
     const before = await readFile(path, 'utf8');
@@ -60,13 +60,13 @@ describe('CredentialStore', () => {
     '[]',
     '{"hosts":{"h":{"access_token":"s3cret"}}}',
     '{"hosts":{"h":{"email":"e","access_token":"s3cret","expires_at":"soon"}}}',
-  ])('says how to mend %j without quoting it', async (text) => {
+  ])('reports that %j is not valid without quoting it', async (text) => {
     await mkdir(join(directory, 'paas'));
     await writeFile(path, text);
     const error = await new CredentialStore(path).read().catch((reason: unknown) => reason);
     expect(error).toMatchObject({
-      message: `${path} is not a credentials file of paas.`,
-      hint: 'Remove it and run `paas login`.',
+      message: `${path} is not a valid credentials file.`,
+      hint: 'Remove the file and run `paas login`.',
     });
     expect(String(error)).not.toContain('s3cret');
   });

@@ -10,27 +10,28 @@ import { replaceFile } from '#shared/files/replace-file.ts';
 export interface Login {
   readonly email: string;
   readonly access_token: string;
-  /** Absent when the platform gave none: then a login ends with its access token. */
+  /** Without it, the login ends when the access token expires. */
   readonly refresh_token?: string;
   /** ISO 8601. */
   readonly expires_at: string;
 }
 
-/** The credentials file. Hosts are base URLs without a trailing slash. */
+/** The content of the credentials file. Hosts are base URLs without a trailing slash. */
 export interface Credentials {
-  /** The host of the last login: what is meant when nothing names another. */
+  /** The host of the last login, which is the default. */
   readonly current_host?: string;
   readonly hosts: Readonly<Record<string, Login>>;
 }
 
+/** Path of the credentials file, by the XDG Base Directory Specification. */
 export function credentialsPath(env: Readonly<Record<string, string | undefined>>): string {
   const configured = env['XDG_CONFIG_HOME'];
-  // The XDG specification has relative paths ignored.
+  // The specification says to ignore relative paths.
   const base = configured?.startsWith('/') === true ? configured : join(env['HOME'] ?? homedir(), '.config');
   return join(base, 'paas', 'credentials.json');
 }
 
-/** Reads and changes the credentials file: mode 600, replaced in one step, one writer at a time. */
+/** Reads and changes the credentials file. The file has mode 600, is replaced atomically, and has one writer at a time. */
 export class CredentialStore {
   readonly path: string;
 
@@ -38,7 +39,7 @@ export class CredentialStore {
     this.path = path;
   }
 
-  /** Nothing is there before the first login. */
+  /** Without hosts before the first login. @throws CliError if the file cannot be read or is not valid */
   async read(): Promise<Credentials> {
     let text: string;
     try {
@@ -46,15 +47,15 @@ export class CredentialStore {
     } catch (error) {
       if (isMissing(error)) return { hosts: {} };
       throw new CliError(`Cannot read ${this.path}.`, {
-        hint: 'Make it readable for you, or remove it and log in again.',
+        hint: 'Make the file readable, or remove it and log in again.',
         cause: error,
       });
     }
     return this.#parse(text);
   }
 
-  /** Makes of the present credentials what `change` answers; undefined leaves them as they are. Others wait meanwhile. */
-  async update(change: (present: Credentials) => Promise<Credentials | undefined> | Credentials | undefined): Promise<void> {
+  /** Stores the credentials that `change` returns. Undefined changes nothing. Other processes wait until it is done. */
+  async update(change: (current: Credentials) => Promise<Credentials | undefined> | Credentials | undefined): Promise<void> {
     await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
     await withFileLock(`${this.path}.lock`, 60, async () => {
       const next = await change(await this.read());
@@ -67,9 +68,9 @@ export class CredentialStore {
       const value: unknown = JSON.parse(text);
       if (isCredentials(value)) return value;
     } catch {
-      // Said below in words; the parser's message would quote the file.
+      // The message of the parser would quote the file.
     }
-    throw new CliError(`${this.path} is not a credentials file of paas.`, { hint: 'Remove it and run `paas login`.' });
+    throw new CliError(`${this.path} is not a valid credentials file.`, { hint: 'Remove the file and run `paas login`.' });
   }
 }
 

@@ -32,7 +32,7 @@ async function onTerminal(args: string, answers: readonly (readonly [question: s
 }
 
 describe('on a terminal', () => {
-  it('the password is asked for, never shown, and Backspace mends it', async () => {
+  it('login asks for the password, never shows it, and Backspace corrects it', async () => {
     const typed = `${smallPlatformPassword}xy\u007f\u007f\r`;
     const { code, seen } = await onTerminal('login', [
       ['Email: ', 'ada@example.com\r'],
@@ -43,26 +43,26 @@ describe('on a terminal', () => {
     expect(seen).not.toContain('battery');
   });
 
-  it('a sign-up asks for the password twice, and makes no account when they differ', async () => {
+  it('signup asks for the password twice, and creates no account when they differ', async () => {
     const { code, seen } = await onTerminal('signup -e ada@example.com', [
       ['Password: ', 'one password\r'],
-      ['Once more: ', 'another password\r'],
+      ['Password again: ', 'another password\r'],
     ]);
     expect(code).toBe(2);
-    expect(seen).toContain('The two passwords differ.');
+    expect(seen).toContain('The two passwords are different.');
   });
 
-  it('Ctrl-C at the password ends with 130 and leaves the terminal as it was', async () => {
+  it('Ctrl-C at the password prompt ends with 130 and restores the terminal', async () => {
     const { seen } = await onTerminal('login -e ada@example.com; echo "code=$?"; stty -a', [['Password: ', 'sec\u0003']]);
     expect(seen).toContain('code=130');
     expect(seen).toMatch(/(?<!-)\becho\b/);
     expect(seen).not.toContain('sec');
   });
 
-  it('an app is deleted when its name is typed', async () => {
+  it('destroy deletes an app when its name is typed', async () => {
     await at.logIn();
-    await at.person.paas(['create', 'hello']);
-    expect((await onTerminal('destroy -a hello', [['Type its name: ', 'hello\r']])).code).toBe(0);
-    expect((await at.person.paas(['apps', '--json'])).stdout).toBe('[]\n');
+    await at.paas(['create', 'hello']);
+    expect((await onTerminal('destroy -a hello', [['type its name: ', 'hello\r']])).code).toBe(0);
+    expect((await at.paas(['apps', '--json'])).stdout).toBe('[]\n');
   });
 });

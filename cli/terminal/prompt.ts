@@ -4,9 +4,13 @@ import type { ReadStream } from 'node:tty';
 import { Interrupted, usageError } from '#cli/errors/cli-error.ts';
 import { isInteractive, type Terminal } from '#cli/terminal/terminal.ts';
 
-/** One line from the person at the terminal, trimmed. `otherwise` says what to do where there is nobody to ask. */
-export async function ask(terminal: Terminal, question: string, otherwise: string): Promise<string> {
-  if (!isInteractive(terminal)) throw usageError(`There is no terminal to ask "${question}" on.`, otherwise);
+/**
+ * Asks for a line, and trims it.
+ * @param alternative the hint of the error without a terminal
+ * @throws CliError without a terminal, Interrupted after Ctrl-C
+ */
+export async function ask(terminal: Terminal, question: string, alternative: string): Promise<string> {
+  if (!isInteractive(terminal)) throw usageError(`Cannot ask for "${question}" without a terminal.`, alternative);
   const lines = createInterface({ input: terminal.stdin, terminal: false });
   const interrupt = new AbortController();
   lines.once('close', () => interrupt.abort());
@@ -21,21 +25,21 @@ export async function ask(terminal: Terminal, question: string, otherwise: strin
   }
 }
 
-/** Enter alone means yes. */
-export async function confirm(terminal: Terminal, question: string, otherwise: string): Promise<boolean> {
-  return /^(y|yes)?$/i.test(await ask(terminal, `${question} [Y/n]`, otherwise));
+/** Asks a question. Enter means yes. */
+export async function confirm(terminal: Terminal, question: string, alternative: string): Promise<boolean> {
+  return /^(y|yes)?$/i.test(await ask(terminal, `${question} [Y/n]`, alternative));
 }
 
-/** Like `ask`, without an echo and untrimmed. */
-export async function askSecret(terminal: Terminal, question: string, otherwise: string): Promise<string> {
+/** Like `ask`, without an echo. The answer is not trimmed. */
+export async function askSecret(terminal: Terminal, question: string, alternative: string): Promise<string> {
   const { stdin } = terminal;
   if (!isInteractive(terminal) || stdin.isTTY !== true)
-    throw usageError(`There is no terminal to ask "${question}" on.`, otherwise);
-  // First the echo off, then the question: nothing typed early is shown.
+    throw usageError(`Cannot ask for "${question}" without a terminal.`, alternative);
+  // The echo is off before the question appears, so that early input is not shown.
   stdin.setRawMode(true);
   terminal.stderr.write(`${question}: `);
   try {
-    return await readUnseen(stdin);
+    return await readHidden(stdin);
   } finally {
     stdin.setRawMode(false);
     stdin.pause();
@@ -43,8 +47,8 @@ export async function askSecret(terminal: Terminal, question: string, otherwise:
   }
 }
 
-/** In raw mode the keys are ours to interpret: Enter, Backspace, Ctrl-U, Ctrl-C, Ctrl-D. */
-function readUnseen(stdin: ReadStream): Promise<string> {
+/** Interprets the keys that a terminal does not interpret in raw mode: Enter, Backspace, Ctrl-U, Ctrl-C, Ctrl-D. */
+function readHidden(stdin: ReadStream): Promise<string> {
   const typed: string[] = [];
   return new Promise((resolve, reject) => {
     function finish(settle: () => void): void {

@@ -1,13 +1,15 @@
 import { spawn } from 'node:child_process';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
+/** The result of a program. */
 export interface ToolResult {
-  /** Null when a signal ended it. */
+  /** Null: a signal ended the program. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs a program to its end with nothing on its standard input; undefined when it is not installed. */
+/** Runs a program without standard input. Undefined if it is not installed. */
 export function runTool(command: string, args: readonly string[]): Promise<ToolResult | undefined> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -23,20 +25,24 @@ export function runTool(command: string, args: readonly string[]): Promise<ToolR
   });
 }
 
-/** Runs a program that talks to the person itself, in `env` or the environment of this one; null when a signal ended it. */
+/**
+ * Runs a program on the terminal of the user.
+ * @param env default: the environment of this process
+ * @returns its exit code, null if a signal ended it
+ */
 export function runInForeground(
   command: string,
   args: readonly string[],
   env?: Readonly<Record<string, string | undefined>>,
 ): Promise<number | null | 'not installed'> {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { stdio: 'inherit', ...(env === undefined ? {} : { env }) });
+    const child = spawn(command, args, omitUndefined({ stdio: 'inherit' as const, env }));
     child.on('error', () => resolve('not installed'));
     child.on('close', resolve);
   });
 }
 
-/** Starts a program that may outlive this one; false when it is not installed or fails within `graceSeconds`. */
+/** Starts a program that may outlive this one. False if it is not installed or fails within `graceSeconds`. */
 export function runDetached(command: string, args: readonly string[], graceSeconds: number): Promise<boolean> {
   return new Promise((resolve) => {
     const child = spawn(command, args, { stdio: 'ignore', detached: true });

@@ -6,47 +6,53 @@ import { join } from 'node:path';
 
 const launcher = new URL('../paas', import.meta.url).pathname;
 
-/** Not in each person's home, where it would be cold each time. */
+/** Shared: in the home of a person it would always be cold. */
 const compileCache = new URL('../../node_modules/.cache/paas-cli', import.meta.url).pathname;
 
+/** The result of a command line. */
 export interface CommandResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
+/** How to run a command line. */
 export interface CommandOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
 }
 
-/** Somebody with a home directory of their own, who types `paas`. */
+/** A user of `paas` with a home directory. */
 export interface Person {
   readonly home: string;
+  /** The environment of each command. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Runs a command line in a process of its own. */
   paas(args: readonly string[], options?: CommandOptions): Promise<CommandResult>;
-  /** A command that is not waited for. */
+  /** Starts a command without waiting for its end. */
   start(args: readonly string[], options?: CommandOptions): ChildProcess;
   remove(): Promise<void>;
 }
 
+/** Creates a person in a temporary home. @param env variables of each command */
 export async function createPerson(env: Readonly<Record<string, string>> = {}): Promise<Person> {
   const home = await mkdtemp(join(tmpdir(), 'paas-person-'));
   const inherited = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(PAAS_|XDG_|NO_COLOR|FORCE_COLOR|SSH_AUTH_SOCK)/.test(name)),
   );
+  const ownEnv = {
+    ...inherited,
+    HOME: home,
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_CEILING_DIRECTORIES: tmpdir(),
+    NODE_COMPILE_CACHE: compileCache,
+    ...env,
+  };
   function start(args: readonly string[], options: CommandOptions = {}): ChildProcess {
     const child = spawn(launcher, args, {
       cwd: options.cwd ?? home,
-      env: {
-        ...inherited,
-        HOME: home,
-        GIT_CONFIG_GLOBAL: '/dev/null',
-        GIT_CEILING_DIRECTORIES: tmpdir(),
-        NODE_COMPILE_CACHE: compileCache,
-        ...env,
-        ...options.env,
-      },
+      env: { ...ownEnv, ...options.env },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     child.stdin?.end(options.input ?? '');
@@ -54,6 +60,7 @@ export async function createPerson(env: Readonly<Record<string, string>> = {}): 
   }
   return {
     home,
+    env: ownEnv,
     start,
     async paas(args, options) {
       const child = start(args, options);

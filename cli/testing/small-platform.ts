@@ -5,27 +5,28 @@ import type { components } from '#shared/api-client/openapi-types.ts';
 
 type Schemas = components['schemas'];
 
-/** What a test looks at and turns to bring about what a healthy platform does not do when asked to. */
+/** Lets a test observe a platform and cause faults that a healthy platform does not have. */
 export interface SmallPlatform {
   readonly host: string;
-  /** How often a refresh token was spent, and spent again. */
+  /** How many refresh tokens were used, and how many were used again. */
   readonly refreshes: { good: number; reused: number };
-  /** Seconds that access tokens given from now on live. */
+  /** Lifetime of new access tokens. */
   tokenSeconds: number;
-  /** Lines of the one build there is; the log breaks off after each of these, and ends after the last. */
+  /** Lines of the only build. The stream breaks once after each line number in `breaksAfter`, and ends after the last line. */
   buildLog: { readonly lines: readonly string[]; readonly breaksAfter: Set<number>; readonly failed: boolean };
-  /** Entries of every app's log; the stream breaks off after each of these. */
+  /** Entries of the log of every app. The stream breaks once after each index in `breaksAfter`. */
   appLog: { readonly entries: readonly Schemas['LogEntry'][]; readonly breaksAfter: Set<number> };
   readonly config: Record<string, string>;
-  /** Access tokens given so far stop being valid. */
+  /** Makes all access tokens invalid. */
   expireTokens(): void;
   close(): Promise<void>;
 }
 
+/** The password of every account. */
 export const smallPlatformPassword = 'correct horse battery';
 const buildId = '4f6f1b7e-5d0c-4a43-9c8e-0d3a1f5b2c77';
 
-/** A real HTTP server with a few routes of the API on its own schemas: an account, apps, keys, config, logs. */
+/** Starts an HTTP server with a few routes of the API, typed by its schemas: account, apps, keys, config, logs. */
 export async function startSmallPlatform(): Promise<SmallPlatform> {
   const valid = new Map<string, number>();
   const refreshTokens = new Map<string, 'fresh' | 'spent'>();
@@ -34,7 +35,7 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
   const hono = new Hono();
   let counter = 0;
 
-  function giveTokens(): Schemas['Tokens'] {
+  function issueTokens(): Schemas['Tokens'] {
     counter += 1;
     const [access, refresh] = [`access-${counter}`, `refresh-${counter}`];
     valid.set(access, Date.now() + platform.tokenSeconds * 1000);
@@ -45,12 +46,12 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
   hono.post('/v1/signup', async (c) => {
     const { email, invitation_token } = await c.req.json<{ email: string; invitation_token?: string }>();
     const tenant = { id: 'k3v9x2ab', name: invitation_token === undefined ? 'ada' : 'engines' };
-    return c.json({ data: { user: { id: 'u', email }, tenant, ...giveTokens() } }, 201);
+    return c.json({ data: { user: { id: 'u', email }, tenant, ...issueTokens() } }, 201);
   });
   hono.post('/v1/auth/login', async (c) => {
     const { password } = await c.req.json<{ password: string }>();
     if (password !== smallPlatformPassword) return refuse(401, 'unauthorized', 'The email or the password is wrong.');
-    return c.json({ data: giveTokens() });
+    return c.json({ data: issueTokens() });
   });
   hono.post('/v1/auth/refresh', async (c) => {
     const { refresh_token: token } = await c.req.json<{ refresh_token: string }>();
@@ -60,7 +61,7 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
     }
     refreshTokens.set(token, 'spent');
     platform.refreshes.good += 1;
-    return c.json({ data: giveTokens() });
+    return c.json({ data: issueTokens() });
   });
   hono.post('/v1/auth/logout', (c) => c.body(null, 204));
 
@@ -99,7 +100,7 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
     return c.json({ data: key satisfies Schemas['SshKey'] }, 201);
   });
   hono.get('/v1/apps', (c) => {
-    // One a page, so that whoever forgets the cursor shows one app.
+    // One app per page: a client that ignores the cursor shows one app.
     const from = Number(c.req.query('cursor') ?? 0);
     return c.json({ data: apps.slice(from, from + 1), next_cursor: from + 1 < apps.length ? String(from + 1) : null });
   });

@@ -203,14 +203,14 @@ describe('add-ons of a pushed app', () => {
 
     await expect
       .poll(() => person.paas(['addons:create', 'redis:standard']), { timeout: 30_000 })
-      .toMatchObject({ code: 0, stderr: 'Adding kvstore to keeper... begun (standard); keeper gets KVSTORE_URL\n' });
+      .toMatchObject({ code: 0, stderr: 'Adding kvstore to keeper... started (standard), the URL will be in KVSTORE_URL\n' });
     await expect.poll(async () => (await stores())[0], { timeout: 30_000 }).toMatch(/^kvstore:standard {2}Ready/);
     const password = async () =>
       (await user.api<{ password: string }>('GET', '/v1/apps/keeper/addons/kvstore/credentials')).password;
     const before = await password();
     expect((await person.paas(['addons:rotate', 'kvstore'])).code).toBe(0);
     await expect.poll(password, { timeout: 30_000 }).not.toBe(before);
-    expect((await person.paas(['addons:create', 'mongodb'])).stderr).toContain('There are: kvstore and database.');
+    expect((await person.paas(['addons:create', 'mongodb'])).stderr).toContain('Add-ons are kvstore and database.');
   });
 });
 

@@ -98,7 +98,7 @@ describe('paas against a real platform', () => {
     expect(await done('open')).toBe(`http://hello.apps.localhost:${platform.httpPort}\n`);
   });
 
-  it('finds nothing to mend', async () => {
+  it('finds no problem with doctor', async () => {
     const findings = await json<{ check: string; ok: boolean; detail: string }[]>('doctor');
     expect(findings.filter(({ ok }) => !ok)).toEqual([]);
     expect(findings.map(({ check }) => check)).toEqual(['node', 'git', 'ssh', 'platform', 'login', 'key', 'remote', 'git push']);

@@ -66,7 +66,7 @@ describe('metrics and domains', () => {
     }
     await expect.poll(async () => total(await readValues('requests')), { timeout: 40_000, interval: 1000 }).toBe(201);
     expect(total(await readValues('errors'))).toBe(10);
-    expect((await person.paas(['metrics', 'requests'])).stdout).toMatch(/^web {2}requests {2}[▁-█ ]+ {2}201 in all\n$/);
+    expect((await person.paas(['metrics', 'requests'])).stdout).toMatch(/^web {2}requests {2}[▁-█ ]+ {2}201 in total\n$/);
     expect(Math.max(...(await readValues('latency')))).toBeGreaterThan(0);
     const latency = (await person.paas(['metrics', 'latency'])).stdout;
     for (const statistic of ['p50', 'p95', 'p99', 'mean'])
@@ -96,7 +96,7 @@ describe('metrics and domains', () => {
     expect(await ask(true)).toBe(200);
     const [domain] = await user.api<unknown[]>('GET', '/v1/apps/busy/domains');
     expect(domain).toMatchObject({ host, status: 'active', certificate: { status: 'issued', expires_at: expect.any(String) } });
-    expect((await person.paas(['domains'])).stdout).toMatch(/^shop\.example\.test {2}active {2}certificate ends in \d+ d\n$/);
+    expect((await person.paas(['domains'])).stdout).toMatch(/^shop\.example\.test {2}active {2}certificate expires in \d+ d\n$/);
     expect((await visit(platform, 'busy')).status).toBe(200);
 
     expect((await person.paas(['domains:remove', host])).code).toBe(0);

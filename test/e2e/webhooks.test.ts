@@ -148,7 +148,7 @@ describe('a push to a git host elsewhere', () => {
       expect(key).toMatch(/^ssh-ed25519 AAAA/);
 
       expect((await person.paas(['git:source:remove'])).code).toBe(0);
-      expect((await person.paas(['git:source'])).stdout).toMatch(/^source: +what is pushed here\nbranch: +production\n/);
+      expect((await person.paas(['git:source'])).stdout).toMatch(/^source: +git push\nbranch: +production\n/);
       const refused = await person.paas(['git:source:set', 'file:///etc']);
       expect([refused.code, refused.stdout]).toEqual([2, '']);
     } finally {
