@@ -3,7 +3,7 @@
  * outlives it. What it logs goes to standard output; over the IPC channel it says once how its start went.
  */
 import { existsSync } from 'node:fs';
-import { createGatewayLog, type GatewayStart } from '#deploy/gateway-start.ts';
+import { createGatewayLog, type GatewayStart } from '#deploy/gateway-process/gateway-start.ts';
 import { type Gateway, type Handover, PortTakenError, startGateway } from '#gateway/gateway.ts';
 import { type GatewayOptions, gatewayFiles, gatewayOptionsSchema } from '#gateway/gateway-options.ts';
 import { AppError } from '#shared/errors.ts';

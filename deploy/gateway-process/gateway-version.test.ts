@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { GatewayStart } from '#deploy/gateway-start.ts';
-import { listGatewayFiles, readGatewayVersion } from '#deploy/gateway-version.ts';
+import type { GatewayStart } from '#deploy/gateway-process/gateway-start.ts';
+import { listGatewayFiles, readGatewayVersion } from '#deploy/gateway-process/gateway-version.ts';
 import type { GatewayOptions } from '#gateway/gateway-options.ts';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 
 let directory: string;
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import { ensureGateway, type GatewayProcess, gatewayOptions } from '#deploy/gateway-process.ts';
+import { ensureGateway, type GatewayProcess, gatewayOptions } from '#deploy/gateway-process/gateway-process.ts';
 import type { GatewayIdentity } from '#gateway/control/control-server.ts';
 import { type GatewayOptions, gatewayFiles } from '#gateway/gateway-options.ts';
 import { newUuid } from '#shared/ids.ts';
@@ -184,7 +184,7 @@ setInterval(() => undefined, 1000);`,
 
   it('is replaced when the one that runs has other code', async () => {
     const options = await newOptions();
-    const main = new URL('./gateway.ts', import.meta.url);
+    const main = new URL('../gateway.ts', import.meta.url);
     const earlier = spawn(process.execPath, [main.pathname, JSON.stringify(options), 'an earlier version'], {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });

@@ -1,12 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StartError } from '#deploy/start-error.ts';
+import { StartError } from '#deploy/host/start-error.ts';
+import type { StartOptions } from '#deploy/parts/start-options.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
 import { createObjectStorePackFiles } from '#shared/git/packs/files/object-store-pack-files.ts';
 import { PackCache } from '#shared/git/packs/files/pack-cache.ts';
 import type { PackFiles } from '#shared/git/packs/files/pack-files.ts';
-import type { Log } from '#shared/log.ts';
 import { checkBucket } from '#shared/object-store/check-bucket.ts';
 import { ObjectStoreError } from '#shared/object-store/object-store-error.ts';
 import { createS3Bucket } from '#shared/object-store/s3-bucket.ts';
@@ -18,28 +18,28 @@ export interface PackStorage {
   close(): Promise<void>;
 }
 
-/** A start waits less patiently than a push. */
+export interface PackStorageOptions extends Pick<StartOptions, 'dataDir' | 'log' | 'report'> {
+  /** Undefined: packs are kept in the data directory. */
+  objectStore: ObjectStoreSettings | undefined;
+}
+
+/** A start gives up sooner than a push. */
 const startPatience: S3Patience = { connectMilliseconds: 5000, idleMilliseconds: 10_000, attempts: 2, backoffMilliseconds: 500 };
 
 /**
- * Where packs are kept: in the data directory, or in the object store that the settings name. What is in the directory moves to
- * the store at its first start. The way back is not taken by accident: a start without the store, or with another, is refused.
- *
+ * Opens the place where packs are kept: the data directory, or the object store that the settings name. Packs that are in the
+ * directory move to the store at its first start. A later start without the store, or with another one, is refused: it would not
+ * find the packs.
  * @throws StartError when the store cannot be used
  */
-export async function openPackStorage(
-  objectStore: ObjectStoreSettings | undefined,
-  dataDir: string,
-  log: Log,
-  tell: (line: string) => void,
-): Promise<PackStorage> {
+export async function openPackStorage({ objectStore, dataDir, log, report }: PackStorageOptions): Promise<PackStorage> {
   const inDirectory = createDirectoryPackFiles(join(dataDir, 'git'));
-  const note = join(dataDir, 'object-store');
-  const used = (await readFile(note, 'utf8').catch(ifMissing(''))).trim();
+  const record = join(dataDir, 'object-store');
+  const used = (await readFile(record, 'utf8').catch(ifMissing(''))).trim();
   const address = objectStore === undefined ? '' : `${objectStore.bucketUrl}/${objectStore.prefix}`;
   if (used !== '' && used !== address) {
     throw new StartError(
-      `PAAS_OBJECT_STORE_URL: the packs of this platform are in ${used}. Set that; or copy all objects to the new place, and write its address (with a slash at the end) to ${note}.`,
+      `PAAS_OBJECT_STORE_URL: the packs of this platform are in ${used}. Set that; or copy all objects to the new place, and write its address (with a slash at the end) to ${record}.`,
     );
   }
   if (objectStore === undefined) return { files: inDirectory, close: async () => undefined };
@@ -49,8 +49,8 @@ export async function openPackStorage(
   try {
     const cache = new PackCache({ directory: join(dataDir, 'pack-cache'), bytes: objectStore.cacheBytes, log });
     const files = createObjectStorePackFiles({ bucket, cache, log });
-    await writeFile(note, `${address}\n`);
-    await movePacks(inDirectory, files, tell);
+    await writeFile(record, `${address}\n`);
+    await movePacks(inDirectory, files, report);
     return { files, close: () => bucket.close() };
   } catch (error) {
     await bucket.close();
@@ -58,11 +58,11 @@ export async function openPackStorage(
   }
 }
 
-/** Each is deleted once it is stored, so a move that was cut short goes on at the next start. */
-async function movePacks(from: PackFiles, to: PackFiles, tell: (line: string) => void): Promise<void> {
+/** Deletes each pack once it is stored, so that a move that was cut short goes on at the next start. */
+async function movePacks(from: PackFiles, to: PackFiles, report: (line: string) => void): Promise<void> {
   for (const repositoryId of await from.listRepositories()) {
     const packIds = await from.listPacks(repositoryId, 0);
-    if (packIds.length > 0) tell(`-----> Moving ${packIds.length} packs of repository ${repositoryId} to the object store`);
+    if (packIds.length > 0) report(`-----> Moving ${packIds.length} packs of repository ${repositoryId} to the object store`);
     for (const packId of packIds) {
       const { pack, index, links } = await from.locatePack(repositoryId, packId);
       // In a directory a location is a path.
@@ -73,13 +73,13 @@ async function movePacks(from: PackFiles, to: PackFiles, tell: (line: string) =>
   }
 }
 
-async function checkObjectStore(place: ObjectStoreSettings, dataDir: string): Promise<void> {
-  const bucket = createS3Bucket({ ...place, patience: startPatience });
+async function checkObjectStore(objectStore: ObjectStoreSettings, dataDir: string): Promise<void> {
+  const bucket = createS3Bucket({ ...objectStore, patience: startPatience });
   try {
     await checkBucket(bucket, dataDir);
   } catch (error) {
     if (!(error instanceof ObjectStoreError)) throw error;
-    throw new StartError(explain(error, place.bucketUrl), { cause: error });
+    throw new StartError(explain(error, objectStore.bucketUrl), { cause: error });
   } finally {
     await bucket.close();
   }

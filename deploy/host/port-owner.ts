@@ -1,13 +1,23 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 
-export interface PortOwner {
+interface PortOwner {
   readonly pid: number;
   /** The program's name. */
   readonly command: string;
 }
 
-/** The process that listens on a TCP port, where the kernel tells: Linux, and processes of other users only to root. */
-export async function findPortOwner(port: number): Promise<PortOwner | undefined> {
+/**
+ * What the operator reads when a port cannot be opened.
+ * @param setting the one that changes the port
+ */
+export async function describePortTaken(port: number, setting: string): Promise<string> {
+  const owner = await findPortOwner(port);
+  const by = owner === undefined ? '' : ` (by pid ${owner.pid} ${owner.command})`;
+  return `Port ${port} is taken${by}: set ${setting} to another.`;
+}
+
+/** The process that listens on a TCP port. Undefined where /proc does not show it: processes of other users are shown to root only. */
+async function findPortOwner(port: number): Promise<PortOwner | undefined> {
   const inodes = new Set(
     (await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map((table) => listeningInodes(table, port)))).flat(),
   );

@@ -4,8 +4,8 @@ import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { lockDataDirectory } from '#deploy/data-directory.ts';
-import { StartError } from '#deploy/start-error.ts';
+import { lockDataDirectory } from '#deploy/host/data-directory.ts';
+import { StartError } from '#deploy/host/start-error.ts';
 import { readProcessIdentity } from '#shared/platform/local/sandbox/process-identity.ts';
 
 /** As a control plane that was killed leaves it. */

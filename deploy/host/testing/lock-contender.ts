@@ -2,7 +2,7 @@
  * A process of its own that locks data directories: for each directory that it is sent it answers 'locked' or 'refused', and
  * keeps what it has locked until it ends.
  */
-import { lockDataDirectory } from '#deploy/data-directory.ts';
+import { lockDataDirectory } from '#deploy/host/data-directory.ts';
 
 process.on('message', (dataDir: string) => {
   lockDataDirectory(dataDir).then(

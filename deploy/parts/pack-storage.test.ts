@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openPackStorage, type PackStorage } from '#deploy/pack-storage.ts';
-import { StartError } from '#deploy/start-error.ts';
+import { StartError } from '#deploy/host/start-error.ts';
+import { openPackStorage, type PackStorage } from '#deploy/parts/pack-storage.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
 import { newUuid, type RepositoryId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
@@ -16,12 +16,12 @@ describe('where packs are kept', () => {
   let server: TestS3Server;
   let dataDir: string;
   let settings: ObjectStoreSettings;
-  let told: string[];
+  let reported: string[];
   beforeEach(async () => {
     server = await openTestS3Server();
     dataDir = await mkdtemp(join(tmpdir(), 'paas-pack-storage-'));
     settings = { ...server.account, prefix: 'paas/', cacheBytes: 1000 };
-    told = [];
+    reported = [];
   });
   afterEach(async () => {
     await server.close();
@@ -29,12 +29,12 @@ describe('where packs are kept', () => {
   });
 
   const open = (objectStore: ObjectStoreSettings | undefined): Promise<PackStorage> =>
-    openPackStorage(
+    openPackStorage({
       objectStore,
       dataDir,
-      createLog('silent', () => undefined),
-      (line) => told.push(line),
-    );
+      log: createLog('silent', () => undefined),
+      report: (line) => reported.push(line),
+    });
 
   it('is the data directory, unless an object store is set', async () => {
     const { files, close } = await open(undefined);
@@ -63,7 +63,7 @@ describe('where packs are kept', () => {
       release?.();
       await close();
     }
-    expect(told).toEqual([`-----> Moving 1 packs of repository ${repositoryId} to the object store`]);
+    expect(reported).toEqual([`-----> Moving 1 packs of repository ${repositoryId} to the object store`]);
     expect(await readdir(join(dataDir, 'git', repositoryId, 'packs'))).toEqual([]);
     expect([...server.objects.keys()].sort()).toEqual(
       ['idx', 'links', 'pack'].map((extension) => `paas/${repositoryId}/${packId}.${extension}`),

@@ -1,10 +1,17 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { startHousekeeping } from '#deploy/housekeeping.ts';
+import { type HousekeepingTask, startHousekeeping } from '#deploy/parts/housekeeping.ts';
+import { Lifetime } from '#deploy/parts/lifetime.ts';
+import { millisecondsPerHour as hour } from '#shared/durations.ts';
 import { createLog } from '#shared/log.ts';
 
-const hour = 60 * 60 * 1000;
 const logged: string[] = [];
 const log = createLog('debug', (line) => logged.push(line));
+
+function start(tasks: readonly HousekeepingTask[]): Lifetime {
+  const lifetime = new Lifetime();
+  startHousekeeping(lifetime, tasks, log);
+  return lifetime;
+}
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -14,38 +21,38 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it('chores are done at the start and every hour, each after the one before, until the end', async () => {
+it('tasks run at the start and every hour, each after the one before, until the end', async () => {
   const done: string[] = [];
-  const chores = ['one', 'two'].map((name) => ({ name, sweep: async () => done.push(name) }));
-  const housekeeping = startHousekeeping(chores, log);
+  const tasks = ['one', 'two'].map((name) => ({ name, sweep: async () => done.push(name) }));
+  const housekeeping = start(tasks);
   await vi.advanceTimersByTimeAsync(0);
   expect(done).toEqual(['one', 'two']);
   await vi.advanceTimersByTimeAsync(hour);
   expect(done).toEqual(['one', 'two', 'one', 'two']);
-  await housekeeping.stop();
+  await housekeeping.end('stop');
   await vi.advanceTimersByTimeAsync(2 * hour);
   expect(done).toHaveLength(4);
 });
 
-it('a chore that fails is logged, keeps none from being done, and is tried again', async () => {
+it('a task that fails is logged, keeps no other from running, and runs again', async () => {
   let failures = 0;
   const done: string[] = [];
   const fail = async () => {
     failures += 1;
     throw new Error('the database is away');
   };
-  const chores = [
+  const tasks = [
     { name: 'bad', sweep: fail },
     { name: 'good', sweep: async () => done.push('good') },
   ];
-  const housekeeping = startHousekeeping(chores, log);
+  const housekeeping = start(tasks);
   await vi.advanceTimersByTimeAsync(hour);
-  await housekeeping.stop();
+  await housekeeping.end('stop');
   expect({ failures, done }).toEqual({ failures: 2, done: ['good', 'good'] });
-  expect(logged.filter((line) => line.includes('A chore failed.') && line.includes('bad'))).toHaveLength(2);
+  expect(logged.filter((line) => line.includes('A housekeeping task failed.') && line.includes('bad'))).toHaveLength(2);
 });
 
-it('the end waits for the chore that is being done, and leaves the others', async () => {
+it('the end waits for the task that is running, and leaves the others', async () => {
   const gate = Promise.withResolvers<void>();
   const done: string[] = [];
   const first = {
@@ -55,8 +62,8 @@ it('the end waits for the chore that is being done, and leaves the others', asyn
       done.push('first');
     },
   };
-  const housekeeping = startHousekeeping([first, { name: 'second', sweep: async () => done.push('second') }], log);
-  const stopped = housekeeping.stop().then(() => done.push('stopped'));
+  const housekeeping = start([first, { name: 'second', sweep: async () => done.push('second') }]);
+  const stopped = housekeeping.end('stop').then(() => done.push('stopped'));
   gate.resolve();
   await stopped;
   expect(done).toEqual(['first', 'stopped']);

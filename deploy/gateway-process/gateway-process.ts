@@ -4,9 +4,9 @@ import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { GatewayStart } from '#deploy/gateway-start.ts';
-import { readGatewayVersion } from '#deploy/gateway-version.ts';
-import { findPortOwner } from '#deploy/port-owner.ts';
+import type { GatewayStart } from '#deploy/gateway-process/gateway-start.ts';
+import { readGatewayVersion } from '#deploy/gateway-process/gateway-version.ts';
+import { describePortTaken } from '#deploy/host/port-owner.ts';
 import type { GatewayIdentity } from '#gateway/control/control-server.ts';
 import { type GatewayOptions, gatewayFiles } from '#gateway/gateway-options.ts';
 import type { Log } from '#shared/log.ts';
@@ -44,7 +44,7 @@ export function gatewayOptions(settings: Settings, dataDir: string, otherHosts: 
  */
 export async function ensureGateway(options: GatewayOptions, log: Log): Promise<GatewayProcess> {
   const { controlSocket } = gatewayFiles(options.dataDir);
-  const version = await readGatewayVersion(join(import.meta.dirname, '..'));
+  const version = await readGatewayVersion(join(import.meta.dirname, '../..'));
   const findOrStart = async (): Promise<void> => {
     const running = await readIdentity(controlSocket);
     const isCurrent = running !== undefined && running.version === version && isDeepStrictEqual(running.options, options);
@@ -96,7 +96,7 @@ async function startProcess(options: GatewayOptions, version: string): Promise<v
   await mkdir(files.directory, { recursive: true, mode: 0o700 });
   const output = await open(files.log, 'a', 0o600);
   try {
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'gateway.ts'), JSON.stringify(options), version], {
+    const child = spawn(process.execPath, [join(import.meta.dirname, '../gateway.ts'), JSON.stringify(options), version], {
       detached: true,
       cwd: '/',
       // Nothing of the control plane's environment: there are secrets in it.
@@ -113,9 +113,7 @@ async function startProcess(options: GatewayOptions, version: string): Promise<v
     child.unref();
     if (start.outcome === 'serving') return;
     if (start.outcome === 'failed') throw new Error(`The gateway did not start: ${start.message}. Its log is ${files.log}.`);
-    const owner = await findPortOwner(start.port);
-    const by = owner === undefined ? '' : ` (by pid ${owner.pid} ${owner.command})`;
-    throw new SettingsError(`Port ${start.port} is taken${by}: set ${start.setting} to another.`);
+    throw new SettingsError(await describePortTaken(start.port, start.setting));
   } finally {
     await output.close();
   }

@@ -1,0 +1,45 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Lifetime } from '#deploy/parts/lifetime.ts';
+import type { StartOptions } from '#deploy/parts/start-options.ts';
+import { systemClock } from '#shared/clock.ts';
+import { migrate } from '#shared/database/migrate.ts';
+import { connectPostgres, type PostgresConnection } from '#shared/database/postgres.ts';
+import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { keepPostgres } from '#shared/platform/local/postgres/keep-postgres.ts';
+import { createPostgresWakeups } from '#shared/wakeups/postgres-wakeups.ts';
+import type { Wakeups } from '#shared/wakeups/wakeups.ts';
+
+/** A migrated database, and the notifications between the processes that use it. */
+export interface OpenDatabase extends Pick<PostgresConnection, 'db' | 'pool'> {
+  wakeups: Wakeups;
+}
+
+const connections = 20;
+
+/**
+ * Connects to the database that the settings name; without one it starts the embedded PostgreSQL, or finds the one that runs.
+ * @throws PostgresError when the embedded one does not start
+ */
+export async function openDatabase(lifetime: Lifetime, options: StartOptions): Promise<OpenDatabase> {
+  const { settings, log } = options;
+  const url = settings.databaseUrl ?? (await startEmbeddedPostgres(lifetime, options));
+  const warn = (error: Error): void => log.warn('The connection to the database was lost; trying again.', { error });
+  const { db, pool, close } = connectPostgres(url, warn, connections);
+  lifetime.onEnd(close);
+  await migrate(db);
+  await migrateJobs(pool, log);
+  const wakeups = await createPostgresWakeups({ url, pool, clock: systemClock, log });
+  lifetime.onEnd(() => wakeups.close());
+  return { db, pool, wakeups };
+}
+
+async function startEmbeddedPostgres(lifetime: Lifetime, { dataDir, log, report }: StartOptions): Promise<string> {
+  const directory = join(dataDir, 'postgres');
+  if (!existsSync(directory)) report('-----> Creating the database');
+  const server = await keepPostgres({ directory, log });
+  // Live apps may serve beside a database that was found: a start that fails must not take them down.
+  if (server.found) lifetime.endingOnFailure = 'restart';
+  lifetime.onEnd((ending) => (ending === 'stop' ? server.stop() : server.leave()));
+  return server.url;
+}

@@ -1,0 +1,44 @@
+import { createServer } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import { sql } from 'kysely';
+import { type ApiOptions, type ApiServices, createApi } from '#api/create-api.ts';
+import { createGitOverHttp } from '#api/git/git-over-http.ts';
+import { closeServer } from '#deploy/parts/close-server.ts';
+import type { Lifetime } from '#deploy/parts/lifetime.ts';
+import type { Context } from '#shared/core/context.ts';
+import type { Pushes } from '#shared/core/pushes/pushes.ts';
+import { issuerOf } from '#shared/identity/issuer.ts';
+import { listenOnSocket } from '#shared/net/unix-socket.ts';
+
+export interface ApiParts extends Pick<ApiOptions, 'rateLimits' | 'idempotencyKeys' | 'metrics'> {
+  context: Context;
+  services: ApiServices & { pushes: Pushes };
+  /** Of a Unix socket that only the gateway reaches: the client addresses that it forwards are believed. */
+  socketPath: string;
+}
+
+/** Serves the REST API, and git over HTTP, to the gateway. */
+export async function serveApi(lifetime: Lifetime, { context, socketPath, ...parts }: ApiParts): Promise<void> {
+  const { db, clock, identity, git, log, settings } = context;
+  const api = createApi({
+    ...parts,
+    issuer: issuerOf(settings.baseUrl),
+    checkReady: async () => void (await sql`select 1`.execute(db)),
+    identity,
+    clock,
+    log,
+    clientAddress: (request) => request.headers.get('x-forwarded-for')?.split(',').at(-1)?.trim() ?? 'unknown',
+  });
+  const gitOverHttp = createGitOverHttp({
+    ...parts.services,
+    identity,
+    git: git.server,
+    rateLimits: parts.rateLimits,
+    clock,
+    log,
+  });
+  const listener = getRequestListener((request) => gitOverHttp(request) ?? api.fetch(request));
+  const server = createServer((request, response) => void listener(request, response));
+  await listenOnSocket(server, socketPath);
+  lifetime.onEnd(() => closeServer(server));
+}
