@@ -11,7 +11,7 @@ import type { Apps, Domains } from '#shared/core/apps/apps.ts';
 import { createApps } from '#shared/core/apps/apps-service.ts';
 import { runSettleDomainJob } from '#shared/core/apps/domain-settlement.ts';
 import { createDomains } from '#shared/core/apps/domains-service.ts';
-import { createBuildCache } from '#shared/core/builds/build-cache-service.ts';
+import { createBuildCache, runDeleteCacheJob } from '#shared/core/builds/build-cache-service.ts';
 import { runBuildJob } from '#shared/core/builds/build-job.ts';
 import type { BuildCacheService, Builds } from '#shared/core/builds/builds.ts';
 import { createBuilds } from '#shared/core/builds/builds-service.ts';
@@ -82,6 +82,7 @@ export function createServices(context: Context): Services {
 export function createJobHandlers(context: Context): JobHandlers {
   return {
     build: ({ buildId }, signal) => runBuildJob(context, buildId, signal),
+    'delete-cache': ({ appId }) => runDeleteCacheJob(context, appId),
     deploy: ({ deployId }, signal) => runDeployJob(context, deployId, signal),
     'ensure-workload': ({ appId }) => runEnsureWorkloadJob(context, appId),
     'ensure-addon': ({ appId, addonType }, signal) => runEnsureAddonJob(context, appId, addonType, signal),

@@ -17,6 +17,11 @@ export async function enqueueBuild({ jobs }: JobContext, db: Db, appId: AppId, b
   await jobs.enqueue(db, 'build', { buildId }, { queue: buildQueue(appId) });
 }
 
+/** Deletes the build cache, before any build of the app that is started from now on. */
+export async function enqueueDeleteCache({ jobs }: JobContext, db: Db, appId: AppId): Promise<void> {
+  await jobs.enqueue(db, 'delete-cache', { appId }, { queue: buildQueue(appId) });
+}
+
 /** Rolls a release out. */
 export async function enqueueDeploy({ jobs }: JobContext, db: Db, appId: AppId, deployId: DeployId): Promise<void> {
   await jobs.enqueue(db, 'deploy', { deployId }, { queue: deployQueue(appId) });

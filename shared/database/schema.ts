@@ -58,35 +58,6 @@ declare module '#shared/database/db.ts' {
     /** How many releases an app ever had: versions are handed out by counting up under this row's lock. */
     release_counters: { app_id: AppId; last_version: number };
 
-    builds: {
-      id: BuildId;
-      app_id: AppId;
-      status: BuildStatus;
-      cache_state: 'Cold' | 'Warm';
-      pipeline: string;
-      commit: string | null;
-      branch: string | null;
-      /** The refs that move when the build succeeds, all or none; null when nothing moves. */
-      ref_changes: JSONColumnType<RefMove[]> | null;
-      /** Where the build gets its files first; null when they are in the app's repository. */
-      source: JSONColumnType<BuildSource> | null;
-      image_url: string | null;
-      processes: JSONColumnType<Record<string, string>> | null;
-      release_command: string | null;
-      error: string | null;
-      release_id: ReleaseId | null;
-      /** Fencing token: counted up by each attempt; writes of an older attempt match no row. */
-      attempt: Generated<number>;
-      cancel_requested: Generated<boolean>;
-      /** Number of the last line of the platform's that the log has; 0 before the first. */
-      platform_line: Generated<number>;
-      created_by: UserId;
-      created_at: CreatedAt;
-      started_at: Date | null;
-      finished_at: Date | null;
-    };
-    /** What the build and its deploy said; `seq` counts up from 1 per build. */
-    build_logs: { build_id: BuildId; seq: number; ts: CreatedAt; line: string };
     releases: {
       id: ReleaseId;
       app_id: AppId;
@@ -117,10 +88,6 @@ declare module '#shared/database/db.ts' {
       finished_at: Date | null;
     };
 
-    /** Deliveries of git hosts that were dealt with. */
-    webhook_deliveries: { provider: string; delivery_id: string; received_at: CreatedAt };
-    /** What they moved, as the git host names it; 40 zeros stand for "does not exist". */
-    webhook_pushes: { app_id: AppId; ref: string; before: string; after: string };
     /** By which an app reads its source by SSH. `private_key` is sealed PEM; `host_keys` are base64 by `host:port`, kept at first sight. */
     source_keys: {
       app_id: AppId;
@@ -142,8 +109,6 @@ declare module '#shared/database/db.ts' {
       retired_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
     };
 
-    /** Added to by each build start; the counter is the sum of `count`. Outlives the builds and their apps. */
-    build_starts: { cache_state: 'cold' | 'warm'; pipeline: string; count: Generated<number> };
     /**
      * What an app's process type used and answered from `ts` on for `step_seconds`: sums, but for the memory, of which it
      * is the most. `seconds` is the time that was observed. Requests are those of the type that gets them.
@@ -192,7 +157,6 @@ declare module '#shared/database/db.ts' {
 
 export type AddonPlan = 'free' | 'standard' | 'pro';
 export type AddonStatus = 'creating' | 'Ready' | 'Creating' | 'Failed';
-export type BuildStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'canceled';
 export type ReleaseKind = 'build' | 'config' | 'addon' | 'rollback';
 export type ReleaseStatus = 'pending' | 'succeeded' | 'failed';
 export type DeployStatus = 'pending' | 'rolling' | 'live' | 'failed' | 'aborted' | 'superseded';
@@ -211,20 +175,6 @@ export interface RefMove {
   name: string;
   from: ObjectId | null;
   to: ObjectId | null;
-}
-
-export type BuildSource = GitSource | ArchiveSource;
-
-/** A tar.gz on a server elsewhere. */
-export interface ArchiveSource {
-  /** Without the query. */
-  archiveUrl: string;
-  /** All of it, sealed. */
-  sealedUrl: string;
-  /** In lower case: as it must be. */
-  sha256: string | null;
-  /** As it was when it was fetched last. */
-  fetchedSha256?: string;
 }
 
 /** A repository on another git host. Without `commit` it is what `ref` names once the build runs. */

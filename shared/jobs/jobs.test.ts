@@ -34,6 +34,7 @@ const patience = { timeout: 25_000 };
 
 const untouched: JobHandlers = {
   build: () => Promise.resolve(),
+  'delete-cache': () => Promise.resolve(),
   deploy: () => Promise.resolve(),
   'ensure-workload': () => Promise.resolve(),
   restart: () => Promise.resolve(),

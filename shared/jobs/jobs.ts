@@ -9,6 +9,7 @@ import type { AddonType } from '#shared/platform/addons.ts';
 
 export interface JobPayloads {
   build: { buildId: BuildId };
+  'delete-cache': { appId: AppId };
   deploy: { deployId: DeployId };
   'ensure-workload': { appId: AppId };
   restart: { appId: AppId };

@@ -138,3 +138,58 @@ export async function lockApp(trx: Db, appId: AppId): Promise<AppRow | undefined
 export async function setCurrentRelease(db: Db, appId: AppId, releaseId: ReleaseId): Promise<void> {
   await db.updateTable('apps').set({ current_release_id: releaseId, updated_at: new Date() }).where('id', '=', appId).execute();
 }
+
+/** Records that a build starts on the app's cache. @returns whether one before has, since the last `resetCache` */
+export async function beginCache(trx: Db, appId: AppId): Promise<boolean> {
+  const first = await trx
+    .updateTable('apps')
+    .set({ cache_begun: true })
+    .where('id', '=', appId)
+    .where('cache_begun', '=', false)
+    .executeTakeFirst();
+  return first.numUpdatedRows === 0n;
+}
+
+/** Records that the app's cache is flushed: the next build is Cold. */
+export async function resetCache(db: Db, appId: AppId): Promise<void> {
+  await db.updateTable('apps').set({ cache_begun: false }).where('id', '=', appId).execute();
+}
+
+/** Ids of the apps, no previews, that are not deleted and follow a repository under one of these addresses; in their order. */
+export async function listAppsBySource(db: Db, gitUrls: readonly string[]): Promise<AppId[]> {
+  const rows = await db
+    .selectFrom('apps')
+    .select('id')
+    .where('git_url', 'in', gitUrls)
+    .where('parent_app_id', 'is', null)
+    .where('deleted_at', 'is', null)
+    .orderBy('id')
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** Ids of the previews of these branches that are not deleted. */
+export async function listPreviewsOf(db: Db, parentId: AppId, branches: readonly string[]): Promise<AppId[]> {
+  if (branches.length === 0) return [];
+  const rows = await db
+    .selectFrom('apps')
+    .select('id')
+    .where('parent_app_id', '=', parentId)
+    .where('preview_branch', 'in', branches)
+    .where('deleted_at', 'is', null)
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** Whether there are as many previews, not deleted, of branches other than `branch`. */
+export async function hasOtherPreviews(db: Db, parentId: AppId, branch: string, count: number): Promise<boolean> {
+  const others = await db
+    .selectFrom('apps')
+    .select('id')
+    .where('parent_app_id', '=', parentId)
+    .where('preview_branch', '!=', branch)
+    .where('deleted_at', 'is', null)
+    .limit(count)
+    .execute();
+  return others.length >= count;
+}

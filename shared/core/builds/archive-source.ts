@@ -1,5 +1,5 @@
+import type { ArchiveSource, BuildSource } from '#shared/core/builds/builds.ts';
 import type { Context } from '#shared/core/context.ts';
-import type { ArchiveSource, BuildSource } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { FetchedArchive } from '#shared/sources/source-hosts.ts';

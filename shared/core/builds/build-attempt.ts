@@ -9,6 +9,9 @@ import type { BuildOutcome } from '#shared/platform/builds.ts';
 
 export const movedMessage = 'The branch moved while this push waited. Run `git pull` (fetch first), then push again.';
 
+const cacheMessage = 'The old build cache is still being deleted. Push again later; if it stays, tell the operator.';
+
+const cachePollMilliseconds = 500;
 const cancelRetryMilliseconds = 500;
 /** Of one attempt: a platform that loses a build again and again is broken. */
 const mostStarts = 3;
@@ -61,6 +64,7 @@ async function startBuild(attempt: BuildAttempt, again: boolean): Promise<Starte
   const line = (text: string): void => log.line(text);
   const fail = (cause: string): Started => ({ result: { outcome: { status: 'failed', cause }, commit: build.commit } });
   signal.throwIfAborted();
+  if (!(await waitForCache(attempt, signal))) return fail(cacheMessage);
   const source = await takeSource({ context, app, build, line, signal });
   if ('fault' in source) return fail(source.fault);
   let isOurs = true;
@@ -88,6 +92,18 @@ async function startBuild(attempt: BuildAttempt, again: boolean): Promise<Starte
   } finally {
     if (isOurs) await source.close();
   }
+}
+
+/** Ensures the cache once a deletion has ended that is under way. False when that takes longer than a build may. */
+async function waitForCache({ context, app, log }: BuildAttempt, signal: AbortSignal): Promise<boolean> {
+  const { platform, clock } = context;
+  const deadline = clock.now().getTime() + limits.build.seconds * 1000;
+  for (let waits = 0; (await platform.caches.ensureCache(app.id)).state === 'deleting'; waits += 1) {
+    if (waits === 0) log.line('-----> Waiting until the old build cache is deleted');
+    if (clock.now().getTime() > deadline) return false;
+    await clock.sleep(cachePollMilliseconds, signal);
+  }
+  return true;
 }
 
 /** Writes the build's lines to its log, and cancels it when that is asked for. */

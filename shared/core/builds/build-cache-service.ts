@@ -1,7 +1,11 @@
+import { enqueueDeleteCache } from '#shared/core/app-jobs.ts';
 import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
+import { resetCache } from '#shared/core/apps/apps-store.ts';
 import type { BuildCacheService } from '#shared/core/builds/builds.ts';
+import { hasRunningBuild } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { AppError } from '#shared/errors.ts';
+import type { AppId } from '#shared/ids.ts';
 import { buildCacheName, buildNamespace } from '#shared/names.ts';
 
 export function createBuildCache(context: Context): BuildCacheService {
@@ -14,22 +18,26 @@ export function createBuildCache(context: Context): BuildCacheService {
 
     async flushCache(caller, app) {
       const { id } = (await requireAppToChange(context, caller, app)).row;
-      const running = await db
-        .selectFrom('builds')
-        .select('id')
-        .where('app_id', '=', id)
-        .where('status', '=', 'running')
-        .limit(1)
-        .executeTakeFirst();
-      if (running !== undefined) {
+      if (await hasRunningBuild(db, id))
         throw new AppError('conflict', 'A build is using the cache. Wait for it, or cancel it with `paas builds:cancel`.');
-      }
-      const flushed = await db.transaction().execute(async (trx) => {
-        await trx.updateTable('apps').set({ cache_begun: false }).where('id', '=', id).execute();
-        return platform.caches.deleteCache(id);
+      await db.transaction().execute(async (trx) => {
+        await resetCache(trx, id);
+        // Where this process ends before it has deleted the volume: in the queue of the builds, so before the next one.
+        await enqueueDeleteCache(context, trx, id);
       });
-      const message = flushed ? 'Build cache flushed; the next build starts cold.' : 'There was no build cache to flush.';
-      return { appId: id, flushed, message };
+      const flushed = await platform.caches.deleteCache(id);
+      return { appId: id, flushed, message: await describeFlush(context, id, flushed) };
     },
   };
+}
+
+async function describeFlush({ platform }: Context, appId: AppId, flushed: boolean): Promise<string> {
+  if (flushed) return 'Build cache flushed; the next build starts cold.';
+  const left = await platform.caches.readCache(appId);
+  return left?.state === 'deleting' ? 'The build cache is being flushed already.' : 'There was no build cache to flush.';
+}
+
+/** Deletes the volume that a flush has found; harmless again. */
+export async function runDeleteCacheJob({ platform }: Context, appId: AppId): Promise<void> {
+  await platform.caches.deleteCache(appId);
 }

@@ -1,12 +1,15 @@
+import { readFirstTenantId } from '#shared/core/accounts/tenants-store.ts';
 import { enqueueBuild } from '#shared/core/app-jobs.ts';
-import type { AppRow } from '#shared/core/apps/apps-store.ts';
+import { type AppRow, beginCache, readAppById } from '#shared/core/apps/apps-store.ts';
 import { addBuildStart } from '#shared/core/builds/build-starts-store.ts';
-import type { BuildRow } from '#shared/core/builds/builds-store.ts';
+import type { BuildSource } from '#shared/core/builds/builds.ts';
+import { type BuildRow, cancelQueuedBuilds, insertBuild } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { buildLogKey } from '#shared/core/telemetry/build-log-writer.ts';
-import type { BuildSource, Db, RefMove } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
+import type { RefMove } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
-import { type BuildId, newUuid, type ObjectId, type UserId } from '#shared/ids.ts';
+import { type AppId, type BuildId, newUuid, type ObjectId, type TenantId, type UserId } from '#shared/ids.ts';
 
 export interface NewBuild {
   /** Left out: a new one. */
@@ -21,71 +24,80 @@ export interface NewBuild {
   createdBy: UserId;
 }
 
+/** What a build's row says that was superseded: users and pushes see it. */
 export const supersededMessage = 'Superseded by a newer push.';
 
+/** How the caches of apps were found before the transaction that starts builds of them. */
+export type FoundCaches = ReadonlyMap<AppId, 'created' | 'existed' | 'deleting'>;
+
 /**
- * Decides Cold or Warm, counts the start, and adds the build's row and job, in the caller's transaction (which must hold
- * the app's lock).
- * Builds of one app run one after the other; of those that wait only the newest is kept.
+ * Ensures the caches of the apps that builds are started of, then calls `start`, which opens the transaction: nothing of
+ * the platform is called inside one. An app that is only made in that transaction has no cache and needs none here.
  */
-export async function createBuild(context: Context, trx: Db, app: AppRow, build: NewBuild): Promise<BuildRow> {
+export async function withCaches<Result>(
+  context: Context,
+  appIds: readonly AppId[],
+  start: (caches: FoundCaches) => Promise<Result>,
+): Promise<Result> {
+  const { platform, log } = context;
+  const caches = new Map<AppId, 'created' | 'existed' | 'deleting'>();
+  for (const appId of appIds) caches.set(appId, (await platform.caches.ensureCache(appId)).state);
+  try {
+    return await start(caches);
+  } finally {
+    // An app that was purged meanwhile would leave its new cache behind.
+    const created = [...caches].flatMap(([appId, state]) => (state === 'created' ? appId : []));
+    await deleteCachesOfPurged(context, created).catch((error: unknown) =>
+      log.warn('The cache of an app that is gone could not be deleted.', { error }),
+    );
+  }
+}
+
+async function deleteCachesOfPurged({ db, platform }: Context, appIds: readonly AppId[]): Promise<void> {
+  for (const appId of appIds) if ((await readAppById(db, appId)) === undefined) await platform.caches.deleteCache(appId);
+}
+
+/**
+ * Decides Cold or Warm, counts the start, and adds the build's row and job, in the caller's transaction, which must hold
+ * the app's lock. Builds of one app run one after the other; of those that wait only the newest is kept.
+ * @param build with `caches` of `withCaches`, which the transaction is inside of
+ * @throws AppError `forbidden` for all but the operator's apps where there is no sandbox
+ */
+export async function createBuild(
+  context: Context,
+  trx: Db,
+  app: AppRow,
+  build: NewBuild & { caches: FoundCaches },
+): Promise<BuildRow> {
   const { clock, platform, wakeups } = context;
-  if (!platform.capabilities.sandbox) await requireOperator(trx, app);
-  const { existed } = await platform.caches.ensureCache(app.id);
-  // The volume stays where a transaction is rolled back: without a build it was made for, nothing has filled it.
-  const isWarm = (await beginCache(trx, app)) && existed;
-  await addBuildStart(trx, { cacheState: isWarm ? 'warm' : 'cold', pipeline: platform.capabilities.pipeline });
+  if (!platform.capabilities.sandbox) await requireOperator(trx, app.tenant_id);
+  // A volume outlives a transaction that is rolled back: without a build it was created for, nothing has filled it.
+  const begun = await beginCache(trx, app.id);
+  // The build that has begun it has created it, or will: of an app that is not among `caches` its job comes before.
+  const isWarm = begun && (build.caches.get(app.id) ?? 'existed') === 'existed';
+  const { pipeline } = platform.capabilities;
+  await addBuildStart(trx, { cacheState: isWarm ? 'warm' : 'cold', pipeline });
   const now = clock.now();
-  const superseded = await trx
-    .updateTable('builds')
-    .set({ status: 'canceled', error: supersededMessage, finished_at: now })
-    .where('app_id', '=', app.id)
-    .where('status', '=', 'queued')
-    .returning('id')
-    .execute();
-  const row = await trx
-    .insertInto('builds')
-    .values({
-      id: build.id ?? newUuid(),
-      app_id: app.id,
-      status: 'queued',
-      cache_state: isWarm ? 'Warm' : 'Cold',
-      pipeline: platform.capabilities.pipeline,
-      commit: build.commit,
-      branch: build.branch,
-      ref_changes: build.refChanges === null ? null : JSON.stringify(build.refChanges),
-      source: build.source === undefined ? null : JSON.stringify(build.source),
-      image_url: null,
-      processes: null,
-      release_command: null,
-      error: null,
-      release_id: null,
-      created_by: build.createdBy,
-      created_at: now,
-      started_at: null,
-      finished_at: null,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow();
+  const superseded = await cancelQueuedBuilds(trx, app.id, supersededMessage, now);
+  const row = await insertBuild(trx, {
+    id: build.id ?? newUuid(),
+    app_id: app.id,
+    cache_state: isWarm ? 'Warm' : 'Cold',
+    pipeline,
+    commit: build.commit,
+    branch: build.branch,
+    ref_changes: build.refChanges,
+    source: build.source ?? null,
+    created_by: build.createdBy,
+    created_at: now,
+  });
   await enqueueBuild(context, trx, app.id, row.id);
-  for (const { id } of superseded) wakeups.wake(buildLogKey(id));
+  for (const id of superseded) wakeups.wake(buildLogKey(id));
   return row;
 }
 
-/** @returns whether a build before has begun it */
-async function beginCache(trx: Db, { id }: AppRow): Promise<boolean> {
-  const first = await trx
-    .updateTable('apps')
-    .set({ cache_begun: true })
-    .where('id', '=', id)
-    .where('cache_begun', '=', false)
-    .executeTakeFirst();
-  return first.numUpdatedRows === 0n;
-}
-
 /** Code that cannot be confined runs with the operator's rights: only the operator's own, who signed up first. */
-async function requireOperator(trx: Db, app: AppRow): Promise<void> {
-  const operator = await trx.selectFrom('tenants').select('id').orderBy('created_at').limit(1).executeTakeFirst();
-  if (operator?.id === app.tenant_id) return;
+async function requireOperator(db: Db, tenantId: TenantId): Promise<void> {
+  if ((await readFirstTenantId(db)) === tenantId) return;
   throw new AppError('forbidden', 'This platform has no sandbox, so it builds for its operator only.');
 }

@@ -19,7 +19,8 @@ import type { BuildId } from '#shared/ids.ts';
 
 const cancelPollMilliseconds = 500;
 
-const canceledMessage = 'Canceled.';
+/** What a build's row says that somebody canceled: users see it. */
+export const canceledMessage = 'Canceled.';
 const faultMessage = 'The platform failed, not your app. Push again; if it stays, tell the operator the build id.';
 
 /**

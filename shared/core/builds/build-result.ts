@@ -41,7 +41,7 @@ export async function recordSuccess(
     const end = {
       status: 'succeeded' as const,
       image_url: outcome.imageUrl,
-      processes: JSON.stringify(outcome.processes),
+      processes: { ...outcome.processes },
       release_command: outcome.releaseCommand ?? null,
       release_id: releaseId,
     };

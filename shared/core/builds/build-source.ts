@@ -1,10 +1,10 @@
 import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import { archiveName, fetchArchive, isArchive } from '#shared/core/builds/archive-source.ts';
-import type { BuildRow } from '#shared/core/builds/builds-store.ts';
+import type { ArchiveSource } from '#shared/core/builds/builds.ts';
+import { type BuildRow, recordCommit, recordSource } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { fetchSource } from '#shared/core/repositories/source-fetch.ts';
 import { type FetchedSubmodules, fetchSubmodules } from '#shared/core/repositories/submodules.ts';
-import type { ArchiveSource } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import type { GitReader } from '#shared/git/git-storage.ts';
 import type { ObjectId } from '#shared/ids.ts';
@@ -52,12 +52,7 @@ async function takeArchive({ context, build, line, signal }: SourceRequest, sour
   const archive = await fetchArchive(context, build.app_id, source, signal);
   const { bytes, files, sha256 } = archive;
   line(`       ${(bytes / 1024 / 1024).toFixed(1)} MiB, ${files} files, sha256:${sha256.slice(0, 12)}`);
-  await context.db
-    .updateTable('builds')
-    .set({ source: JSON.stringify({ ...source, fetchedSha256: sha256 }) })
-    .where('id', '=', build.id)
-    .where('attempt', '=', build.attempt)
-    .execute();
+  await recordSource(context.db, build, { ...source, fetchedSha256: sha256 });
   return { commit: null, open: () => warnOfPointers(archive.read(), line), close: () => archive.discard() };
 }
 
@@ -69,7 +64,7 @@ async function takeCommit({ context, app, build, line, signal }: SourceRequest):
   }
   line(`-----> Fetching ${build.source.ref.replace('refs/heads/', '')} from ${build.source.url}`);
   const { commit } = await fetchSource(context, app.repository_id, build.source, signal);
-  await context.db.updateTable('builds').set({ commit }).where('id', '=', build.id).execute();
+  await recordCommit(context.db, build.id, commit);
   return commit;
 }
 

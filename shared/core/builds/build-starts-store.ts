@@ -1,5 +1,12 @@
-import { sql } from 'kysely';
-import type { Db } from '#shared/database/schema.ts';
+import { type Generated, sql } from 'kysely';
+import type { Db } from '#shared/database/db.ts';
+
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    /** Added to by each build start; the counter is the sum of `count`. Outlives the builds and their apps. */
+    build_starts: { cache_state: 'cold' | 'warm'; pipeline: string; count: Generated<number> };
+  }
+}
 
 export interface BuildStartCount {
   cacheState: 'cold' | 'warm';

@@ -3,16 +3,16 @@ import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts'
 import { type AppRow, lockApp } from '#shared/core/apps/apps-store.ts';
 import { checkBranchName } from '#shared/core/apps/branch-name.ts';
 import { isArchive, toArchiveSource } from '#shared/core/builds/archive-source.ts';
-import { createBuild, type NewBuild } from '#shared/core/builds/build-creation.ts';
-import { cancelKey } from '#shared/core/builds/build-job.ts';
+import { createBuild, type NewBuild, withCaches } from '#shared/core/builds/build-creation.ts';
+import { canceledMessage, cancelKey } from '#shared/core/builds/build-job.ts';
 import { followBuildLog } from '#shared/core/builds/build-log.ts';
 import type { Build, Builds } from '#shared/core/builds/builds.ts';
-import { type BuildRow, isBuildOver, listBuilds, readBuildById } from '#shared/core/builds/builds-store.ts';
+import { type BuildRow, isBuildOver, listBuilds, readBuildById, requestCancel } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { toKeysetPage, toPage } from '#shared/core/page.ts';
 import { buildLogKey } from '#shared/core/telemetry/build-log-writer.ts';
 import { readBuildLog } from '#shared/core/telemetry/build-logs-store.ts';
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import { type AppId, type BuildId, isUuid, newUuid, type ObjectId } from '#shared/ids.ts';
 import { isOwnRepository } from '#shared/sources/git-url.ts';
@@ -30,7 +30,7 @@ export function createBuilds(context: Context): Builds {
       if (sourceUrl !== undefined) {
         refuseTogether('source_url', { branch, commit });
         const source = await toArchiveSource(context, row.id, { url: sourceUrl, sha256: sourceSha256 });
-        return toBuild(await startFromOutside(context, principal, row, { id, commit: null, branch: null, source }));
+        return toBuild(await start(context, principal, row, { id, commit: null, branch: null, source }));
       }
       if (sourceSha256 !== undefined)
         throw new AppError('validation_failed', 'There is a source_sha256 and no source_url that it could belong to.', {
@@ -49,7 +49,7 @@ export function createBuilds(context: Context): Builds {
       ) {
         const from = { branch: branch ?? row.branch, commit: (commit as ObjectId) ?? null };
         const source = { url: row.git_url, ref: `refs/heads/${from.branch}`, commit: from.commit };
-        return toBuild(await startFromOutside(context, principal, row, { id, ...from, source }));
+        return toBuild(await start(context, principal, row, { id, ...from, source }));
       }
       const revision = commit ?? `refs/heads/${branch ?? row.branch}`;
       const resolved = await git.reader.resolveCommit(row.repository_id, revision);
@@ -60,18 +60,8 @@ export function createBuilds(context: Context): Builds {
           `The app's repository does not have ${what}. Push it first: git push paas ${branch ?? row.branch}`,
         );
       }
-      const build = await db.transaction().execute(async (trx) => {
-        const locked = await lockApp(trx, row.id);
-        if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
-        return createBuild(context, trx, locked, {
-          id,
-          commit: resolved,
-          branch: commit === undefined ? (branch ?? row.branch) : null,
-          refChanges: null,
-          createdBy: principal.userId,
-        });
-      });
-      return toBuild(build);
+      const of = { id, commit: resolved, branch: commit === undefined ? (branch ?? row.branch) : null };
+      return toBuild(await start(context, principal, row, of));
     },
 
     async listBuilds(caller, app, page) {
@@ -99,13 +89,7 @@ export function createBuilds(context: Context): Builds {
       const { row } = await requireAppToChange(context, caller, app);
       const found = await requireBuild(db, row.id, build);
       if (isBuildOver(found)) throw new AppError('conflict', `The build is over already: it ${found.status}.`);
-      await db
-        .updateTable('builds')
-        .set({ status: 'canceled', error: 'Canceled.', finished_at: context.clock.now() })
-        .where('id', '=', found.id)
-        .where('status', '=', 'queued')
-        .execute();
-      await db.updateTable('builds').set({ cancel_requested: true }).where('id', '=', found.id).execute();
+      await requestCancel(db, found.id, canceledMessage, context.clock.now());
       context.wakeups.wake(cancelKey(found.id));
       context.wakeups.wake(buildLogKey(found.id));
       return toBuild(await requireBuild(db, row.id, found.id));
@@ -113,18 +97,20 @@ export function createBuilds(context: Context): Builds {
   };
 }
 
-/** Its files are fetched when it runs: what is not there makes it fail, and say so. */
-async function startFromOutside(
+/** Files from elsewhere are fetched when it runs: what cannot be had makes it fail then. */
+async function start(
   context: Context,
   principal: Principal,
-  app: AppRow,
-  from: Pick<Required<NewBuild>, 'id' | 'commit' | 'branch' | 'source'>,
+  { id }: AppRow,
+  of: Pick<NewBuild, 'id' | 'commit' | 'branch' | 'source'>,
 ): Promise<BuildRow> {
-  return context.db.transaction().execute(async (trx) => {
-    const locked = await lockApp(trx, app.id);
-    if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
-    return createBuild(context, trx, locked, { ...from, refChanges: null, createdBy: principal.userId });
-  });
+  return withCaches(context, [id], (caches) =>
+    context.db.transaction().execute(async (trx) => {
+      const locked = await lockApp(trx, id);
+      if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+      return createBuild(context, trx, locked, { ...of, caches, refChanges: null, createdBy: principal.userId });
+    }),
+  );
 }
 
 /** A build is of one thing. */

@@ -6,9 +6,26 @@
 import type { Caller } from '#shared/core/accounts/principals.ts';
 import type { Page, PageQuery } from '#shared/core/page.ts';
 import type { BuildLogLine } from '#shared/core/telemetry/build-logs-store.ts';
-import type { BuildStatus } from '#shared/database/schema.ts';
+import type { GitSource } from '#shared/database/schema.ts';
 import type { AppId, BuildId, ReleaseId } from '#shared/ids.ts';
 import type { CacheState } from '#shared/platform/builds.ts';
+
+export type BuildStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'canceled';
+
+/** Where a build gets its files when they are not in the app's repository here. */
+export type BuildSource = GitSource | ArchiveSource;
+
+/** A tar.gz on a server elsewhere. */
+export interface ArchiveSource {
+  /** Without the query, which may hold a signature. */
+  archiveUrl: string;
+  /** The whole address, sealed. */
+  sealedUrl: string;
+  /** In lower case: as it must be. */
+  sha256: string | null;
+  /** As it was when it was fetched last. */
+  fetchedSha256?: string;
+}
 
 export interface Build {
   id: BuildId;

@@ -1,6 +1,13 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Db } from '#shared/database/schema.ts';
+import type { CreatedAt, Db } from '#shared/database/db.ts';
 import type { BuildId } from '#shared/ids.ts';
+
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    /** What a build and its deploy printed; `seq` counts up from 1 per build. */
+    build_logs: { build_id: BuildId; seq: number; ts: CreatedAt; line: string };
+  }
+}
 
 export interface BuildLogLine {
   /** Counts up from 1 within the build. */

@@ -1,15 +1,29 @@
-import { type AppRow, lockApp } from '#shared/core/apps/apps-store.ts';
+import {
+  type AppRow,
+  hasOtherPreviews,
+  listAppsBySource,
+  listPreviewsOf,
+  lockApp,
+  readAppById,
+} from '#shared/core/apps/apps-store.ts';
 import { checkBranchName } from '#shared/core/apps/branch-name.ts';
 import { ensurePreview, removePreviews } from '#shared/core/apps/previews.ts';
-import { createBuild } from '#shared/core/builds/build-creation.ts';
+import { createBuild, type FoundCaches, withCaches } from '#shared/core/builds/build-creation.ts';
 import type { Context } from '#shared/core/context.ts';
-import { type PushEvent, readEvent } from '#shared/core/webhooks/webhook-event.ts';
+import { type OtherEvent, type PushEvent, readEvent } from '#shared/core/webhooks/webhook-event.ts';
 import { appWebhookSecret } from '#shared/core/webhooks/webhook-secret.ts';
 import { judgeHeaders, type SignedDelivery, verifyDelivery } from '#shared/core/webhooks/webhook-signature.ts';
 import type { Delivery, DeliveryResult, Webhooks } from '#shared/core/webhooks/webhooks.ts';
-import type { Db } from '#shared/database/schema.ts';
+import {
+  type DeliveryName,
+  deleteDeliveries,
+  hasDelivery,
+  insertDelivery,
+  insertPush,
+} from '#shared/core/webhooks/webhooks-store.ts';
+import type { Db } from '#shared/database/db.ts';
 import { AppError } from '#shared/errors.ts';
-import { type AppId, isUuid, type ObjectId } from '#shared/ids.ts';
+import type { AppId, ObjectId } from '#shared/ids.ts';
 
 const branchPrefix = 'refs/heads/';
 /** Each branch of a git host is a delivery of its own: one that mirrors hundreds must not start hundreds of environments. */
@@ -40,30 +54,37 @@ export function createWebhooks(context: Context): Webhooks {
 
     async receive(delivery) {
       const signed = await verify(delivery, platformSecret());
+      const name = nameDelivery(signed, delivery.appId);
+      if (await hasDelivery(context.db, name)) return replayed;
       const event = readEvent(delivery.body, delivery.header('content-type') ?? '', signed.event);
-      const forgotten: { app: AppRow; ref: string }[] = [];
-      const result = await context.db.transaction().execute(async (trx): Promise<DeliveryResult> => {
-        if (!(await recordDelivery(context, trx, signed, delivery.appId))) {
-          return { outcome: 'replayed', message: 'This delivery was dealt with before. Nothing was started.' };
-        }
-        if (event.kind === 'other') return ignored(event.reason);
-        const apps = await findApps(trx, event, delivery.appId);
-        if (apps.length === 0) {
-          const message =
-            'No app has the address of this repository. Set it with PUT /v1/apps/<app>/git, then let the git host deliver again.';
-          throw new AppError('not_found', message);
-        }
-        const results: DeliveryResult[] = [];
-        for (const appId of apps) results.push(await applyPush(context, trx, appId, event, forgotten));
-        // Of several apps the sender hears what happened, not to how many.
-        return results.find(({ outcome }) => outcome === 'started') ?? results[0] ?? ignored('The app was deleted meanwhile.');
-      });
+      const deletedRefs: DeletedRef[] = [];
+      const result = await withCaches(context, await listBuiltApps(context.db, event, delivery.appId), (caches) =>
+        context.db.transaction().execute(async (trx): Promise<DeliveryResult> => {
+          if (!(await insertDelivery(trx, name, context.clock.now()))) return replayed;
+          if (event.kind === 'other') return ignored(event.reason);
+          const apps = await findApps(trx, event, delivery.appId);
+          if (apps.length === 0) {
+            const message =
+              'No app has the address of this repository. Set it with PUT /v1/apps/<app>/git, then let the git host deliver again.';
+            throw new AppError('not_found', message);
+          }
+          const results: DeliveryResult[] = [];
+          for (const appId of apps) results.push(await applyPush({ context, trx, event, caches, deletedRefs }, appId));
+          // Of several apps the sender hears what happened, not to how many.
+          return results.find(({ outcome }) => outcome === 'started') ?? results[0] ?? ignored('The app was deleted meanwhile.');
+        }),
+      );
       // After it: many replays may wait inside the transaction, each with a connection that this would wait for.
-      for (const { app, ref } of forgotten) await forgetBranch(context, app, ref);
+      for (const { app, ref } of deletedRefs) await deleteRef(context, app, ref);
       return result;
     },
   };
 }
+
+const replayed: DeliveryResult = {
+  outcome: 'replayed',
+  message: 'This delivery was dealt with before. Nothing was started.',
+};
 
 function ignored(message: string): DeliveryResult {
   return { outcome: 'ignored', message };
@@ -86,61 +107,57 @@ function signatureMismatch(appId: string | undefined): AppError {
 }
 
 /**
- * False when it is there already; waits for another transaction that is just recording it. A git host may name the
- * deliveries of one event to several webhooks alike, and an app's owner may name theirs as they like: each webhook has
- * its own names.
+ * A git host may name the deliveries of one event to several webhooks alike, and an app's owner may name theirs as they
+ * like: each webhook has its own names.
  */
-async function recordDelivery(
-  { clock }: Context,
-  trx: Db,
-  { provider, deliveryId }: SignedDelivery,
-  appId: string | undefined,
-): Promise<boolean> {
-  const result = await trx
-    .insertInto('webhook_deliveries')
-    .values({ provider, delivery_id: appId === undefined ? deliveryId : `${appId}/${deliveryId}`, received_at: clock.now() })
-    .onConflict((conflict) => conflict.columns(['provider', 'delivery_id']).doNothing())
-    .executeTakeFirst();
-  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
+function nameDelivery({ provider, deliveryId }: SignedDelivery, appId: string | undefined): DeliveryName {
+  return { provider, deliveryId: appId === undefined ? deliveryId : `${appId}/${deliveryId}` };
 }
 
 /**
  * Several apps, of several tenants too, may follow one repository: each fetches by its own means and builds into itself.
  * In one order, so that two deliveries cannot wait for each other.
  */
-async function findApps(trx: Db, { spellings }: PushEvent, appId: string | undefined): Promise<AppId[]> {
-  let select = trx
-    .selectFrom('apps')
-    .select('id')
-    .where('git_url', 'in', spellings)
-    .where('parent_app_id', 'is', null)
-    .where('deleted_at', 'is', null);
-  if (appId !== undefined) {
-    if (!isUuid(appId)) return [];
-    select = select.where('id', '=', appId as AppId);
-  }
-  return (await select.orderBy('id').execute()).map(({ id }) => id);
+async function findApps(db: Db, { spellings }: PushEvent, appId: string | undefined): Promise<AppId[]> {
+  const apps = await listAppsBySource(db, spellings);
+  return appId === undefined ? apps : apps.filter((id) => id === appId);
 }
 
-async function applyPush(
-  context: Context,
-  trx: Db,
-  appId: AppId,
-  event: PushEvent,
-  forgotten: { app: AppRow; ref: string }[],
-): Promise<DeliveryResult> {
+/** The apps that the push builds and that exist already: those it is for, or their previews of its branch. */
+async function listBuiltApps(db: Db, event: PushEvent | OtherEvent, appId: string | undefined): Promise<AppId[]> {
+  if (event.kind === 'other' || event.deleted) return [];
+  const branch = event.ref.slice(branchPrefix.length);
+  const built: AppId[] = [];
+  for (const id of await findApps(db, event, appId)) {
+    const app = await readAppById(db, id);
+    built.push(...(app?.branch === branch ? [id] : await listPreviewsOf(db, id, [branch])));
+  }
+  return built;
+}
+
+/** A branch that the git host has deleted, of an app that has a copy of it. */
+interface DeletedRef {
+  app: AppRow;
+  ref: string;
+}
+
+interface EventPush {
+  context: Context;
+  trx: Db;
+  event: PushEvent;
+  caches: FoundCaches;
+  /** Takes what is to be deleted after the transaction. */
+  deletedRefs: DeletedRef[];
+}
+
+async function applyPush({ context, trx, event, caches, deletedRefs }: EventPush, appId: AppId): Promise<DeliveryResult> {
   const app = await lockApp(trx, appId);
   if (app === undefined || app.deleted_at !== null || app.git_url === null) return ignored('The app was deleted meanwhile.');
-  const branch = event.ref.slice(branchPrefix.length);
+  const { ref, after } = event;
+  const branch = ref.slice(branchPrefix.length);
   checkBranchName(branch);
   // The signature covers the body alone: a copy under another delivery id would be new by its name.
-  const { ref, before, after } = event;
-  const recorded = await trx
-    .insertInto('webhook_pushes')
-    .values({ app_id: app.id, ref, before, after })
-    .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirst();
-  if ((recorded.numInsertedOrUpdatedRows ?? 0n) === 0n) {
+  if (!(await insertPush(trx, app.id, event))) {
     return {
       outcome: 'replayed',
       message: `This push of ${branch} was dealt with before. To build it again: paas builds:create`,
@@ -149,12 +166,12 @@ async function applyPush(
   if (event.deleted) {
     if (branch === app.branch) return ignored(`${branch} is what the app is deployed from: its last release serves on.`);
     await removePreviews(context, trx, app.id, [branch]);
-    forgotten.push({ app, ref });
+    deletedRefs.push({ app, ref });
     return { outcome: 'removed', message: `The preview of ${branch} is removed.` };
   }
 
   const isProduction = branch === app.branch;
-  if (!isProduction && (await hasManyPreviews(trx, app, branch))) {
+  if (!isProduction && (await hasOtherPreviews(trx, app.id, branch, mostPreviews))) {
     return ignored(`There are ${mostPreviews} previews already: delete a branch to make room for ${branch}.`);
   }
   const target = isProduction ? app : await ensurePreview(context, trx, app, branch, app.created_by);
@@ -165,31 +182,19 @@ async function applyPush(
     refChanges: null,
     source: { url: app.git_url, ref, commit },
     createdBy: app.created_by,
+    caches,
   });
   const what = isProduction ? 'A build' : 'A build of a preview';
   return { outcome: 'started', message: `${what} of ${branch} at ${after.slice(0, 8)} was started.` };
 }
 
 /** Our copy of a branch that is gone. One that is left over by a crash is in nobody's way. */
-async function forgetBranch({ db, git }: Context, app: AppRow, name: string): Promise<void> {
+async function deleteRef({ db, git }: Context, app: AppRow, name: string): Promise<void> {
   const oldOid = await git.refs.readRef(app.repository_id, name);
   if (oldOid !== undefined) await git.refs.compareAndSwap(db, app.repository_id, [{ name, oldOid, newOid: undefined }]);
 }
 
-async function hasManyPreviews(trx: Db, app: AppRow, branch: string): Promise<boolean> {
-  const others = await trx
-    .selectFrom('apps')
-    .select('id')
-    .where('parent_app_id', '=', app.id)
-    .where('preview_branch', '!=', branch)
-    .where('deleted_at', 'is', null)
-    .limit(mostPreviews)
-    .execute();
-  return others.length >= mostPreviews;
-}
-
-/** Forgets deliveries so old that nobody repeats them; what they built is remembered with the app. */
+/** Deletes deliveries so old that nobody repeats them; what they built is remembered with the app. */
 export async function sweepDeliveries({ db, clock }: Pick<Context, 'db' | 'clock'>): Promise<void> {
-  const oldest = new Date(clock.now().getTime() - deliveryDays * 24 * 60 * 60 * 1000);
-  await db.deleteFrom('webhook_deliveries').where('received_at', '<', oldest).execute();
+  await deleteDeliveries(db, new Date(clock.now().getTime() - deliveryDays * 24 * 60 * 60 * 1000));
 }

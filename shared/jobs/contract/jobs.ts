@@ -15,6 +15,7 @@ export interface JobsUnderTest {
 
 const idle: JobHandlers = {
   build: () => Promise.resolve(),
+  'delete-cache': () => Promise.resolve(),
   deploy: () => Promise.resolve(),
   'ensure-workload': () => Promise.resolve(),
   restart: () => Promise.resolve(),

@@ -1,16 +1,37 @@
 import type { AppId } from '#shared/ids.ts';
 import type { BuildCaches } from '#shared/platform/build-caches.ts';
 
+export interface FakeBuildCaches extends BuildCaches {
+  /** From now on deletions take time: until the function is called that this returns. */
+  holdDeletions(): () => void;
+}
+
 /** Volumes that are nothing but the fact that they exist. */
-export function createFakeBuildCaches(): BuildCaches {
-  const caches = new Set<AppId>();
+export function createFakeBuildCaches(): FakeBuildCaches {
+  const states = new Map<AppId, 'ready' | 'deleting'>();
+  let held = false;
   return {
     async ensureCache(appId) {
-      const existed = caches.has(appId);
-      caches.add(appId);
-      return { existed };
+      const state = states.get(appId);
+      if (state === undefined) states.set(appId, 'ready');
+      return { state: state === undefined ? 'created' : state === 'ready' ? 'existed' : 'deleting' };
     },
-    deleteCache: async (appId) => caches.delete(appId),
-    readCache: async (appId) => (caches.has(appId) ? { usedBytes: 0 } : undefined),
+    async deleteCache(appId) {
+      if (states.get(appId) !== 'ready') return false;
+      if (held) states.set(appId, 'deleting');
+      else states.delete(appId);
+      return true;
+    },
+    async readCache(appId) {
+      const state = states.get(appId);
+      return state === undefined ? undefined : { state, usedBytes: 0 };
+    },
+    holdDeletions() {
+      held = true;
+      return () => {
+        held = false;
+        for (const [appId, state] of states) if (state === 'deleting') states.delete(appId);
+      };
+    },
   };
 }

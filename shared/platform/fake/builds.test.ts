@@ -1,4 +1,5 @@
-import { newUuid } from '#shared/ids.ts';
+import { expect, it } from 'vitest';
+import { type AppId, newUuid } from '#shared/ids.ts';
 import { describeBuildCaches } from '#shared/platform/contract/build-caches.ts';
 import { describeBuilds } from '#shared/platform/contract/builds.ts';
 import { describeImages } from '#shared/platform/contract/images.ts';
@@ -8,6 +9,19 @@ import { createFakeBuilds } from './builds.ts';
 import { createFakeImages } from './images.ts';
 
 describeBuildCaches('fake', async () => createFakeBuildCaches());
+
+it('a volume that is being deleted is neither created nor deleted again, until it is gone', async () => {
+  const caches = createFakeBuildCaches();
+  const appId = newUuid<AppId>();
+  await caches.ensureCache(appId);
+  const finish = caches.holdDeletions();
+  expect(await caches.deleteCache(appId)).toBe(true);
+  expect(await caches.deleteCache(appId)).toBe(false);
+  expect(await caches.readCache(appId)).toMatchObject({ state: 'deleting' });
+  expect(await caches.ensureCache(appId)).toEqual({ state: 'deleting' });
+  finish();
+  expect(await caches.ensureCache(appId)).toEqual({ state: 'created' });
+});
 
 describeBuilds('fake', async () => {
   const images = createFakeImages();

@@ -5,7 +5,7 @@ import { createFakeRouter, type FakeRouter } from '../../routing/fake-router.ts'
 import { createFakeAddons, type FakeAddons } from './addons.ts';
 import { createFakeAppLogs, type FakeAppLogs } from './app-logs.ts';
 import { createFakeApps, type ProgramScript } from './app-workload.ts';
-import { createFakeBuildCaches } from './build-caches.ts';
+import { createFakeBuildCaches, type FakeBuildCaches } from './build-caches.ts';
 import { createFakeBuilds, type FakeBuildStep } from './builds.ts';
 import { createFakeImages } from './images.ts';
 import { createFakeRollouts, type FakeRollouts } from './rollouts.ts';
@@ -13,6 +13,7 @@ import { createFakeWorkloads, type FakeWorkloads } from './workloads.ts';
 
 export interface FakePlatform extends Platform {
   readonly builds: InProcessBuilds;
+  readonly caches: FakeBuildCaches;
   readonly logs: FakeAppLogs;
   readonly addons: FakeAddons;
   readonly workloads: FakeWorkloads;

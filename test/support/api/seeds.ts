@@ -1,6 +1,6 @@
 import type { Role } from '#shared/core/accounts/principals.ts';
 import { readAppById, setCurrentRelease } from '#shared/core/apps/apps-store.ts';
-import { createBuild } from '#shared/core/builds/build-creation.ts';
+import { createBuild, withCaches } from '#shared/core/builds/build-creation.ts';
 import type { BuildRow } from '#shared/core/builds/builds-store.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
 import { createBuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
@@ -12,9 +12,10 @@ const commit = '5478677c3a5a1f2c8f1c1fbb6b9d7c7a6e1d2f30' as ObjectId;
 /** A queued build, made as a push makes it. */
 export async function seedBuild({ context }: TestApi, user: TestUser, appId: string): Promise<BuildRow> {
   const app = await requireRow(context, appId);
-  return context.db
-    .transaction()
-    .execute((trx) => createBuild(context, trx, app, { commit, branch: 'main', refChanges: null, createdBy: user.id as UserId }));
+  const build = { commit, branch: 'main', refChanges: null, createdBy: user.id as UserId };
+  return withCaches(context, [app.id], (caches) =>
+    context.db.transaction().execute((trx) => createBuild(context, trx, app, { ...build, caches })),
+  );
 }
 
 export async function seedBuildLog({ context }: TestApi, build: BuildRow, lines: readonly string[]): Promise<void> {

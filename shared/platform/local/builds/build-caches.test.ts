@@ -66,7 +66,7 @@ describe('a flush', () => {
     await volume.saveTree(tree('one'), await makeTree('built', 'first'));
     const [npm] = await volume.mountTools(['npm'], keepOwner);
     expect(await caches.deleteCache(appId)).toBe(true);
-    expect(await caches.ensureCache(appId)).toEqual({ existed: false });
+    expect(await caches.ensureCache(appId)).toEqual({ state: 'created' });
 
     expect(await volume.restoreTree(tree('one'), join(dataDir, 'a'))).toBe(true);
     const [still] = await volume.mountTools(['npm'], keepOwner);

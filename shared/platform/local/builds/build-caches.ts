@@ -40,13 +40,13 @@ interface OpenVolume {
 export function createLocalBuildCaches(dataDir: string): LocalBuildCaches {
   const base = `${dataDir}/caches`;
   const open = new Set<OpenVolume>();
-  const ensureCache = async (appId: AppId): Promise<{ existed: boolean }> => {
+  const ensureCache: BuildCaches['ensureCache'] = async (appId) => {
     await mkdir(base, { recursive: true, mode: 0o700 });
     try {
       await mkdir(`${base}/${appId}`);
-      return { existed: false };
+      return { state: 'created' };
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return { existed: true };
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return { state: 'existed' };
       throw error;
     }
   };
@@ -62,7 +62,7 @@ export function createLocalBuildCaches(dataDir: string): LocalBuildCaches {
     },
     async readCache(appId) {
       const names = await readdir(`${base}/${appId}`).catch(ifMissing(undefined));
-      return names === undefined ? undefined : { usedBytes: await measureTree(`${base}/${appId}`) };
+      return names === undefined ? undefined : { state: 'ready', usedBytes: await measureTree(`${base}/${appId}`) };
     },
     async openVolume(appId) {
       await ensureCache(appId);

@@ -22,8 +22,13 @@ afterAll(() => ground.stop());
 type Files = Readonly<Record<string, string>>;
 
 async function build(appId: AppId, files: Files, env: Files = {}): Promise<{ outcome: BuildOutcome; log: string }> {
-  const { existed } = await ground.caches.ensureCache(appId);
-  const spec = buildSpec(sourceOf(files), { appId, env, buildId: newUuid<BuildId>(), cacheState: existed ? 'Warm' : 'Cold' });
+  const { state } = await ground.caches.ensureCache(appId);
+  const spec = buildSpec(sourceOf(files), {
+    appId,
+    env,
+    buildId: newUuid<BuildId>(),
+    cacheState: state === 'existed' ? 'Warm' : 'Cold',
+  });
   const { outcome, lines } = await buildToEnd(ground.builds, spec);
   return { outcome, log: lines.join('\n') };
 }

@@ -1,0 +1,143 @@
+import type { Principal } from '#shared/core/accounts/principals.ts';
+import { type AppRow, listPreviewsOf, lockApp } from '#shared/core/apps/apps-store.ts';
+import { ensurePreview, removePreviews } from '#shared/core/apps/previews.ts';
+import { createBuild, type FoundCaches, withCaches } from '#shared/core/builds/build-creation.ts';
+import type { BuildRow } from '#shared/core/builds/builds-store.ts';
+import type { Context } from '#shared/core/context.ts';
+import type { PlannedCommand } from '#shared/core/pushes/push-plan.ts';
+import { enqueueMaintenance } from '#shared/core/repositories/repository-maintenance.ts';
+import type { Db } from '#shared/database/db.ts';
+import type { RefMove } from '#shared/database/schema.ts';
+import { AppError, notFound } from '#shared/errors.ts';
+import type { PushRequest, RefChange, RefResult } from '#shared/git/git-storage.ts';
+import type { AppId } from '#shared/ids.ts';
+
+/** One push of several refs to an app. */
+export interface Push {
+  context: Context;
+  principal: Principal;
+  app: AppRow;
+  request: PushRequest;
+  /** Its refs in the client's order, with what each means. */
+  commands: readonly PlannedCommand[];
+  /** Nobody waits for builds: their refs move at once. */
+  detach: boolean;
+}
+
+/** A build that commands wait for: one, or all of an atomic push. */
+export interface StartedBuild {
+  commands: readonly RefChange[];
+  build: BuildRow;
+  app: AppRow;
+}
+
+export interface AcceptedPush {
+  results: RefResult[];
+  started: StartedBuild[];
+}
+
+/** Nothing of an atomic push may stay when one ref of it cannot move. */
+class AtomicRefusal extends Error {}
+
+/**
+ * The one transaction of a push: its pack, the refs that move at once, the builds of the others and their jobs. After
+ * it a crash loses nothing; before it nothing has happened.
+ */
+export async function acceptPush(push: Push): Promise<AcceptedPush> {
+  const { context, app, request, commands, detach } = push;
+  const refuseAll = (reason: string): AcceptedPush => ({
+    started: [],
+    results: commands.map(({ command }) => reject(command, reason)),
+  });
+  const refused = commands.filter((planned) => planned.action === 'refuse');
+  if (refused.length > 0 && (request.atomic || refused.length === commands.length)) {
+    return { started: [], results: commands.map(({ command, reason }) => reject(command, reason ?? 'atomic push failed')) };
+  }
+  // All or none of an atomic push: what else it holds moves with its build, so there can be but one.
+  const builds = commands.filter((planned) => planned.action === 'build');
+  const together = request.atomic && !detach && builds.length > 0 && commands.length > 1;
+  if (together && commands.some((planned) => planned !== builds[0] && planned.action !== 'store'))
+    return refuseAll('an atomic push builds one branch and deletes none: push without --atomic, or with -o detach');
+  try {
+    return await withCaches(context, await listBuiltApps(push), (caches) =>
+      context.db.transaction().execute(async (trx) => {
+        const locked = await lockApp(trx, app.id);
+        if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+        await request.pack?.admit(trx);
+        const accepted = await acceptCommands({ ...push, app: locked }, trx, { together, caches });
+        await enqueueMaintenance(context, trx, locked.repository_id);
+        return accepted;
+      }),
+    );
+  } catch (error) {
+    if (error instanceof AtomicRefusal) return refuseAll('atomic push failed: a ref has moved, fetch first');
+    if (error instanceof AppError && error.code !== 'internal') return refuseAll(error.message);
+    throw error;
+  }
+}
+
+/** The apps that the push builds and that exist already: its app, and previews of its other branches. */
+async function listBuiltApps({ context, app, commands }: Push): Promise<AppId[]> {
+  const branches = commands.flatMap(({ action, branch }) => (action === 'build' ? branch : []));
+  const others = branches.filter((branch) => branch !== app.branch);
+  const previews = await listPreviewsOf(context.db, app.id, others);
+  return others.length < branches.length ? [app.id, ...previews] : previews;
+}
+
+interface Acceptance {
+  /** Nothing moves but with the one build. */
+  together: boolean;
+  caches: FoundCaches;
+}
+
+/**
+ * Moves what moves at once and starts the builds of the others, where each ref is still as the client saw it. The number
+ * of statements for the refs of a push does not grow with the number of refs.
+ *
+ * @throws AtomicRefusal
+ */
+async function acceptCommands(push: Push, trx: Db, { together, caches }: Acceptance): Promise<AcceptedPush> {
+  const { context, principal, app, commands, detach } = push;
+  const waits = ({ action }: PlannedCommand): boolean => together || (action === 'build' && !detach);
+  const open = commands.filter(({ action }) => action !== 'refuse');
+  // One that waits stays where it is. Asked in the transaction: a second connection may never be free.
+  const moves = open.map((planned) =>
+    waits(planned) ? { ...planned.command, newOid: planned.command.oldOid } : planned.command,
+  );
+  const { refs } = context.git;
+  const { atomic } = push.request;
+  if (atomic && !(await refs.compareAndSwap(trx, app.repository_id, moves))) throw new AtomicRefusal();
+  const moved = atomic ? new Set(moves.map(({ name }) => name)) : await refs.swapEach(trx, app.repository_id, moves);
+  const taken = open.filter(({ command }) => moved.has(command.name));
+  const deleted = taken.flatMap(({ action, branch }) => (action === 'delete-branch' ? branch : []));
+  if (deleted.length > 0) await removePreviews(context, trx, app.id, deleted);
+
+  const accepted: AcceptedPush = { results: [], started: [] };
+  for (const planned of commands) {
+    const { command, action, branch, reason } = planned;
+    if (action === 'refuse') accepted.results.push(reject(command, reason ?? 'refused'));
+    else if (!moved.has(command.name)) accepted.results.push(reject(command, 'fetch first'));
+    else if (action === 'build' && command.newOid !== undefined) {
+      const waiting = together ? commands.map((each) => each.command) : [command];
+      const target = branch === app.branch ? app : await ensurePreview(context, trx, app, branch, principal.userId);
+      const build = await createBuild(context, trx, target, {
+        commit: command.newOid,
+        branch,
+        refChanges: waits(planned) ? waiting.map(toMove) : null,
+        createdBy: principal.userId,
+        caches,
+      });
+      accepted.started.push({ commands: waiting, build, app: target });
+    } else if (!together) accepted.results.push({ name: command.name, status: 'ok' });
+  }
+  return accepted;
+}
+
+function toMove({ name, oldOid, newOid }: RefChange): RefMove {
+  return { name, from: oldOid ?? null, to: newOid ?? null };
+}
+
+/** The answer that a ref does not move. */
+export function reject(command: RefChange, reason: string): RefResult {
+  return { name: command.name, status: 'rejected', reason };
+}
