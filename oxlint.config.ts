@@ -55,7 +55,7 @@ const mayNotImport = (...patterns: Boundary[]): Rules => ({
 
 const tests = [
   '**/*.test.ts',
-  'test/{bench,check,conformance,crash,e2e,fuzz,hostile,runtime,spec,support}/**',
+  'test/{bench,check,conformance,crash,e2e,fuzz,hostile,readme,runtime,spec,support}/**',
   '**/contract/**',
   '**/testing/**',
   '**/{open,start}-test-*.ts',
