@@ -40,7 +40,12 @@ async function expressApp(): Promise<Record<string, string>> {
   await runChecked(process.execPath, [npm, 'install', '--package-lock-only', '--no-audit', '--no-fund'], { cwd: directory });
   const lock = await readFile(join(directory, 'package-lock.json'), 'utf8');
   await rm(directory, { recursive: true, force: true });
-  return { '.gitignore': 'node_modules\n', 'package.json': packageJson, 'package-lock.json': lock, 'server.js': serverOf('Hello') };
+  return {
+    '.gitignore': 'node_modules\n',
+    'package.json': packageJson,
+    'package-lock.json': lock,
+    'server.js': serverOf('Hello'),
+  };
 }
 
 /** What a terminal shows of a push: without control sequences, and with the ports that a platform has by default. */
