@@ -30,7 +30,7 @@ import { addWebhookRoutes } from '#api/routes/webhooks.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Accounts, ApiTokens, SshKeys, Team } from '#shared/core/accounts/accounts.ts';
 import type { AppAddons } from '#shared/core/addons/addons.ts';
-import type { Apps, Domains } from '#shared/core/apps/apps.ts';
+import type { AppDeletion, Apps, Domains } from '#shared/core/apps/apps.ts';
 import type { BuildCacheService, Builds } from '#shared/core/builds/builds.ts';
 import type { Config, Processes, Releases } from '#shared/core/releases/releases.ts';
 import type { GitSources } from '#shared/core/repositories/git-sources.ts';
@@ -51,6 +51,7 @@ export interface ApiServices {
   apiTokens: ApiTokens;
   team: Team;
   apps: Apps;
+  appDeletion: AppDeletion;
   builds: Builds;
   buildCache: BuildCacheService;
   releases: Releases;
@@ -97,7 +98,7 @@ export function createApi(options: ApiOptions): Api {
   addSshKeyRoutes(api, services.sshKeys);
   addTokenRoutes(api, services.apiTokens);
   addTeamRoutes(api, services.team);
-  addAppRoutes(api, services.apps);
+  addAppRoutes(api, { apps: services.apps, deletion: services.appDeletion, sources: services.gitSources });
   addBuildRoutes(api, services.builds);
   addBuildCacheRoutes(api, services.buildCache);
   addReleaseRoutes(api, services.releases);

@@ -7,15 +7,18 @@ import { enqueueAddonJobs, runEnsureAddonJob } from '#shared/core/addons/addon-j
 import type { AppAddons } from '#shared/core/addons/addons.ts';
 import { createAddons } from '#shared/core/addons/addons-service.ts';
 import { enqueueEnsureWorkload } from '#shared/core/app-jobs.ts';
-import type { Apps, Domains } from '#shared/core/apps/apps.ts';
+import type { AppDeletion, Apps, Domains } from '#shared/core/apps/apps.ts';
 import { createApps } from '#shared/core/apps/apps-service.ts';
-import { runSettleDomainJob } from '#shared/core/apps/domain-settlement.ts';
+import { listReleasedAppIds } from '#shared/core/apps/apps-store.ts';
+import { runSettleDomainJob } from '#shared/core/apps/domain-verification.ts';
 import { createDomains } from '#shared/core/apps/domains-service.ts';
 import { createBuildCache, runDeleteCacheJob } from '#shared/core/builds/build-cache-service.ts';
 import { runBuildJob } from '#shared/core/builds/build-job.ts';
 import type { BuildCacheService, Builds } from '#shared/core/builds/builds.ts';
 import { createBuilds } from '#shared/core/builds/builds-service.ts';
+import { listRetainedCommits } from '#shared/core/builds/retained-commits.ts';
 import type { Context } from '#shared/core/context.ts';
+import { createAppDeletion } from '#shared/core/deletion/app-deletion-service.ts';
 import { runPurgeJob } from '#shared/core/deletion/purge-job.ts';
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { createPushes } from '#shared/core/pushes/pushes-service.ts';
@@ -41,6 +44,7 @@ export interface Services {
   apiTokens: ApiTokens;
   team: Team;
   apps: Apps;
+  appDeletion: AppDeletion;
   builds: Builds;
   buildCache: BuildCacheService;
   releases: Releases;
@@ -63,6 +67,7 @@ export function createServices(context: Context): Services {
     apiTokens: createApiTokens(context),
     team: createTeam(context),
     apps: createApps(context),
+    appDeletion: createAppDeletion(context),
     builds: createBuilds(context),
     buildCache: createBuildCache(context),
     releases: createReleases(context),
@@ -90,7 +95,7 @@ export function createJobHandlers(context: Context): JobHandlers {
     'settle-domain': ({ appId, host }) => runSettleDomainJob(context, appId, host),
     'purge-app': ({ appId }) => runPurgeJob(context, appId),
     repack: ({ repositoryId }, signal) => runRepackJob(context, repositoryId, signal),
-    'collect-garbage': ({ repositoryId }, signal) => runCollectGarbageJob(context, repositoryId, signal),
+    'collect-garbage': ({ repositoryId }, signal) => runCollectGarbageJob(context, repositoryId, listRetainedCommits, signal),
   };
 }
 
@@ -107,12 +112,7 @@ export async function resumeApps(context: Context): Promise<number> {
     .where('id', 'in', db.selectFrom('app_addons').select('app_id'))
     .execute();
   for (const { id } of withAddons) await enqueueAddonJobs(context, db, id);
-  const rows = await db
-    .selectFrom('apps')
-    .select('id')
-    .where('deleted_at', 'is', null)
-    .where('current_release_id', 'is not', null)
-    .execute();
-  for (const { id } of rows) await enqueueEnsureWorkload(context, db, id);
-  return rows.length;
+  const released = await listReleasedAppIds(db);
+  for (const id of released) await enqueueEnsureWorkload(context, db, id);
+  return released.length;
 }

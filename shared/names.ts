@@ -1,6 +1,9 @@
 import { AppError } from '#shared/errors.ts';
 import type { AppId, TenantId } from '#shared/ids.ts';
 
+/** SPEC.md §2: in characters. */
+export const maxAppNameLength = 40;
+
 const appNamePattern = /^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$/;
 const reservedNames = new Set([
   'admin',
@@ -74,5 +77,5 @@ export function previewName(appName: string, branch: string): string {
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+/, '');
-  return cut(`${appName}-${slug}`, 40);
+  return cut(`${appName}-${slug}`, maxAppNameLength);
 }

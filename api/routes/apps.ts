@@ -17,9 +17,9 @@ import {
   withBody,
 } from '#api/openapi/schemas.ts';
 import { AppSchema, presentApp } from '#api/resources/app.ts';
-import type { Apps } from '#shared/core/apps/apps.ts';
+import type { AppDeletion, Apps } from '#shared/core/apps/apps.ts';
+import type { GitSources } from '#shared/core/repositories/git-sources.ts';
 import type { AppId } from '#shared/ids.ts';
-import { omitUndefined } from '#shared/omit-undefined.ts';
 
 const tags = ['apps'];
 const gitUrl = lineOf(2000).nullable();
@@ -120,12 +120,21 @@ const setGitSource = createRoute({
   responses: { 200: answer(App, 'Set.'), ...guarded, ...withBody, ...refusalsOf(404) },
 });
 
-export function addAppRoutes(api: Api, apps: Apps): void {
+/** What the routes of apps ask of core. */
+interface AppServices {
+  apps: Apps;
+  deletion: AppDeletion;
+  sources: Pick<GitSources, 'setGitSource'>;
+}
+
+export function addAppRoutes(api: Api, { apps, deletion, sources }: AppServices): void {
   api.openapi(createApp, async (c) => {
     const { name, git_url, branch: deployed } = c.req.valid('json');
     const app = await apps.createApp(c.get('caller'), {
       ...newResourceId<AppId>(c),
-      ...omitUndefined({ name, gitUrl: git_url, branch: deployed }),
+      name,
+      gitUrl: git_url,
+      branch: deployed,
     });
     return c.json({ data: presentApp(app) }, 201);
   });
@@ -141,16 +150,16 @@ export function addAppRoutes(api: Api, apps: Apps): void {
   });
 
   api.openapi(deleteApp, async (c) => {
-    return c.json({ data: presentApp(await apps.deleteApp(c.get('caller'), c.req.valid('param').id)) }, 200);
+    return c.json({ data: presentApp(await deletion.deleteApp(c.get('caller'), c.req.valid('param').id)) }, 200);
   });
 
   api.openapi(restoreApp, async (c) => {
-    return c.json({ data: presentApp(await apps.restoreApp(c.get('caller'), c.req.valid('param').id)) }, 200);
+    return c.json({ data: presentApp(await deletion.restoreApp(c.get('caller'), c.req.valid('param').id)) }, 200);
   });
 
   api.openapi(setGitSource, async (c) => {
     const { url, branch: deployed } = c.req.valid('json');
-    const source = omitUndefined({ url, branch: deployed });
-    return c.json({ data: presentApp(await apps.setGitSource(c.get('caller'), c.req.valid('param').id, source)) }, 200);
+    const source = { url, branch: deployed };
+    return c.json({ data: presentApp(await sources.setGitSource(c.get('caller'), c.req.valid('param').id, source)) }, 200);
   });
 }

@@ -88,14 +88,6 @@ declare module '#shared/database/db.ts' {
       finished_at: Date | null;
     };
 
-    /** By which an app reads its source by SSH. `private_key` is sealed PEM; `host_keys` are base64 by `host:port`, kept at first sight. */
-    source_keys: {
-      app_id: AppId;
-      public_key: string;
-      private_key: string;
-      host_keys: JSONColumnType<Record<string, string>, string | undefined, string>;
-    };
-
     git_refs: { repository_id: RepositoryId; name: string; oid: ObjectId; updated_at: ColumnType<Date, Date | undefined, Date> };
     /** `pack_id` is the pack's trailing checksum. Without `retired_at` it is part of the repository; with it another holds its objects. */
     git_packs: {
@@ -134,8 +126,6 @@ declare module '#shared/database/db.ts' {
       cpu: JSONColumnType<Record<string, number>>;
       traffic: JSONColumnType<Record<string, TrafficReading>>;
     };
-    /** Own hosts of apps. A host that is not 'pending' is one app's only; 'removing' until no route leads there any more. */
-    domains: { app_id: AppId; host: string; status: DomainStatus; proof: string; created_at: CreatedAt };
 
     /** One row a worker process; see shared/jobs/graphile. */
     worker_leases: { worker_id: string; heartbeat_at: ColumnType<Date, Date | undefined, Date> };
@@ -160,7 +150,6 @@ export type AddonStatus = 'creating' | 'Ready' | 'Creating' | 'Failed';
 export type ReleaseKind = 'build' | 'config' | 'addon' | 'rollback';
 export type ReleaseStatus = 'pending' | 'succeeded' | 'failed';
 export type DeployStatus = 'pending' | 'rolling' | 'live' | 'failed' | 'aborted' | 'superseded';
-export type DomainStatus = 'pending' | 'active' | 'removing';
 
 export interface TrafficReading {
   requests: number;
@@ -168,21 +157,6 @@ export interface TrafficReading {
   milliseconds: number;
   /** By bucket of shared/platform/latencies.ts; what was read before they were counted has none. */
   latencies?: readonly number[];
-}
-
-/** `null` stands for "does not exist". */
-export interface RefMove {
-  name: string;
-  from: ObjectId | null;
-  to: ObjectId | null;
-}
-
-/** A repository on another git host. Without `commit` it is what `ref` names once the build runs. */
-export interface GitSource {
-  url: string;
-  /** 'refs/heads/main' */
-  ref: string;
-  commit: ObjectId | null;
 }
 
 export interface DeployStep {

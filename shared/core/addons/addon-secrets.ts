@@ -1,7 +1,6 @@
 /** What of an add-on is secret: sealed in its row, open to the app and to who may see the app's variables. */
 import type { AddonRow } from '#shared/core/addons/addons-store.ts';
 import type { Context } from '#shared/core/context.ts';
-import type { Db } from '#shared/database/schema.ts';
 import type { AppId, TenantId } from '#shared/ids.ts';
 import { authSecretName, kvstoreName } from '#shared/names.ts';
 import type { AddonCredentials, AddonType } from '#shared/platform/addons.ts';

@@ -176,13 +176,13 @@ describe('an add-on', () => {
     await untilReady();
     const { uri } = await addons().readCredentials(principal, app.id, 'kvstore');
     ground.open(uri).set('word', 'kept');
-    await test.services.apps.deleteApp(principal, app.id);
+    await test.services.appDeletion.deleteApp(principal, app.id);
     const desired = async () => (await ground.readAddon(app.id, 'kvstore'))?.desired;
     await withWorker(() => expect.poll(desired).toBe(0));
-    await test.services.apps.restoreApp(principal, app.id);
+    await test.services.appDeletion.restoreApp(principal, app.id);
     await withWorker(() => expect.poll(desired).toBe(1));
     expect(ground.open(uri).get('word')).toBe('kept');
-    await test.services.apps.deleteApp(principal, app.id);
+    await test.services.appDeletion.deleteApp(principal, app.id);
     test.clock.advance(31 * 24 * 60 * 60 * 1000);
     await handlers['purge-app']({ appId: app.id }, new AbortController().signal);
     expect(await ground.readAddon(app.id, 'kvstore')).toBeUndefined();

@@ -135,6 +135,29 @@ export async function lockApp(trx: Db, appId: AppId): Promise<AppRow | undefined
   return readAppById(trx, appId);
 }
 
+/** False when the name is taken. A concurrent insert of the same name is waited for. */
+export async function insertApp(
+  db: Db,
+  row: Omit<AppRow, 'current_release_id' | 'current_version' | 'updated_at' | 'deleted_at'>,
+): Promise<boolean> {
+  const result = await db
+    .insertInto('apps')
+    .values({ ...row, current_release_id: null, updated_at: row.created_at, deleted_at: null })
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .executeTakeFirst();
+  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
+}
+
+/** @param branch left out: it stays as it is */
+export async function setGitSource(
+  db: Db,
+  appId: AppId,
+  { url, branch, now }: { url: string | null; branch: string | undefined; now: Date },
+): Promise<void> {
+  // Kysely leaves out columns whose value is undefined.
+  await db.updateTable('apps').set({ git_url: url, branch, updated_at: now }).where('id', '=', appId).execute();
+}
+
 export async function setCurrentRelease(db: Db, appId: AppId, releaseId: ReleaseId): Promise<void> {
   await db.updateTable('apps').set({ current_release_id: releaseId, updated_at: new Date() }).where('id', '=', appId).execute();
 }
@@ -192,4 +215,44 @@ export async function hasOtherPreviews(db: Db, parentId: AppId, branch: string, 
     .limit(count)
     .execute();
   return others.length >= count;
+}
+
+/** A preview of an app and its branch. */
+export interface PreviewRow {
+  id: AppId;
+  preview_branch: string;
+  deleted_at: Date | null;
+}
+
+/** Every preview of an app, deleted ones too. */
+export async function listPreviews(db: Db, parentId: AppId): Promise<PreviewRow[]> {
+  return db
+    .selectFrom('apps')
+    .select(['id', 'preview_branch', 'deleted_at'])
+    .where('parent_app_id', '=', parentId)
+    .where('preview_branch', 'is not', null)
+    .$narrowType<{ preview_branch: string }>()
+    .execute();
+}
+
+/** The preview of a branch, also a deleted one. */
+export async function findPreviewId(db: Db, parentId: AppId, branch: string): Promise<AppId | undefined> {
+  const row = await db
+    .selectFrom('apps')
+    .select('id')
+    .where('parent_app_id', '=', parentId)
+    .where('preview_branch', '=', branch)
+    .executeTakeFirst();
+  return row?.id;
+}
+
+/** Active apps that have a release: those that should run. */
+export async function listReleasedAppIds(db: Db): Promise<AppId[]> {
+  const rows = await db
+    .selectFrom('apps')
+    .select('id')
+    .where('deleted_at', 'is', null)
+    .where('current_release_id', 'is not', null)
+    .execute();
+  return rows.map(({ id }) => id);
 }

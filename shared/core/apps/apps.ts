@@ -30,19 +30,37 @@ export interface App {
   restorableUntil: Date | null;
 }
 
+/** What creating an app asks for. */
+export interface NewApp {
+  /** Passing the id of an app that the tenant has returns that app. */
+  id?: AppId | undefined;
+  /** Left out: a generated one. */
+  name?: string | undefined;
+  /** Left out: the app's own repository on this platform. */
+  gitUrl?: string | null | undefined;
+  /** Left out: `main`. */
+  branch?: string | undefined;
+}
+
 export interface Apps {
-  /** A generated name when none is given. `conflict` when the name is taken. */
-  createApp(caller: Caller, request: { id?: AppId; name?: string; gitUrl?: string | null; branch?: string }): Promise<App>;
+  /** `conflict` when the name is taken. */
+  createApp(caller: Caller, request: NewApp): Promise<App>;
   /** Active ones, newest first; with `deleted` the restorable ones instead. */
-  listApps(caller: Caller, page: PageQuery & { deleted?: boolean }): Promise<Page<App>>;
+  listApps(caller: Caller, page: PageQuery & { deleted?: boolean | undefined }): Promise<Page<App>>;
   /** Deleted ones too, until they are purged. */
   readApp(caller: Caller, app: string): Promise<App>;
+}
+
+/** Separate from `Apps`, since it also affects builds and add-ons. */
+export interface AppDeletion {
   /** Stops it now, keeps everything else for 30 days. Deleting a deleted app is `not_found`. */
   deleteApp(caller: Caller, app: string): Promise<App>;
-  /** `conflict` when it is not deleted. */
+  /** `conflict` when it is not deleted, and for a preview whose parent app is deleted. */
   restoreApp(caller: Caller, app: string): Promise<App>;
-  setGitSource(caller: Caller, app: string, source: { url: string | null; branch?: string }): Promise<App>;
 }
+
+/** `pending`: control of the host is not proven yet. `removing`: the app's until no route leads to it. */
+export type DomainStatus = 'pending' | 'active' | 'removing';
 
 export interface Domain {
   /** In ASCII, lower case. */

@@ -3,7 +3,7 @@ import { createJobHandlers } from '#deploy/control-plane.ts';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { createAddresses } from '#shared/core/addresses.ts';
 import type { Domain } from '#shared/core/apps/apps.ts';
-import { runSettleDomainJob } from '#shared/core/apps/domain-settlement.ts';
+import { runSettleDomainJob } from '#shared/core/apps/domain-verification.ts';
 import type { AppId, UserId } from '#shared/ids.ts';
 import type { FakeJobs } from '#shared/jobs/fake-jobs.ts';
 import { seedRelease } from '#test/support/api/seeds.ts';
@@ -112,7 +112,7 @@ describe('domains on a public platform', () => {
     await add(owner);
     await runJobs(owner.app.id);
     await test.services.domains.removeDomain(owner.principal, owner.app.id, host);
-    await expect(add(owner)).rejects.toThrow('is just being removed');
+    await expect(add(owner)).rejects.toThrow('is being removed. Try again in a moment.');
     await runJobs(owner.app.id);
     expect(await test.context.platform.certificates.readCertificate(host)).toBeUndefined();
     expect(await add(owner)).toMatchObject({ status: 'pending' });
@@ -122,13 +122,13 @@ describe('domains on a public platform', () => {
     const owner = await createOwner();
     prove(await add(owner));
     await add(owner);
-    await test.services.apps.deleteApp(owner.principal, owner.app.id);
+    await test.services.appDeletion.deleteApp(owner.principal, owner.app.id);
     await runJobs(owner.app.id);
-    await test.services.apps.restoreApp(owner.principal, owner.app.id);
+    await test.services.appDeletion.restoreApp(owner.principal, owner.app.id);
     await runJobs(owner.app.id);
     expect(await read(owner)).toMatchObject({ status: 'active', certificate: { status: 'issued' } });
 
-    await test.services.apps.deleteApp(owner.principal, owner.app.id);
+    await test.services.appDeletion.deleteApp(owner.principal, owner.app.id);
     await runJobs(owner.app.id);
     const heir = await createOwner();
     prove(await add(heir));

@@ -1,62 +1,46 @@
 import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import type { Domain, Domains } from '#shared/core/apps/apps.ts';
 import { type AppRow, lockApp } from '#shared/core/apps/apps-store.ts';
-import { lookLater, needsNoProof, proofOf, settleDomain, takeAway } from '#shared/core/apps/domain-settlement.ts';
-import { type DomainRow, readDomain, readHolder } from '#shared/core/apps/domains-store.ts';
+import {
+  needsNoProof,
+  proofOf,
+  removeFromRoutes,
+  scheduleVerification,
+  verifyDomain,
+} from '#shared/core/apps/domain-verification.ts';
+import {
+  countDomains,
+  type DomainRow,
+  deleteDomain,
+  type HolderRow,
+  insertDomain,
+  listDomains,
+  readDomain,
+  readHolder,
+} from '#shared/core/apps/domains-store.ts';
 import { normalizeHost, parseHost } from '#shared/core/apps/host-name.ts';
 import type { Context } from '#shared/core/context.ts';
+import type { Db } from '#shared/database/db.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import { limits } from '#shared/limits.ts';
 
 export function createDomains(context: Context): Domains {
-  const { db, clock } = context;
+  const { db } = context;
   return {
     async listDomains(caller, app) {
-      const { id } = (await requireApp(context, caller, app)).row;
-      const rows = await db
-        .selectFrom('domains')
-        .selectAll()
-        .where('app_id', '=', id)
-        .where('status', '!=', 'removing')
-        .orderBy('created_at')
-        .orderBy('host')
-        .execute();
-      return Promise.all(rows.map((row) => present(context, row)));
+      const { row } = await requireApp(context, caller, app);
+      return Promise.all((await listDomains(db, row.id)).map((domain) => toDomain(context, domain)));
     },
 
     async addDomain(caller, app, text) {
       const { row } = await requireAppToChange(context, caller, app);
       const host = parseHost(text, context.addresses);
-      const added = await db.transaction().execute(async (trx) => {
-        const locked = await lockApp(trx, row.id);
-        if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
-        const known = await readDomain(trx, row.id, host);
-        if (known?.status === 'removing') throw new AppError('conflict', `${host} is just being removed. Try again in a moment.`);
-        if (known !== undefined) return false;
-        const holder = await readHolder(trx, host);
-        if (holder !== undefined) refuseTaken(context, row, holder);
-        const { count } = await trx
-          .selectFrom('domains')
-          .select((domain) => domain.fn.countAll<number>().as('count'))
-          .where('app_id', '=', row.id)
-          .executeTakeFirstOrThrow();
-        if (count >= limits.app.domains) {
-          throw new AppError(
-            'conflict',
-            `${row.name} has ${count} domains, which is the most an app can have. Remove one first.`,
-          );
-        }
-        await trx
-          .insertInto('domains')
-          .values({ app_id: row.id, host, status: 'pending', proof: newProof(), created_at: clock.now() })
-          .execute();
-        return true;
-      });
-      const settled = await settleDomain(context, row.id, host);
-      if (!settled) await lookLater(context, db, row.id, host);
+      const added = await db.transaction().execute((trx) => addPending(context, trx, row, host));
+      const isActive = await verifyDomain(context, row.id, host);
+      if (!isActive) await scheduleVerification(context, db, row.id, host);
       const domain = await readDomain(db, row.id, host);
       if (domain === undefined) throw notFound('domain');
-      return { domain: await present(context, domain), added };
+      return { domain: await toDomain(context, domain), added };
     },
 
     async removeDomain(caller, app, text) {
@@ -65,19 +49,32 @@ export function createDomains(context: Context): Domains {
       await db.transaction().execute(async (trx) => {
         const domain = await readDomain(trx, row.id, host);
         if (domain === undefined || domain.status === 'removing') throw notFound('domain');
-        if (domain.status === 'active') return takeAway(context, trx, row.id, host);
-        await trx.deleteFrom('domains').where('app_id', '=', row.id).where('host', '=', host).execute();
+        if (domain.status === 'active') return removeFromRoutes(context, trx, row.id, host);
+        await deleteDomain(trx, row.id, host);
       });
     },
   };
 }
 
-/** What can never be had is refused at once; what a proof may still bring over is claimed. */
-function refuseTaken(
-  context: Context,
-  app: AppRow,
-  holder: { tenant_id: string; name: string; deleted_at: Date | null; host: string; status: string },
-): void {
+/** False when the app has the domain already. */
+async function addPending(context: Context, trx: Db, app: AppRow, host: string): Promise<boolean> {
+  const locked = await lockApp(trx, app.id);
+  if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+  const existing = await readDomain(trx, app.id, host);
+  if (existing?.status === 'removing') throw new AppError('conflict', `${host} is being removed. Try again in a moment.`);
+  if (existing !== undefined) return false;
+  const holder = await readHolder(trx, host);
+  if (holder !== undefined) refuseTaken(context, app, holder);
+  const count = await countDomains(trx, app.id);
+  if (count >= limits.app.domains) {
+    throw new AppError('conflict', `${app.name} has ${count} domains, the most an app can have. Remove one first.`);
+  }
+  await insertDomain(trx, { app_id: app.id, host, status: 'pending', proof: newProof(), created_at: context.clock.now() });
+  return true;
+}
+
+/** A host that a proof may bring to this app is not refused. */
+function refuseTaken(context: Context, app: AppRow, holder: HolderRow): void {
   if (holder.deleted_at !== null || holder.status === 'removing') return;
   if (holder.tenant_id === app.tenant_id) {
     throw new AppError('conflict', `${holder.host} is on your app ${holder.name}. Remove it there first.`, {
@@ -90,7 +87,7 @@ function refuseTaken(
   });
 }
 
-async function present({ platform }: Context, row: DomainRow): Promise<Domain> {
+async function toDomain({ platform }: Context, row: DomainRow): Promise<Domain> {
   const isActive = row.status === 'active';
   const certificate = isActive ? await platform.certificates.readCertificate(row.host).catch(() => undefined) : undefined;
   return {
@@ -102,7 +99,7 @@ async function present({ platform }: Context, row: DomainRow): Promise<Domain> {
   };
 }
 
-/** 128 bits. It need not be secret: what counts is that only who controls the DNS can publish it. */
+/** 128 bits. It is not secret: what matters is that only who controls the DNS can publish it. */
 function newProof(): string {
   return crypto.getRandomValues(new Uint8Array(16)).toHex();
 }

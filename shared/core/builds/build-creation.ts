@@ -5,9 +5,9 @@ import { addBuildStart } from '#shared/core/builds/build-starts-store.ts';
 import type { BuildSource } from '#shared/core/builds/builds.ts';
 import { type BuildRow, cancelQueuedBuilds, insertBuild } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
+import type { RefMove } from '#shared/core/repositories/ref-moves.ts';
 import { buildLogKey } from '#shared/core/telemetry/build-log-writer.ts';
 import type { Db } from '#shared/database/db.ts';
-import type { RefMove } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import { type AppId, type BuildId, newUuid, type ObjectId, type TenantId, type UserId } from '#shared/ids.ts';
 

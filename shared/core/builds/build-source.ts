@@ -75,7 +75,7 @@ async function takeTree({ context, app, build, line, signal }: SourceRequest, co
   const submodules = await reader.listSubmodules(repositoryId, commit);
   const { fetched, discard } = await fetchSubmodules(context, submodules, outsideUrl(context, app, build), {
     repositoryId,
-    tell: line,
+    log: line,
     signal,
   });
   return {

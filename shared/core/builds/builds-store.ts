@@ -1,8 +1,8 @@
 import { type Generated, type JSONColumnType, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { BuildSource, BuildStatus } from '#shared/core/builds/builds.ts';
+import type { RefMove } from '#shared/core/repositories/ref-moves.ts';
 import type { CreatedAt, Db, Tables } from '#shared/database/db.ts';
 import { type KeysetPage, keysetBefore } from '#shared/database/keyset.ts';
-import type { RefMove } from '#shared/database/schema.ts';
 import type { AppId, BuildId, ObjectId, ReleaseId, RepositoryId, UserId } from '#shared/ids.ts';
 import type { CacheState } from '#shared/platform/builds.ts';
 

@@ -5,15 +5,15 @@
  */
 import type { Caller } from '#shared/core/accounts/principals.ts';
 import type { Page, PageQuery } from '#shared/core/page.ts';
+import type { RemoteSource } from '#shared/core/repositories/source-fetch.ts';
 import type { BuildLogLine } from '#shared/core/telemetry/build-logs-store.ts';
-import type { GitSource } from '#shared/database/schema.ts';
 import type { AppId, BuildId, ReleaseId } from '#shared/ids.ts';
 import type { CacheState } from '#shared/platform/builds.ts';
 
 export type BuildStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'canceled';
 
 /** Where a build gets its files when they are not in the app's repository here. */
-export type BuildSource = GitSource | ArchiveSource;
+export type BuildSource = RemoteSource | ArchiveSource;
 
 /** A tar.gz on a server elsewhere. */
 export interface ArchiveSource {

@@ -30,7 +30,7 @@ describe('a purge', () => {
 
   /** Long ago. */
   async function deleteApp(): Promise<void> {
-    await core.services.apps.deleteApp(owner, app.id);
+    await core.services.appDeletion.deleteApp(owner, app.id);
     await core.context.db
       .updateTable('apps')
       .set({ deleted_at: new Date(Date.now() - 31 * 24 * 60 * 60 * 1000) })
@@ -74,8 +74,8 @@ describe('a purge', () => {
   });
 
   it('leaves an app alone that was restored', async () => {
-    await core.services.apps.deleteApp(owner, app.id);
-    await core.services.apps.restoreApp(owner, app.id);
+    await core.services.appDeletion.deleteApp(owner, app.id);
+    await core.services.appDeletion.restoreApp(owner, app.id);
     await runPurgeJob(core.context, app.id);
     expect((await core.services.apps.readApp(owner, app.id)).status).toBe('active');
     expect((await core.services.apps.readApp(owner, preview)).status).toBe('active');
@@ -122,7 +122,7 @@ describe('a purge', () => {
   }
 
   it('cannot be foregone for a preview alone while its app is deleted', async () => {
-    await core.services.apps.deleteApp(owner, app.id);
-    await expect(core.services.apps.restoreApp(owner, preview)).rejects.toMatchObject({ code: 'conflict' });
+    await core.services.appDeletion.deleteApp(owner, app.id);
+    await expect(core.services.appDeletion.restoreApp(owner, preview)).rejects.toMatchObject({ code: 'conflict' });
   });
 });

@@ -1,13 +1,14 @@
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { type AppRow, listPreviewsOf, lockApp } from '#shared/core/apps/apps-store.ts';
-import { ensurePreview, removePreviews } from '#shared/core/apps/previews.ts';
+import { ensurePreview } from '#shared/core/apps/previews.ts';
 import { createBuild, type FoundCaches, withCaches } from '#shared/core/builds/build-creation.ts';
 import type { BuildRow } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
+import { removePreviews } from '#shared/core/deletion/preview-removal.ts';
 import type { PlannedCommand } from '#shared/core/pushes/push-plan.ts';
+import type { RefMove } from '#shared/core/repositories/ref-moves.ts';
 import { enqueueMaintenance } from '#shared/core/repositories/repository-maintenance.ts';
 import type { Db } from '#shared/database/db.ts';
-import type { RefMove } from '#shared/database/schema.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import type { PushRequest, RefChange, RefResult } from '#shared/git/git-storage.ts';
 import type { AppId } from '#shared/ids.ts';

@@ -145,7 +145,7 @@ describe('a push', () => {
   });
 
   it('to a deleted app is one to an app that never was', async () => {
-    await core.services.apps.deleteApp(owner, app.id);
+    await core.services.appDeletion.deleteApp(owner, app.id);
     for (const access of ['read', 'write'] as const) {
       const opened = core.services.pushes.openRepository(owner, app.name, access);
       await expect(opened).rejects.toMatchObject({ code: 'not_found', message: 'No such app.' });

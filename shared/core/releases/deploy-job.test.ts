@@ -98,14 +98,14 @@ describe('a deploy job', () => {
     await release({ Procfile: 'web: serve\nrelease: migrate\n' });
     core.script = {
       run: async (_command, _line, signal) => {
-        await core.services.apps.deleteApp(owner, app.id);
+        await core.services.appDeletion.deleteApp(owner, app.id);
         // The deploy may have heard of it before we have.
         signal.throwIfAborted();
         return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }));
       },
     };
     await deploy();
-    await core.services.apps.restoreApp(owner, app.id);
+    await core.services.appDeletion.restoreApp(owner, app.id);
     expect(await listDeploys()).toMatchObject([{ version: 2, status: 'superseded', error: 'The app was deleted.' }, {}]);
     expect(await currentVersion()).toBeUndefined();
   });

@@ -1,5 +1,6 @@
 import { enqueueEnsureWorkload } from '#shared/core/app-jobs.ts';
 import { readAppById, setCurrentRelease } from '#shared/core/apps/apps-store.ts';
+import { deletionKey } from '#shared/core/apps/deleted-apps.ts';
 import type { Context } from '#shared/core/context.ts';
 import { type DeployRun, deletionCause, describeWhatServes, type Verdict } from '#shared/core/releases/deploy-run.ts';
 import { claimDeploy, type DeployRow, type ReleaseRow, readReleaseById } from '#shared/core/releases/releases-store.ts';
@@ -60,10 +61,6 @@ export async function runDeployJob(context: Context, deployId: DeployId, stoppin
 async function findDeletion({ db }: Context, appId: AppId): Promise<Error | undefined> {
   const app = await readAppById(db, appId);
   return app?.deleted_at === null ? undefined : new Error('The app was deleted.');
-}
-
-export function deletionKey(appId: AppId): string {
-  return `deletion:${appId}`;
 }
 
 async function decide(run: DeployRun): Promise<Verdict> {

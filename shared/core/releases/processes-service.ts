@@ -1,7 +1,7 @@
 import { enqueueEnsureWorkload, enqueueRestart } from '#shared/core/app-jobs.ts';
 import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
-import { forgetTakenHosts, readTakenHosts } from '#shared/core/apps/domain-settlement.ts';
+import { deleteRemovedHosts, listRemovedHosts } from '#shared/core/apps/domains-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Processes, ProcessType } from '#shared/core/releases/releases.ts';
 import { type ReleaseRow, readReleaseById } from '#shared/core/releases/releases-store.ts';
@@ -82,10 +82,10 @@ async function describeProcesses(context: Context, app: AppRow): Promise<Process
 export async function runEnsureWorkloadJob(context: Context, appId: AppId): Promise<void> {
   const app = await readAppById(context.db, appId);
   const release = app?.deleted_at === null ? await currentRelease(context, app) : undefined;
-  const taken = await readTakenHosts(context.db, appId);
+  const removedHosts = await listRemovedHosts(context.db, appId);
   if (app === undefined || release === undefined) await context.platform.workloads.deleteWorkload(appId);
   else await context.platform.workloads.ensureWorkload(await workloadSpec(context, app, release));
-  await forgetTakenHosts(context.db, appId, taken);
+  await deleteRemovedHosts(context.db, appId, removedHosts);
 }
 
 export async function runRestartJob(context: Context, appId: AppId): Promise<void> {

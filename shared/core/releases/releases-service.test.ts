@@ -186,13 +186,13 @@ describe('another tenant', () => {
   it('is told of every method that there is no such app', async () => {
     await release();
     const stranger = await core.signUp();
-    const { apps, builds, releases, config, processes, buildCache } = core.services;
+    const { appDeletion, apps, gitSources, builds, releases, config, processes, buildCache } = core.services;
     const page = { limit: 10 };
     const calls: Promise<unknown>[] = [
       apps.readApp(stranger, app.id),
-      apps.deleteApp(stranger, app.id),
-      apps.restoreApp(stranger, app.id),
-      apps.setGitSource(stranger, app.id, { url: null }),
+      appDeletion.deleteApp(stranger, app.id),
+      appDeletion.restoreApp(stranger, app.id),
+      gitSources.setGitSource(stranger, app.id, { url: null }),
       builds.startBuild(stranger, app.id, {}),
       builds.listBuilds(stranger, app.id, page),
       builds.readBuild(stranger, app.id, 'latest'),

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import { type KeysetPage, keysetBefore } from '#shared/database/keyset.ts';
 import type { Database, Db, DeployStep } from '#shared/database/schema.ts';
-import type { AppId, DeployId, ReleaseId } from '#shared/ids.ts';
+import type { AppId, DeployId, ObjectId, ReleaseId, RepositoryId } from '#shared/ids.ts';
 import { isUuid } from '#shared/ids.ts';
 
 export type ReleaseRow = Selectable<Database['releases']>;
@@ -33,6 +33,19 @@ export async function readLatestGoodRelease(db: Db, appId: AppId): Promise<Relea
     .orderBy('releases.version', 'desc')
     .limit(1)
     .executeTakeFirst();
+}
+
+/** Commits of all releases of a repository's apps. */
+export async function listReleasedCommits(db: Db, repositoryId: RepositoryId): Promise<ObjectId[]> {
+  const rows = await db
+    .selectFrom('releases')
+    .innerJoin('apps', 'apps.id', 'releases.app_id')
+    .select('releases.commit')
+    .distinct()
+    .where('apps.repository_id', '=', repositoryId)
+    .where('releases.commit', 'is not', null)
+    .execute();
+  return rows.map(({ commit }) => commit as ObjectId);
 }
 
 /** 1 for an app's first release; gaps never, numbers never given twice. */

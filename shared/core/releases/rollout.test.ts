@@ -115,10 +115,10 @@ describe('a rollout', () => {
     await withVisitors(undecided, async () => {
       const deploying = deploy();
       await expect.poll(weights, patience).toEqual([[1, 90], [2, 10]]); // biome-ignore format: pairs
-      await core.services.apps.deleteApp(owner, app.id);
+      await core.services.appDeletion.deleteApp(owner, app.id);
       await deploying;
     });
-    await core.services.apps.restoreApp(owner, app.id);
+    await core.services.appDeletion.restoreApp(owner, app.id);
     expect((await listDeploys())[0]).toMatchObject({ status: 'aborted', error: 'The app was deleted.' });
   });
 

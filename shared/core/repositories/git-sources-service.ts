@@ -1,16 +1,20 @@
 import { requireAppToChange } from '#shared/core/apps/app-access.ts';
+import { readChangedApp } from '#shared/core/apps/app-presentation.ts';
+import { setGitSource } from '#shared/core/apps/apps-store.ts';
+import { checkBranchName } from '#shared/core/apps/branch-name.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { GitSources } from '#shared/core/repositories/git-sources.ts';
 import { ensureSourceKey } from '#shared/core/repositories/source-keys.ts';
-import { appWebhookSecret } from '#shared/core/webhooks/webhook-secret.ts';
-import { isOwnRepository, parseGitUrl } from '#shared/sources/git-url.ts';
+import { clearHostKeys } from '#shared/core/repositories/source-keys-store.ts';
+import { appWebhookSecret } from '#shared/core/repositories/webhook-secret.ts';
+import { checkGitUrl, isOwnRepository, parseGitUrl } from '#shared/sources/git-url.ts';
 
 export function createGitSources(context: Context): GitSources {
-  const { addresses, settings } = context;
+  const { db, clock, addresses, settings } = context;
   return {
     async readGitSource(caller, app) {
       const { row } = await requireAppToChange(context, caller, app);
-      const bySsh =
+      const isSsh =
         row.git_url !== null &&
         parseGitUrl(row.git_url)?.scheme === 'ssh' &&
         !isOwnRepository(row.git_url, addresses.pushUrl(row.name));
@@ -25,8 +29,18 @@ export function createGitSources(context: Context): GitSources {
                 url: `${baseUrl}/v1/webhooks/githost?app=${row.id}`,
                 secret: await appWebhookSecret(webhookSecret, row.id),
               },
-        deployKey: bySsh ? await ensureSourceKey(context, row.id) : null,
+        deployKey: isSsh ? await ensureSourceKey(context, row.id) : null,
       };
+    },
+
+    async setGitSource(caller, app, { url, branch }) {
+      const { row } = await requireAppToChange(context, caller, app);
+      if (branch !== undefined) checkBranchName(branch);
+      if (url !== null) checkGitUrl(url, 'url');
+      await setGitSource(db, row.id, { url, branch, now: clock.now() });
+      // Whoever sets a source has looked at its host, which may show another key from now on.
+      await clearHostKeys(db, row.id);
+      return readChangedApp(context, row.id);
     },
   };
 }

@@ -1,16 +1,19 @@
-/** The git source of an app: the noun, and what entry points may ask of it. */
+/** The git source of an app: the noun, and the interface that entry points use. */
 import type { Caller } from '#shared/core/accounts/principals.ts';
+import type { App } from '#shared/core/apps/apps.ts';
 
 export interface GitSource {
   url: string | null;
   branch: string;
-  /** What to enter at the git host; null while the operator has not set PAAS_WEBHOOK_SECRET. */
+  /** To be entered at the git host; null while the operator has not set PAAS_WEBHOOK_SECRET. */
   webhook: { url: string; secret: string } | null;
-  /** To be added at the git host when `url` is an SSH address; null for others. */
+  /** Public SSH key, to be added at the git host when `url` is an SSH address; null otherwise. */
   deployKey: string | null;
 }
 
 export interface GitSources {
-  /** For developers and above: it holds a secret. */
+  /** `forbidden` to viewers: it contains a secret. */
   readGitSource(caller: Caller, app: string): Promise<GitSource>;
+  /** @param source `url` null: none; `branch` left out: as it is */
+  setGitSource(caller: Caller, app: string, source: { url: string | null; branch?: string | undefined }): Promise<App>;
 }

@@ -1,11 +1,19 @@
 import type { Context } from '#shared/core/context.ts';
-import type { Db, RefMove } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { RefChange } from '#shared/git/git-storage.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
+/** Where a push wants a ref to be. `null` stands for "does not exist". */
+export interface RefMove {
+  name: string;
+  /** As the client saw it. */
+  from: ObjectId | null;
+  to: ObjectId | null;
+}
+
 /**
- * The change that brings a ref to where a push wants it, from where it is now. Between the push and the end of its
- * build another push may have moved the ref: that is fine as long as nothing of it is lost. Undefined when it would be.
+ * The change from where a ref is now to where a push wants it. Another push may have moved the ref during the build: that
+ * is accepted as long as the other push loses no commits. Undefined when it would.
  */
 async function rebase(
   { git }: Context,
@@ -19,7 +27,7 @@ async function rebase(
   return (await git.reader.isAncestor(repositoryId, current, move.to)) ? change : undefined;
 }
 
-/** Whether `moveRefs` would succeed now: asked before a build, to save the building. */
+/** Whether `moveRefs` would succeed now: asked before a build, which would be in vain otherwise. */
 export async function canMoveRefs(
   context: Context,
   repositoryId: RepositoryId,
@@ -29,8 +37,9 @@ export async function canMoveRefs(
 }
 
 /**
- * All or none, in the caller's transaction. Only where a ref has moved meanwhile it asks on a connection of its own: a
- * transaction that always needed a second one would wait for ever once all are in transactions.
+ * Moves all refs or none, in the caller's transaction. False when a ref has moved to where it would lose commits. It uses
+ * a second connection only where a ref has moved meanwhile: if every transaction needed one, a pool whose connections are
+ * all in transactions would wait forever.
  */
 export async function moveRefs(
   context: Context,
@@ -38,8 +47,8 @@ export async function moveRefs(
   repositoryId: RepositoryId,
   moves: readonly RefMove[] | null,
 ): Promise<boolean> {
-  const asked = (moves ?? []).map(({ name, from, to }) => ({ name, oldOid: from ?? undefined, newOid: to ?? undefined }));
-  if (asked.length === 0 || (await context.git.refs.compareAndSwap(trx, repositoryId, asked))) return true;
+  const wanted = (moves ?? []).map(({ name, from, to }) => ({ name, oldOid: from ?? undefined, newOid: to ?? undefined }));
+  if (wanted.length === 0 || (await context.git.refs.compareAndSwap(trx, repositoryId, wanted))) return true;
   const rebased = await rebaseAll(context, repositoryId, moves ?? []);
   if (rebased === undefined) return false;
   const changes = rebased.filter(({ oldOid, newOid }) => oldOid !== newOid);

@@ -1,23 +1,33 @@
 import type { Context } from '#shared/core/context.ts';
 import { enqueueMaintenance } from '#shared/core/repositories/repository-maintenance.ts';
 import { readSourceKey, rememberHostKey } from '#shared/core/repositories/source-keys.ts';
-import type { GitSource } from '#shared/database/schema.ts';
 import { AppError } from '#shared/errors.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 import { parseGitUrl } from '#shared/sources/git-url.ts';
 
-const mostHaves = 256;
-/** A ref that others move at the same moment is tried again this often. */
-const moves = 5;
+/** A commit of a repository on another git host. */
+export interface RemoteSource {
+  url: string;
+  /** 'refs/heads/main' */
+  ref: string;
+  /** Null: the commit that `ref` names when the source is fetched. */
+  commit: ObjectId | null;
+}
+
+/** Commits we have that the git host is told, so that it sends only what is new. */
+const maxHaves = 256;
+/** Attempts to move a ref that others move at the same moment. */
+const maxMoves = 5;
 
 /**
- * Brings the commit into the app's repository, through the same checks as a push, and lets the branch follow: ours is a
- * copy of theirs. Harmless again. @throws AppError validation_failed for what the app's owner can mend
+ * Fetches the commit into the app's repository, with the checks of a push, and moves the branch there to it: our branch is
+ * a copy of theirs. May be called again.
+ * @throws AppError `validation_failed` for what the app's owner can fix
  */
 export async function fetchSource(
   context: Context,
   repositoryId: RepositoryId,
-  source: GitSource,
+  source: RemoteSource,
   signal: AbortSignal,
 ): Promise<{ commit: ObjectId }> {
   const { db, git, sources } = context;
@@ -32,7 +42,7 @@ export async function fetchSource(
     url: source.url,
     ref: source.ref,
     commit: source.commit ?? undefined,
-    haves: [...new Set(refs.map(({ oid }) => oid))].slice(0, mostHaves),
+    haves: [...new Set(refs.map(({ oid }) => oid))].slice(0, maxHaves),
     key: isSsh ? await readSourceKey(context, repositoryId) : undefined,
     signal,
   });
@@ -45,22 +55,23 @@ export async function fetchSource(
   await enqueueMaintenance(context, db, repositoryId);
   if (fetched.newHostKey !== undefined) await rememberHostKey(context, repositoryId, fetched.newHostKey);
   const commit = await git.reader.resolveCommit(repositoryId, fetched.commit);
-  if (commit === undefined) throw new AppError('validation_failed', 'The git host did not send the commit that was asked for.');
+  if (commit === undefined) throw new AppError('validation_failed', 'The git host did not send the requested commit.');
   await followBranch(context, repositoryId, source.ref, commit);
   return { commit };
 }
 
+/** Creates or moves our copy of the branch. */
 async function followBranch({ db, git }: Context, repositoryId: RepositoryId, ref: string, commit: ObjectId): Promise<void> {
-  for (let left = moves; left > 0; left--) {
+  for (let left = maxMoves; left > 0; left--) {
     const refs = await git.refs.listRefs(repositoryId);
     const current = refs.find(({ name }) => name === ref)?.oid;
     if (current === commit) return;
-    const inTheWay = refs.find(({ name }) => name.startsWith(`${ref}/`) || ref.startsWith(`${name}/`));
-    if (inTheWay !== undefined) {
-      const message = `The app's repository here has ${inTheWay.name}, so ${ref} cannot be. Delete it: git push paas --delete ${inTheWay.name}`;
+    const blocking = refs.find(({ name }) => name.startsWith(`${ref}/`) || ref.startsWith(`${name}/`));
+    if (blocking !== undefined) {
+      const message = `The app's repository has ${blocking.name}, so it cannot have ${ref}. Delete it: git push paas --delete ${blocking.name}`;
       throw new AppError('validation_failed', message);
     }
     if (await git.refs.compareAndSwap(db, repositoryId, [{ name: ref, oldOid: current, newOid: commit }])) return;
   }
-  throw new AppError('validation_failed', `${ref} moved too often while it was fetched. Build again.`);
+  throw new AppError('validation_failed', `${ref} moved too often while it was fetched. Start the build again.`);
 }

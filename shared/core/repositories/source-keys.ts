@@ -1,53 +1,43 @@
 import type { Context } from '#shared/core/context.ts';
-import type { Db } from '#shared/database/schema.ts';
+import { addHostKey, insertSourceKey, readSourceKeyRow } from '#shared/core/repositories/source-keys-store.ts';
+import { AppError } from '#shared/errors.ts';
 import type { AppId, RepositoryId } from '#shared/ids.ts';
 import type { SourceKey } from '#shared/sources/source-hosts.ts';
 
 /** Bound into the seal: the key of one app does not open as another's. */
-const purpose = (appId: string): string => `source key of app ${appId}`;
+const purpose = (appId: AppId): string => `source key of app ${appId}`;
 
-/** The public half of the key by which an app reads its source; made when first asked for. */
+/** The public half of the SSH key with which an app reads its source, created on the first call. */
 export async function ensureSourceKey({ db, secrets, sources }: Context, appId: AppId): Promise<string> {
-  const existing = await db.selectFrom('source_keys').select('public_key').where('app_id', '=', appId).executeTakeFirst();
+  const existing = await readSourceKeyRow(db, appId);
   if (existing !== undefined) return existing.public_key;
   const { privateKey, publicKey } = await sources.createKey();
-  await db
-    .insertInto('source_keys')
-    .values({ app_id: appId, public_key: publicKey, private_key: await secrets.seal(privateKey, purpose(appId)) })
-    .onConflict((conflict) => conflict.column('app_id').doNothing())
-    .execute();
-  const kept = await db.selectFrom('source_keys').select('public_key').where('app_id', '=', appId).executeTakeFirstOrThrow();
-  return kept.public_key;
+  const sealed = await secrets.seal(privateKey, purpose(appId));
+  await insertSourceKey(db, { app_id: appId, public_key: publicKey, private_key: sealed });
+  // Another call may have been first.
+  const stored = await readSourceKeyRow(db, appId);
+  if (stored === undefined) throw new AppError('internal', 'The deploy key could not be stored.');
+  return stored.public_key;
 }
 
-/** Of the app that owns the repository: its previews read with the same key. */
+/** The key of the app that owns the repository, which its previews use too; undefined when there is none. */
 export async function readSourceKey({ db, secrets }: Context, repositoryId: RepositoryId): Promise<SourceKey | undefined> {
-  const appId = repositoryId as string as AppId;
-  const row = await db.selectFrom('source_keys').selectAll().where('app_id', '=', appId).executeTakeFirst();
+  const appId = ownerOf(repositoryId);
+  const row = await readSourceKeyRow(db, appId);
   if (row === undefined) return undefined;
   return { privateKey: await secrets.open(row.private_key, purpose(appId)), hostKeys: row.host_keys };
 }
 
+/** Trusts the key that a host showed on its first connection; from now on it must show the same. */
 export async function rememberHostKey(
   { db }: Context,
   repositoryId: RepositoryId,
-  { host, key }: { host: string; key: string },
+  hostKey: { host: string; key: string },
 ): Promise<void> {
-  const appId = repositoryId as string as AppId;
-  await db.transaction().execute(async (trx) => {
-    const row = await trx
-      .selectFrom('source_keys')
-      .select('host_keys')
-      .where('app_id', '=', appId)
-      .forUpdate()
-      .executeTakeFirst();
-    if (row === undefined) return;
-    const host_keys = JSON.stringify({ ...row.host_keys, [host]: key });
-    await trx.updateTable('source_keys').set({ host_keys }).where('app_id', '=', appId).execute();
-  });
+  await addHostKey(db, ownerOf(repositoryId), hostKey);
 }
 
-/** Whoever sets a source anew has looked at it: its host may show another key from now on. */
-export async function forgetHostKeys(db: Db, appId: AppId): Promise<void> {
-  await db.updateTable('source_keys').set({ host_keys: '{}' }).where('app_id', '=', appId).execute();
+/** A repository has the id of the app that owns it. */
+function ownerOf(repositoryId: RepositoryId): AppId {
+  return repositoryId as string as AppId;
 }

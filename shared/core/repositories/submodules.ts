@@ -6,44 +6,46 @@ import { limits } from '#shared/limits.ts';
 import type { LineSink } from '#shared/platform/builds.ts';
 import { parseGitUrl } from '#shared/sources/git-url.ts';
 
-/** By path: the files of each submodule, and of those within it. */
+/** By path: the files of each submodule, and its own submodules. */
 export type FetchedSubmodules = ReadonlyMap<string, { files: Snapshot; within: FetchedSubmodules }>;
 
 export interface SubmoduleFetch {
-  /** Beside which they are kept while they are here. */
+  /** The repository beside which they are stored until `discard`. */
   repositoryId: RepositoryId;
-  tell: LineSink;
+  /** Writes a line of the build's log. */
+  log: LineSink;
   signal: AbortSignal;
 }
 
 /**
- * Fetches the commit of each submodule, and of those within them. One that could never be had is told of and left out, as
- * there is no way to it from here; one that cannot be had now fails.
+ * Fetches the commit of each submodule and, recursively, of its submodules. A submodule whose address cannot be fetched
+ * from here is reported in the log and left out; a fetch that fails is an error.
  * @param baseUrl what relative addresses are relative to; undefined when there is none
- * @throws AppError validation_failed for what the owner of the app can mend
+ * @throws AppError `validation_failed` for what the owner of the app can fix
  */
 export async function fetchSubmodules(
   context: Context,
   submodules: readonly Submodule[],
   baseUrl: string | undefined,
-  { repositoryId, tell, signal }: SubmoduleFetch,
+  { repositoryId, log, signal }: SubmoduleFetch,
 ): Promise<{ fetched: FetchedSubmodules; discard(): Promise<void> }> {
-  const timeUp = AbortSignal.timeout(limits.submodules.seconds * 1000);
-  const inTime = AbortSignal.any([signal, timeUp]);
-  const taken: Snapshot[] = [];
+  const timeout = AbortSignal.timeout(limits.submodules.seconds * 1000);
+  const signalOrTimeout = AbortSignal.any([signal, timeout]);
+  const snapshots: Snapshot[] = [];
   const discard = async (): Promise<void> => {
-    for (const snapshot of taken) await snapshot.discard();
+    for (const snapshot of snapshots) await snapshot.discard();
   };
 
   const fetchOne = async ({ path, commit }: Submodule, url: string): Promise<Snapshot> => {
-    if (taken.length === limits.submodules.count) throw fault(`There are more than ${limits.submodules.count} git submodules`);
-    tell(`       ${path} from ${url}`);
-    const asked = { url, ref: '', commit, haves: [], key: undefined, withoutHistory: true as const, signal: inTime };
-    const { pack } = await context.sources.fetchSource(asked);
-    const snapshot = await context.git.takeSnapshot(repositoryId, commit, pack, inTime);
-    taken.push(snapshot);
-    if (taken.reduce((sum, { bytes }) => sum + bytes, 0) > limits.submodules.bytes)
-      throw fault(`The git submodules are larger than ${limits.submodules.bytes / 1024 / 1024} MiB together`);
+    if (snapshots.length === limits.submodules.count)
+      throw fault(`There are more than ${limits.submodules.count} git submodules`);
+    log(`       ${path} from ${url}`);
+    const request = { url, ref: '', commit, haves: [], key: undefined, withoutHistory: true as const, signal: signalOrTimeout };
+    const { pack } = await context.sources.fetchSource(request);
+    const snapshot = await context.git.takeSnapshot(repositoryId, commit, pack, signalOrTimeout);
+    snapshots.push(snapshot);
+    if (snapshots.reduce((sum, { bytes }) => sum + bytes, 0) > limits.submodules.bytes)
+      throw fault(`The git submodules are together larger than ${limits.submodules.bytes / 1024 / 1024} MiB`);
     return snapshot;
   };
 
@@ -53,13 +55,13 @@ export async function fetchSubmodules(
       const named = { ...submodule, path: prefix + submodule.path };
       const found = findUrl(submodule, base);
       if ('problem' in found) {
-        tell(` !     ${named.path} is a git submodule ${found.problem}. Its files are not built.`);
+        log(` !     ${named.path} is a git submodule ${found.problem}. Its files are not built.`);
         continue;
       }
       if (depth > limits.submodules.depth)
         throw fault(`The git submodule ${named.path} is more than ${limits.submodules.depth} deep`);
       const files = await fetchOne(named, found.url).catch((error: unknown) => {
-        throw timeUp.aborted && !signal.aborted ? tooSlow(named.path) : explain(error, named.path);
+        throw timeout.aborted && !signal.aborted ? tooSlow(named.path) : explain(error, named.path);
       });
       const within = await fetchAll(await files.listSubmodules(), found.url, `${named.path}/`, depth + 1);
       fetched.set(submodule.path, { files, within });
@@ -67,7 +69,7 @@ export async function fetchSubmodules(
     return fetched;
   };
 
-  if (submodules.length > 0) tell('-----> Fetching git submodules');
+  if (submodules.length > 0) log('-----> Fetching git submodules');
   try {
     return { fetched: await fetchAll(submodules, baseUrl, '', 1), discard };
   } catch (error) {
@@ -76,24 +78,24 @@ export async function fetchSubmodules(
   }
 }
 
-/** Where it can be fetched from, or why it never can. */
+/** The address to fetch a submodule from, or why there is none. */
 function findUrl({ url, isOff }: Submodule, base: string | undefined): { url: string } | { problem: string } {
   if (isOff) return { problem: 'with `update = none`' };
-  if (url === undefined) return { problem: 'without an address: .gitmodules does not have it' };
+  if (url === undefined) return { problem: 'without an address in .gitmodules' };
   const isRelative = /^\.\.?\//.test(url);
   if (isRelative && base === undefined)
     return {
-      problem: 'with a relative address, and the app has no git_url that it could be relative to. Give it an https address',
+      problem: 'with a relative address, but the app has no git_url it could be relative to. Give it an https address',
     };
   const at = isRelative && base !== undefined ? resolveUrl(url, base) : url;
   const scheme = at === undefined ? undefined : parseGitUrl(at)?.scheme;
   if (at !== undefined && (scheme === 'https' || scheme === 'http')) return { url: at };
   return {
-    problem: 'whose address is not an https one without a password. Only such ones are fetched: give it one in .gitmodules',
+    problem: 'whose address is not https, or contains a password. Give it an https address without a password in .gitmodules',
   };
 }
 
-/** As git does it: each `../` takes one name off. Undefined when it takes the host off too. */
+/** As git does it: each `../` removes one name. Undefined when the host would be removed too. */
 export function resolveUrl(relative: string, base: string): string | undefined {
   let [url, rest] = [base.replace(/\/+$/, ''), relative];
   for (;;) {

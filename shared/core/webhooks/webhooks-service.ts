@@ -7,11 +7,12 @@ import {
   readAppById,
 } from '#shared/core/apps/apps-store.ts';
 import { checkBranchName } from '#shared/core/apps/branch-name.ts';
-import { ensurePreview, removePreviews } from '#shared/core/apps/previews.ts';
+import { ensurePreview } from '#shared/core/apps/previews.ts';
 import { createBuild, type FoundCaches, withCaches } from '#shared/core/builds/build-creation.ts';
 import type { Context } from '#shared/core/context.ts';
+import { removePreviews } from '#shared/core/deletion/preview-removal.ts';
+import { appWebhookSecret } from '#shared/core/repositories/webhook-secret.ts';
 import { type OtherEvent, type PushEvent, readEvent } from '#shared/core/webhooks/webhook-event.ts';
-import { appWebhookSecret } from '#shared/core/webhooks/webhook-secret.ts';
 import { judgeHeaders, type SignedDelivery, verifyDelivery } from '#shared/core/webhooks/webhook-signature.ts';
 import type { Delivery, DeliveryResult, Webhooks } from '#shared/core/webhooks/webhooks.ts';
 import {

@@ -7,8 +7,8 @@ async function sign(key: Uint8Array<ArrayBuffer>, message: Uint8Array<ArrayBuffe
 }
 
 /**
- * What an app's own webhook is signed with: derived from PAAS_WEBHOOK_SECRET, so that it ends with it, and kept nowhere.
- * In the form of a GitLab signing token, which the others take as any text.
+ * The secret of an app's own webhook. It is derived from PAAS_WEBHOOK_SECRET, so changing that changes it, and it is stored
+ * nowhere. It has the form of a GitLab signing token; other git hosts accept any text.
  */
 export async function appWebhookSecret(platformSecret: string, appId: AppId): Promise<string> {
   const encoder = new TextEncoder();

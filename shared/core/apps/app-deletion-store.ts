@@ -1,0 +1,45 @@
+import type { Db } from '#shared/database/db.ts';
+import type { AppId } from '#shared/ids.ts';
+
+/** Marks an active app and its active previews deleted, and returns their ids. */
+export async function markDeletedWithPreviews(trx: Db, appId: AppId, now: Date): Promise<AppId[]> {
+  const rows = await trx
+    .updateTable('apps')
+    .set({ deleted_at: now, updated_at: now })
+    .where((where) => where.or([where('id', '=', appId), where('parent_app_id', '=', appId)]))
+    .where('deleted_at', 'is', null)
+    .returning('id')
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** Takes back what `markDeletedWithPreviews` did at `deletedAt`, and returns the ids. */
+export async function markRestoredWithPreviews(trx: Db, appId: AppId, deletedAt: Date, now: Date): Promise<AppId[]> {
+  const rows = await trx
+    .updateTable('apps')
+    .set({ deleted_at: null, updated_at: now })
+    .where((where) => where.or([where('id', '=', appId), where('parent_app_id', '=', appId)]))
+    .where('deleted_at', '=', deletedAt)
+    .returning('id')
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+export async function markDeleted(trx: Db, appId: AppId, now: Date): Promise<void> {
+  await trx.updateTable('apps').set({ deleted_at: now, updated_at: now }).where('id', '=', appId).execute();
+}
+
+/** False when the app was purged. Waits for a transaction that is purging it. */
+export async function markRestored(trx: Db, appId: AppId, now: Date): Promise<boolean> {
+  const result = await trx
+    .updateTable('apps')
+    .set({ deleted_at: null, updated_at: now })
+    .where('id', '=', appId)
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
+
+/** Removes the app's row, and by foreign keys every row of the app and its previews. */
+export async function deleteAppRow(trx: Db, appId: AppId): Promise<void> {
+  await trx.deleteFrom('apps').where('id', '=', appId).execute();
+}

@@ -1,0 +1,51 @@
+import { requireRole } from '#shared/core/accounts/authorization.ts';
+import { enqueueAddonJobs } from '#shared/core/addons/addon-job.ts';
+import { enqueueEnsureWorkload, enqueuePurge } from '#shared/core/app-jobs.ts';
+import { requireApp } from '#shared/core/apps/app-access.ts';
+import { markDeletedWithPreviews, markRestoredWithPreviews } from '#shared/core/apps/app-deletion-store.ts';
+import { readChangedApp } from '#shared/core/apps/app-presentation.ts';
+import type { AppDeletion } from '#shared/core/apps/apps.ts';
+import { readAppById } from '#shared/core/apps/apps-store.ts';
+import { deletionKey, requireAppOrDeleted, restorableUntil } from '#shared/core/apps/deleted-apps.ts';
+import { cancelOpenBuilds } from '#shared/core/builds/builds-store.ts';
+import type { Context } from '#shared/core/context.ts';
+import { AppError } from '#shared/errors.ts';
+
+export function createAppDeletion(context: Context): AppDeletion {
+  const { db, clock, wakeups } = context;
+  return {
+    async deleteApp(caller, app) {
+      const { principal, row } = await requireApp(context, caller, app);
+      requireRole(principal, 'admin');
+      await db.transaction().execute(async (trx) => {
+        const now = clock.now();
+        for (const id of await markDeletedWithPreviews(trx, row.id, now)) {
+          await cancelOpenBuilds(trx, id);
+          await enqueueEnsureWorkload(context, trx, id);
+          await enqueueAddonJobs(context, trx, id);
+          await enqueuePurge(context, trx, id, restorableUntil(now));
+        }
+      });
+      wakeups.wake(deletionKey(row.id));
+      return readChangedApp(context, row.id);
+    },
+
+    async restoreApp(caller, app) {
+      const { principal, row } = await requireAppOrDeleted(context, caller, app);
+      requireRole(principal, 'admin');
+      const { id, name, deleted_at: deletedAt, parent_app_id: parentId } = row;
+      if (deletedAt === null) throw new AppError('conflict', `${name} is not deleted.`);
+      const parent = parentId === null ? undefined : await readAppById(db, parentId);
+      if (parent !== undefined && parent.deleted_at !== null) {
+        throw new AppError('conflict', `${name} is a preview of ${parent.name}, which is deleted. Restore ${parent.name}.`);
+      }
+      await db.transaction().execute(async (trx) => {
+        for (const restored of await markRestoredWithPreviews(trx, id, deletedAt, clock.now())) {
+          await enqueueAddonJobs(context, trx, restored);
+          await enqueueEnsureWorkload(context, trx, restored);
+        }
+      });
+      return readChangedApp(context, id);
+    },
+  };
+}
