@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { createAddresses } from '#shared/core/addresses.ts';
-import type { Settings } from '#shared/settings.ts';
+import type { Settings } from '#shared/settings/settings.ts';
 
 export interface StartFacts {
   /** Undefined when builds and apps are confined; else why not, and what mends it. */

@@ -6,7 +6,7 @@ import type { Ending } from '#deploy/parts/lifetime.ts';
 import { startSingleMachine } from '#deploy/start-single-machine.ts';
 import { createLog } from '#shared/log.ts';
 import { PostgresError } from '#shared/platform/local/postgres/postgres-server.ts';
-import { parseSettings, SettingsError } from '#shared/settings.ts';
+import { parseSettings, SettingsError } from '#shared/settings/settings.ts';
 
 /** One line for a fault that the operator can fix. Anything else is a fault of the platform, and shows its stack. */
 function explain(error: unknown): string {

@@ -14,7 +14,7 @@ import { createLog } from '#shared/log.ts';
 import type { AppRoute } from '#shared/routing/app-route.ts';
 import { callGateway } from '#shared/routing/call-gateway.ts';
 import { describeRouter } from '#shared/routing/contract/router.ts';
-import { SettingsError } from '#shared/settings.ts';
+import { SettingsError } from '#shared/settings/settings.ts';
 
 const log = createLog('silent', () => undefined);
 const cleanUps: (() => Promise<unknown>)[] = [];

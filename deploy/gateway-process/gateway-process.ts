@@ -14,7 +14,7 @@ import { reachableSocketPath } from '#shared/net/unix-socket.ts';
 import { callGateway } from '#shared/routing/call-gateway.ts';
 import { createGatewayRouter } from '#shared/routing/gateway-router.ts';
 import type { Router } from '#shared/routing/router.ts';
-import { type Settings, SettingsError } from '#shared/settings.ts';
+import { type Settings, SettingsError } from '#shared/settings/settings.ts';
 
 export interface GatewayProcess {
   readonly router: Router;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { lockDataDirectory } from '#deploy/host/data-directory.ts';
 import { StartError } from '#deploy/host/start-error.ts';
-import { readProcessIdentity } from '#shared/platform/local/sandbox/process-identity.ts';
+import { readProcessIdentity } from '#shared/platform/local/processes/process-identity.ts';
 
 /** As a control plane that was killed leaves it. */
 const staleRecord = JSON.stringify({ pid: 4_194_303, startTicks: 1, bootId: '00000000-0000-0000-0000-000000000000' });

@@ -7,7 +7,7 @@ import { tryFileLock } from '#shared/files/file-lock.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { replaceFile } from '#shared/files/replace-file.ts';
 import { syncDirectory } from '#shared/files/sync-directory.ts';
-import { isAlive, type ProcessIdentity, readProcessIdentity } from '#shared/platform/local/sandbox/process-identity.ts';
+import { isAlive, type ProcessIdentity, readProcessIdentity } from '#shared/platform/local/processes/process-identity.ts';
 
 const keyBytes = 32;
 

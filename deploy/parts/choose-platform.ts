@@ -2,7 +2,7 @@ import { StartError } from '#deploy/host/start-error.ts';
 import type { Lifetime } from '#deploy/parts/lifetime.ts';
 import { createLocalPlatform, type LocalPlatformOptions } from '#shared/platform/local/local-platform.ts';
 import type { Platform } from '#shared/platform/platform.ts';
-import type { Settings } from '#shared/settings.ts';
+import type { Settings } from '#shared/settings/settings.ts';
 
 /** Starts a driver of the platform. It has taken over what an earlier control plane left when the promise resolves. */
 export type CreatePlatform = (lifetime: Lifetime, options: LocalPlatformOptions) => Promise<Platform>;

@@ -8,7 +8,7 @@ import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack
 import { newUuid, type RepositoryId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import { openTestS3Server, type TestS3Server } from '#shared/object-store/testing/test-s3-server.ts';
-import type { ObjectStoreSettings } from '#shared/settings.ts';
+import type { ObjectStoreSettings } from '#shared/settings/settings.ts';
 
 describe('where packs are kept', () => {
   const repositoryId = newUuid<RepositoryId>();

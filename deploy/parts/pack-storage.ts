@@ -11,7 +11,7 @@ import { checkBucket } from '#shared/object-store/check-bucket.ts';
 import { ObjectStoreError } from '#shared/object-store/object-store-error.ts';
 import { createS3Bucket } from '#shared/object-store/s3-bucket.ts';
 import type { S3Patience } from '#shared/object-store/s3-requests.ts';
-import type { ObjectStoreSettings } from '#shared/settings.ts';
+import type { ObjectStoreSettings } from '#shared/settings/settings.ts';
 
 export interface PackStorage {
   files: PackFiles;

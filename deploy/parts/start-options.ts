@@ -1,5 +1,5 @@
 import type { Log } from '#shared/log.ts';
-import type { Settings } from '#shared/settings.ts';
+import type { Settings } from '#shared/settings/settings.ts';
 
 /** What a main hands to the parts that it starts. */
 export interface StartOptions {

@@ -1,4 +1,4 @@
-import type { Settings } from '#shared/settings.ts';
+import type { Settings } from '#shared/settings/settings.ts';
 
 /** Where things are found from outside, as this platform is set up. */
 export interface Addresses {

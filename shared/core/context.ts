@@ -9,7 +9,7 @@ import type { Jobs } from '#shared/jobs/jobs.ts';
 import type { Log } from '#shared/log.ts';
 import type { Platform } from '#shared/platform/platform.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
-import type { Settings } from '#shared/settings.ts';
+import type { Settings } from '#shared/settings/settings.ts';
 import type { SourceHosts } from '#shared/sources/source-hosts.ts';
 import type { Wakeups } from '#shared/wakeups/wakeups.ts';
 

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { parseSettings } from '#shared/settings.ts';
+import { parseSettings } from '#shared/settings/settings.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 

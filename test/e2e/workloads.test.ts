@@ -5,7 +5,7 @@ import { gatewayFiles } from '#gateway/gateway-options.ts';
 import { startTestGateway, type TestGateway } from '#gateway/testing/start-test-gateway.ts';
 import { type AppId, newUuid } from '#shared/ids.ts';
 import type { AppLogEntry } from '#shared/platform/app-logs.ts';
-import { isAlive, type ProcessIdentity } from '#shared/platform/local/sandbox/process-identity.ts';
+import { isAlive, type ProcessIdentity } from '#shared/platform/local/processes/process-identity.ts';
 import type { InstanceRecord } from '#shared/platform/local/workloads/instances.ts';
 import type { RolloutFacts } from '#shared/platform/rollouts.ts';
 import { rollOut } from '#shared/platform/testing/roll-out.ts';

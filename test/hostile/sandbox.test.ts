@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppId, newUuid } from '#shared/ids.ts';
-import { isAlive, readDescendants } from '#shared/platform/local/sandbox/process-identity.ts';
+import { isAlive, readDescendants } from '#shared/platform/local/processes/process-identity.ts';
 import type { SandboxLimits, SandboxMount } from '#shared/platform/local/sandbox/sandbox.ts';
 import type { SandboxLayer } from '#shared/platform/local/sandbox/sandbox-layer.ts';
 import { openTestBuilds, type TestBuilds } from '#test/support/builds/test-builds.ts';

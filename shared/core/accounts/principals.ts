@@ -1,7 +1,7 @@
 import type { Db } from '#shared/database/db.ts';
 import type { TenantId, UserId } from '#shared/ids.ts';
 import type { Platform } from '#shared/platform/platform.ts';
-import type { Settings } from '#shared/settings.ts';
+import type { Settings } from '#shared/settings/settings.ts';
 
 /** A member's role in a tenant, from the least to the most powerful: viewer, developer, admin, owner. */
 export type Role = 'owner' | 'admin' | 'developer' | 'viewer';

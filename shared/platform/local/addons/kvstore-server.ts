@@ -1,9 +1,9 @@
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
-import { endUnrecorded } from '#shared/platform/local/sandbox/end-unrecorded.ts';
+import { endUnrecorded } from '#shared/platform/local/processes/end-unrecorded.ts';
+import { planRestartDelay } from '#shared/platform/local/processes/restart-delay.ts';
 import type { Sandbox } from '#shared/platform/local/sandbox/open-sandbox.ts';
 import type { SandboxRecord } from '#shared/platform/local/sandbox/sandbox-process.ts';
-import { planRestartDelay } from '#shared/platform/local/workloads/supervision.ts';
 import { askKvstore } from './ask-kvstore.ts';
 import type { KvstoreFiles, KvstoreRecord } from './kvstore-files.ts';
 import { addonVariable, adminUser, hashPassword, kvstoreConfig, kvstoreSandbox } from './kvstore-plan.ts';

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { AppError } from '#shared/errors.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { type AppId, isUuid } from '#shared/ids.ts';
+import { createKeyedMutex } from '#shared/keyed-mutex.ts';
 import { kvstoreName } from '#shared/names.ts';
 import type { AddonSpec } from '#shared/platform/addons.ts';
-import { createPortPool } from '#shared/platform/local/workloads/ports.ts';
-import { createTurns } from '#shared/platform/local/workloads/turns.ts';
+import { createPortPool } from '#shared/platform/local/processes/port-pool.ts';
 import type { AddonKind } from './addon-kind.ts';
 import { KvstoreFiles, listKvstoreFiles } from './kvstore-files.ts';
 import { hashPassword } from './kvstore-plan.ts';
@@ -30,7 +30,7 @@ export function createKvstores({ directory, path, ...options }: KvstoresOptions)
   const ground: KvstoreGround = { ...options, findProgram: () => requireProgram(path) };
   const ports = createPortPool(portRange);
   const stores = new Map<AppId, KvstoreServer[]>();
-  const turns = createTurns<AppId>();
+  const mutex = createKeyedMutex<AppId>();
   const filesOf = (appId: AppId, index: number) => new KvstoreFiles(join(directory, appId, String(index)));
 
   async function add(spec: AddonSpec, index: number): Promise<KvstoreServer> {
@@ -71,7 +71,7 @@ export function createKvstores({ directory, path, ...options }: KvstoresOptions)
     },
 
     ensure: (spec) =>
-      turns.run(spec.appId, async () => {
+      mutex.run(spec.appId, async () => {
         await requireProgram(path);
         const servers = stores.get(spec.appId) ?? [];
         stores.set(spec.appId, servers);
@@ -87,7 +87,7 @@ export function createKvstores({ directory, path, ...options }: KvstoresOptions)
       }),
 
     stop: (appId) =>
-      turns.run(appId, async () => {
+      mutex.run(appId, async () => {
         const running = (stores.get(appId) ?? []).filter(({ record }) => !record.stopped);
         await Promise.all(
           running.map(async (server) => {
@@ -100,7 +100,7 @@ export function createKvstores({ directory, path, ...options }: KvstoresOptions)
       }),
 
     delete: (appId) =>
-      turns.run(appId, async () => {
+      mutex.run(appId, async () => {
         const servers = stores.get(appId) ?? [];
         stores.delete(appId);
         await Promise.all(servers.map(remove));

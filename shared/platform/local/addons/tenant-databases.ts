@@ -4,12 +4,12 @@ import pg from 'pg';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
+import { createKeyedMutex } from '#shared/keyed-mutex.ts';
 import type { Log } from '#shared/log.ts';
 import type { AddonSpec } from '#shared/platform/addons.ts';
 import type { PostgresSettings } from '#shared/platform/local/postgres/postgres-commands.ts';
 import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
 import { findPostmaster } from '#shared/platform/local/postgres/postmaster.ts';
-import { createTurns } from '#shared/platform/local/workloads/turns.ts';
 import type { AddonKind } from './addon-kind.ts';
 import { scramVerifier } from './scram-verifier.ts';
 
@@ -36,12 +36,12 @@ const tenantSettings: PostgresSettings = {
  */
 export function createTenantDatabases({ directory, clock, log, settings = {} }: TenantDatabasesOptions): AddonKind {
   const cluster = join(directory, 'cluster');
-  const turns = createTurns<AppId | 'start'>();
+  const mutex = createKeyedMutex<AppId | 'start'>();
   const leaving = new AbortController();
   let watching: Promise<void> | undefined;
 
   function start(): Promise<PostgresServer> {
-    return turns.run('start', async () => {
+    return mutex.run('start', async () => {
       if (leaving.signal.aborted) throw new AppError('internal', 'The platform is stopping.');
       watching ??= watch();
       return startPostgres({ directory, log, settings: { ...tenantSettings, ...settings } });
@@ -63,7 +63,7 @@ export function createTenantDatabases({ directory, clock, log, settings = {} }: 
 
   /** One change to an app's database at a time. */
   function change<T>(appId: AppId, work: (client: pg.Client) => Promise<T>): Promise<T> {
-    return turns.run(appId, () => withServer(work));
+    return mutex.run(appId, () => withServer(work));
   }
 
   /** Whether anybody ever had a database here. */
@@ -144,7 +144,7 @@ export function createTenantDatabases({ directory, clock, log, settings = {} }: 
     async stopAll() {
       leaving.abort();
       await watching;
-      await turns.run('start', async () => {
+      await mutex.run('start', async () => {
         if ((await findPostmaster(cluster)) !== undefined) await (await startPostgres({ directory, log })).stop();
       });
     },
@@ -152,7 +152,7 @@ export function createTenantDatabases({ directory, clock, log, settings = {} }: 
     async detach() {
       leaving.abort();
       await watching;
-      await turns.run('start', () => Promise.resolve());
+      await mutex.run('start', () => Promise.resolve());
     },
   };
 }

@@ -8,7 +8,7 @@ import { mkdir, open, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
-import { instanceName, parseInstanceKey } from '../workloads/instances.ts';
+import { instanceName, parseInstanceKey } from '../processes/instance-key.ts';
 import { type Journal, type JournalEntry, openJournal, readRange } from './app-logs-journal.ts';
 import { longestLineBytes, splitLines } from './line-splitter.ts';
 

@@ -6,7 +6,7 @@ import { systemClock } from '#shared/clock.ts';
 import { type AppId, newUuid } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import { describeAppLogs } from '#shared/platform/contract/app-logs.ts';
-import { newInstanceKey } from '../workloads/instances.ts';
+import { newInstanceKey } from '../processes/instance-key.ts';
 import { createLocalAppLogs, type LocalAppLogs } from './app-logs.ts';
 
 const log = createLog('silent', () => undefined);

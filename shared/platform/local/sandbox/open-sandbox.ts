@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
-import type { ProgramUsage } from '../workloads/programs.ts';
-import { readProcessUsage } from './process-usage.ts';
+import { readProcessUsage } from '../processes/process-usage.ts';
 import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
 import { type ControlGroups, openControlGroups } from './sandbox-cgroup.ts';
 import { readSandboxHost } from './sandbox-host.ts';
@@ -29,9 +28,17 @@ export interface Sandbox {
   /** Kills everything inside, waits for it and frees what the kernel keeps of it. Call it for adopted sandboxes too. */
   end(record: SandboxRecord): Promise<void>;
   /** What its processes use; undefined when there are none any more. */
-  readUsage(record: SandboxRecord): Promise<ProgramUsage | undefined>;
+  readUsage(record: SandboxRecord): Promise<SandboxUsage | undefined>;
   /** True when the kernel killed something inside for want of memory. To be asked before `end`. */
   ranOutOfMemory(record: SandboxRecord): Promise<boolean>;
+}
+
+/** What all processes of a sandbox use. */
+export interface SandboxUsage {
+  /** Processor time of all its processes since it was started, ended ones included. */
+  cpuSeconds: number;
+  /** Resident, without cached files that the kernel would drop for want of memory. */
+  memoryBytes: number;
 }
 
 export interface SandboxOptions {

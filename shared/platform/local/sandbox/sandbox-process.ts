@@ -1,8 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
-import { readInheritedDescriptors } from './inherited-descriptors.ts';
-import { isAlive, type ProcessIdentity, readDescendants, readProcessIdentity, sendSignal } from './process-identity.ts';
+import { readInheritedDescriptors } from '../processes/inherited-descriptors.ts';
+import {
+  isAlive,
+  type ProcessIdentity,
+  readDescendants,
+  readProcessIdentity,
+  sendSignal,
+} from '../processes/process-identity.ts';
 import { infoDescriptor, type SandboxPlan } from './sandbox.ts';
 
 /** What is written down of a running sandbox, to find it again from another process. Plain data, fit for JSON. */

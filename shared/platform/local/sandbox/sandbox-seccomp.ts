@@ -59,7 +59,7 @@ const architectures: Readonly<Record<string, Architecture>> = {
 export function seccompFilter(architecture: string = process.arch): Uint8Array {
   const numbers = architectures[architecture];
   if (numbers === undefined)
-    throw new Error(`No sandbox on ${architecture}: shared/platform/local/sandbox-seccomp.ts lacks its call numbers.`);
+    throw new Error(`No sandbox on ${architecture}: shared/platform/local/sandbox/sandbox-seccomp.ts lacks its call numbers.`);
   const program: Instruction[] = [
     [load, 0, 0, offsetOf.architecture],
     [jumpIfEqual, 1, 0, numbers.audit],

@@ -8,9 +8,10 @@ import type { ProcessSpec, WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { AppRoute } from '#shared/routing/app-route.ts';
 import type { Router } from '#shared/routing/router.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
+import { newInstanceKey } from '../processes/instance-key.ts';
 import { type AppReleases, parseAppReleases } from './app-releases.ts';
 import { type Changes, createChanges } from './changes.ts';
-import { type InstanceRecord, newInstanceKey } from './instances.ts';
+import type { InstanceRecord } from './instances.ts';
 import { planRoute } from './route-plan.ts';
 import { type InstanceDependencies, SupervisedInstance } from './supervised-instance.ts';
 

@@ -4,15 +4,12 @@ import { join } from 'node:path';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { replaceFile } from '#shared/files/replace-file.ts';
 import type { AppId } from '#shared/ids.ts';
+import { type InstanceIdentity, parseInstanceKey } from '../processes/instance-key.ts';
 import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
 
-export interface InstanceRecord {
-  /** `<type>.<index>.v<version>.<random>`: unique among all instances that ever were. */
+export interface InstanceRecord extends InstanceIdentity {
+  /** As `newInstanceKey` makes it. */
   key: string;
-  type: string;
-  /** From 1. */
-  index: number;
-  releaseVersion: number;
   /** 'new': about to be started. 'stopping': must not get traffic any more, and ends. */
   state: 'new' | 'starting' | 'up' | 'crashed' | 'stopping';
   /** Undefined between "about to be started" and "started", and after a crash. */
@@ -22,24 +19,6 @@ export interface InstanceRecord {
   /** ISO 8601; of the present process. */
   startedAt: string;
   restarts: number;
-}
-
-export function instanceName(record: Pick<InstanceRecord, 'type' | 'index'>): string {
-  return `${record.type}.${record.index}`;
-}
-
-export function newInstanceKey(type: string, index: number, releaseVersion: number): string {
-  const random = crypto.getRandomValues(new Uint8Array(6)).toHex();
-  return `${type}.${index}.v${releaseVersion}.${random}`;
-}
-
-const keyPattern = /^([A-Za-z0-9_-]+)\.(\d+)\.v(\d+)\.[0-9a-f]{12}$/;
-
-/** Undefined for anything that is not a key. */
-export function parseInstanceKey(key: string): Pick<InstanceRecord, 'type' | 'index' | 'releaseVersion'> | undefined {
-  const [, type, index, version] = keyPattern.exec(key) ?? [];
-  if (type === undefined) return undefined;
-  return { type, index: Number(index), releaseVersion: Number(version) };
 }
 
 export interface InstanceStore {

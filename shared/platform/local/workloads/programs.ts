@@ -1,6 +1,7 @@
 /** How the workload driver runs a tenant's program; the sandbox is what it is made of. */
 import type { Readable } from 'node:stream';
 import type { AppId, TenantId } from '#shared/ids.ts';
+import type { SandboxUsage } from '../sandbox/open-sandbox.ts';
 import type { SandboxExit, SandboxRecord } from '../sandbox/sandbox-process.ts';
 
 export interface ProgramSpec {
@@ -38,16 +39,9 @@ export interface Programs {
   /** Ends what is left of it and waits for that. Harmless when nothing is. */
   end(record: SandboxRecord): Promise<void>;
   /** Undefined when it runs no more. */
-  readUsage(record: SandboxRecord): Promise<ProgramUsage | undefined>;
+  readUsage(record: SandboxRecord): Promise<SandboxUsage | undefined>;
   /** Whether the kernel killed any of it for want of memory. Not known any more after `end`. */
   ranOutOfMemory(record: SandboxRecord): Promise<boolean>;
-}
-
-export interface ProgramUsage {
-  /** Processor time of all its processes since it was started, ended ones included. */
-  cpuSeconds: number;
-  /** Resident, without cached files that the kernel would drop for want of memory. */
-  memoryBytes: number;
 }
 
 export interface ProgramEnd {

@@ -3,15 +3,17 @@ import { AppError } from '#shared/errors.ts';
 import type { Log } from '#shared/log.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { AppLogCollector } from '../logs/app-log-collector.ts';
-import { endUnrecorded } from '../sandbox/end-unrecorded.ts';
-import { readDescendants } from '../sandbox/process-identity.ts';
+import { endUnrecorded } from '../processes/end-unrecorded.ts';
+import { instanceName } from '../processes/instance-key.ts';
+import { readListeners } from '../processes/listening-ports.ts';
+import type { PortPool } from '../processes/port-pool.ts';
+import { readDescendants } from '../processes/process-identity.ts';
+import { planRestartDelay } from '../processes/restart-delay.ts';
 import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
 import { checkHealth } from './health.ts';
-import { type InstanceRecord, type InstanceStore, instanceName } from './instances.ts';
-import { readListeners } from './listening-ports.ts';
-import type { PortPool } from './ports.ts';
+import type { InstanceRecord, InstanceStore } from './instances.ts';
 import { describeEnd, type ProgramEnd, type Programs } from './programs.ts';
-import { describeMissedBoot, planEnvironment, planRestartDelay } from './supervision.ts';
+import { describeMissedBoot, planEnvironment } from './supervision.ts';
 
 /** What the instances of an app share. */
 export interface InstanceDependencies {

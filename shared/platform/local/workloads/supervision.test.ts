@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { newUuid } from '#shared/ids.ts';
 import { specOf } from '#test/support/workloads/workload-fixture.ts';
-import { newInstanceKey, parseInstanceKey } from './instances.ts';
-import { parseSocketTable } from './listening-ports.ts';
+import { newInstanceKey, parseInstanceKey } from '../processes/instance-key.ts';
+import { parseSocketTable } from '../processes/listening-ports.ts';
+import { planRestartDelay } from '../processes/restart-delay.ts';
 import { describeEnd } from './programs.ts';
 import { planRoute } from './route-plan.ts';
-import { describeMissedBoot, planEnvironment, planRestartDelay } from './supervision.ts';
+import { describeMissedBoot, planEnvironment } from './supervision.ts';
 
 describe('supervision', () => {
   it('waits 1, 2, 4 … seconds before it starts a crashed instance again, never more than 60', () => {

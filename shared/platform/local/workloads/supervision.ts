@@ -1,16 +1,9 @@
 /** The pure half of supervising an instance: what it is given, when it is started again, what is said when it fails. */
 import { workloadEnvironment } from '#shared/platform/workload-environment.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
-import { type InstanceRecord, instanceName } from './instances.ts';
-import type { Listener } from './listening-ports.ts';
-
-const firstDelaySeconds = 1;
-const longestDelaySeconds = 60;
-
-/** Seconds: 1, 2, 4 … 60. */
-export function planRestartDelay(crashesInARow: number): number {
-  return Math.min(longestDelaySeconds, firstDelaySeconds * 2 ** Math.min(10, crashesInARow - 1));
-}
+import { instanceName } from '../processes/instance-key.ts';
+import type { Listener } from '../processes/listening-ports.ts';
+import type { InstanceRecord } from './instances.ts';
 
 /** The app's variables and what only the platform knows, which wins. */
 export function planEnvironment(

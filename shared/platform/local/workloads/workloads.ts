@@ -11,18 +11,18 @@ import type { Rollouts } from '#shared/platform/rollouts.ts';
 import type { Workloads } from '#shared/platform/workloads.ts';
 import type { Router } from '#shared/routing/router.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
+import { createKeyedMutex } from '../../../keyed-mutex.ts';
 import { createLocalAppLogs } from '../logs/app-logs.ts';
-import { readProcessIdentity } from '../sandbox/process-identity.ts';
+import { createPortPool, readPortRange } from '../processes/port-pool.ts';
+import { readProcessIdentity } from '../processes/process-identity.ts';
 import { AppWorkload } from './app-workload.ts';
 import { readInstanceUsage } from './instance-usage.ts';
 import { createInstanceStore } from './instances.ts';
-import { createPortPool, readPortRange } from './ports.ts';
 import type { Programs } from './programs.ts';
 import { ensureRelease, restartInstances } from './release-moves.ts';
 import { createLocalRollouts } from './rollouts.ts';
 import { runProgramOnce } from './run-once.ts';
 import type { InstanceTimings } from './supervised-instance.ts';
-import { createTurns } from './turns.ts';
 
 export interface LocalWorkloadsOptions {
   /** Holds `workloads/`. */
@@ -81,7 +81,7 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
   const ports = createPortPool(await readPortRange());
   const bootId = (await readProcessIdentity(process.pid))?.bootId ?? '';
   const apps = new Map<AppId, Promise<AppWorkload>>();
-  const slots = createTurns<AppId>();
+  const mutex = createKeyedMutex<AppId>();
   /** Aborted when the app is deleted: what is under way for it is given up. */
   const deletions = new Map<AppId, AbortController>();
   const left = new AbortController();
@@ -110,7 +110,7 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
 
   /** One operation an app at a time. `over` aborts when the app is deleted or the platform lets go of it. */
   function runInSlot<T>(appId: AppId, work: (app: AppWorkload, over: AbortSignal) => Promise<T>): Promise<T> {
-    return slots.run(appId, async () => {
+    return mutex.run(appId, async () => {
       refuseWhenLeft();
       return work(await appOf(appId), AbortSignal.any([left.signal, deletionOf(appId)]));
     });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { createPortPool, planPortRange, readPortRange } from './ports.ts';
+import { createPortPool, planPortRange, readPortRange } from './port-pool.ts';
 
 describe('port pool', () => {
   it('stays below the range of outgoing connections', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseSettings } from '#shared/settings.ts';
+import { parseSettings } from '#shared/settings/settings.ts';
 
 describe('parseSettings', () => {
   it('has a default for everything', () => {
