@@ -1,11 +1,12 @@
 /**
- * The gateway's own process: `gateway.ts <options as JSON> <version>`. It is started detached by the control plane and
- * outlives it. What it logs goes to standard output; over the IPC channel it says once how its start went.
+ * The main of the gateway process: `gateway.ts <options as JSON> <version>`. The control plane starts it detached, and it
+ * outlives the control plane. It logs to standard output, and reports once over IPC how its start went.
  */
 import { existsSync } from 'node:fs';
 import { createGatewayLog, type GatewayStart } from '#deploy/gateway-process/gateway-start.ts';
-import { type Gateway, type Handover, PortTakenError, startGateway } from '#gateway/gateway.ts';
+import { type Gateway, type Handover, startGateway } from '#gateway/gateway.ts';
 import { type GatewayOptions, gatewayFiles, gatewayOptionsSchema } from '#gateway/gateway-options.ts';
+import { PortTakenError } from '#gateway/listeners/http-servers.ts';
 import { AppError } from '#shared/errors.ts';
 import { callGateway } from '#shared/routing/call-gateway.ts';
 
@@ -17,7 +18,7 @@ process.title = `paas-gateway ${options.dataDir}`;
 try {
   const gateway = await startGateway(options, { log, version, takeOver: () => stopEarlierGateway(options) });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void gateway.stop());
-  // Its terminal may go away; the apps' visitors stay.
+  // The terminal may be closed; apps are still served.
   process.on('SIGHUP', () => undefined);
   report({ outcome: 'serving', httpPort: gateway.httpPort, httpsPort: gateway.httpsPort });
   endWithDirectory(options, gateway);
@@ -31,7 +32,7 @@ try {
       ? { outcome: 'port-taken', port: error.port, setting: error.setting }
       : { outcome: 'failed', message: error instanceof Error ? error.message : String(error) },
   );
-  // Not exit(): the report must reach the starter first. Nothing else holds the process.
+  // Not exit(): the report must reach the starter first. Nothing else keeps the process running.
   process.exitCode = 1;
 }
 
@@ -42,25 +43,25 @@ async function stopEarlierGateway({ dataDir }: GatewayOptions): Promise<Handover
     };
     return traffic;
   } catch (error) {
-    // None there, or it went down on the way; if it holds the ports after all, opening them says so.
+    // There is none, or it ended meanwhile. If it still has the ports, opening them fails with that error.
     if (!(error instanceof AppError)) return [];
     throw error;
   }
 }
 
-/** A platform whose data directory was removed is gone: nobody could ever reach this process again to end it. */
+/** Ends the gateway when its data directory is removed: nobody could reach it any more to stop it. */
 function endWithDirectory({ dataDir }: GatewayOptions, gateway: Gateway): void {
   const watch = setInterval(() => {
     if (existsSync(gatewayFiles(dataDir).directory)) return;
     clearInterval(watch);
-    log.warn('the data directory is gone; the gateway ends');
-    // Its list of routes cannot be written any more; it ends all the same.
+    log.warn('the data directory was removed; the gateway ends');
+    // Writing the routes fails, but the gateway must end.
     gateway.stop(0).catch(() => process.exit(1));
   }, 2000);
   watch.unref();
 }
 
-/** Nobody listens when it was started by hand. */
+/** Without an IPC channel (a start by hand) there is nobody to report to. */
 function report(start: GatewayStart): void {
   if (process.send === undefined) return;
   process.send(start);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 
-/** What the gateway process is told at its start. Nothing in it is secret: it stands in the process list. */
+/** Options of the gateway process, given as an argument. They hold no secrets: arguments are in the process list. */
 export const gatewayOptionsSchema = z.object({
   /** Absolute. */
   dataDir: z.string().startsWith('/'),
@@ -9,15 +9,16 @@ export const gatewayOptionsSchema = z.object({
   host: z.string().min(1),
   httpPort: z.number().int().min(0).max(65_535),
   httpsPort: z.number().int().min(0).max(65_535),
-  /** Hosts that lead to the API, lower case; addresses and localhost do so anyway. The first is certified by default. */
+  /** Hosts of the API, lower case; `localhost` and IP addresses are as well. The default certificate is for the first. */
   apiHosts: z.array(z.string()).min(1),
-  /** A host below it that no app has is nobody's. */
+  /** The parent domain of the apps' hosts. */
   appsDomain: z.string().min(1),
 });
 
+/** See `gatewayOptionsSchema`. */
 export type GatewayOptions = Readonly<z.infer<typeof gatewayOptionsSchema>>;
 
-/** Where things are, below the data directory. Sockets may need `reachableSocketPath`. */
+/** The gateway's files in the data directory. Sockets may need `reachableSocketPath`. */
 export interface GatewayFiles {
   readonly directory: string;
   readonly routes: string;
@@ -26,6 +27,7 @@ export interface GatewayFiles {
   readonly log: string;
 }
 
+/** @param dataDir absolute */
 export function gatewayFiles(dataDir: string): GatewayFiles {
   const directory = join(dataDir, 'gateway');
   return {

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { startTestGateway } from './testing/start-test-gateway.ts';
 
 describe('stopping and starting again', () => {
-  it('frees its ports at once, ends open requests whole, and starts again with all routes', async () => {
+  it('closes its ports at once, completes requests in flight, and starts again with all routes', async () => {
     const first = await startTestGateway();
     let open: ServerResponse | undefined;
     const app = await first.startApp((incoming, response) => {

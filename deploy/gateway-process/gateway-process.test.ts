@@ -130,7 +130,7 @@ describeRouter('gateway process', async () => {
 });
 
 describe('the gateway process', () => {
-  it('serves on when its starter is killed with -9, and the next start finds the same process', async () => {
+  it('keeps serving when its starter is killed with -9, and the next start finds the same process', async () => {
     const options = await newOptions();
     const route = await routeToHello();
     const script = join(options.dataDir, 'control-plane.ts');
@@ -155,7 +155,7 @@ setInterval(() => undefined, 1000);`,
     expect(await found.router.readRoute(route.appId)).toEqual(route);
   });
 
-  it('is started again with all its routes when it is killed itself, and calls made meanwhile go through', async () => {
+  it('is started again with all routes when it is killed, and calls in the meantime succeed', async () => {
     const options = await newOptions();
     const { router } = await ensure(options);
     const route = await routeToHello();
@@ -168,21 +168,21 @@ setInterval(() => undefined, 1000);`,
     expect(await readPid(options)).not.toBe(pid);
   });
 
-  it('is replaced when its options change, keeping routes and counts, and the earlier one ends', async () => {
+  it('is replaced when its options change; routes and counts are kept, and the earlier process ends', async () => {
     const options = await newOptions();
     const first = await ensureGateway(options, log);
     const route = await routeToHello();
     await first.router.applyRoute(route);
     await visit(options, 'hello.apps.localhost');
     const pid = await readPid(options);
-    await first.leave();
+    await first.detach();
     const second = await ensure({ ...options, apiHosts: ['localhost', 'paas.example.com'] });
     expect(await visit(options, 'hello.apps.localhost')).toBe(200);
     expect(await second.router.readTraffic(route.appId)).toMatchObject([{ requests: 2, errors: 0 }]);
     await vi.waitFor(() => expect(isRunning(pid)).toBe(false));
   });
 
-  it('is replaced when the one that runs has other code', async () => {
+  it('is replaced when it has other code', async () => {
     const options = await newOptions();
     const main = new URL('../gateway.ts', import.meta.url);
     const earlier = spawn(process.execPath, [main.pathname, JSON.stringify(options), 'an earlier version'], {
@@ -194,7 +194,7 @@ setInterval(() => undefined, 1000);`,
     expect(earlier.exitCode ?? (await once(earlier, 'exit'))[0]).toBe(0);
   });
 
-  it('ends with a clean stop and leaves its ports free', async () => {
+  it('ends with a clean stop and frees its ports', async () => {
     const options = await newOptions();
     const gateway = await ensureGateway(options, log);
     const pid = await readPid(options);
@@ -207,12 +207,12 @@ setInterval(() => undefined, 1000);`,
     const options = { ...(await newOptions()), dataDir: await mkdtemp(join(tmpdir(), 'paas-gateway-gone-')) };
     const gateway = await ensureGateway(options, log);
     const pid = await readPid(options);
-    await gateway.leave();
+    await gateway.detach();
     await rm(options.dataDir, { recursive: true });
     await vi.waitFor(() => expect(isRunning(pid)).toBe(false), { timeout: 15_000 });
   });
 
-  it.each(['PAAS_HTTP_PORT', 'PAAS_HTTPS_PORT'])('says in one line who has the port of %s', async (setting) => {
+  it.each(['PAAS_HTTP_PORT', 'PAAS_HTTPS_PORT'])('names the process that uses the port of %s', async (setting) => {
     const squatter = await startServer((_, response) => void response.end());
     const { port } = squatter.address() as AddressInfo;
     const options = { ...(await newOptions()), ...(setting === 'PAAS_HTTP_PORT' ? { httpPort: port } : { httpsPort: port }) };
@@ -223,7 +223,7 @@ setInterval(() => undefined, 1000);`,
     );
   });
 
-  it('starts in spite of a damaged routes.json, and sets the file aside', async () => {
+  it('starts with a damaged routes.json, and renames the file', async () => {
     const options = await newOptions();
     const gateway = await ensureGateway(options, log);
     await gateway.stop();
@@ -234,7 +234,7 @@ setInterval(() => undefined, 1000);`,
     expect(await readFile(`${routes}.damaged`, 'utf8')).toBe('{"routes": [');
   });
 
-  it('is told the base host and the ports of the settings, and no secret', () => {
+  it('gets the base host and the ports of the settings, and no secret', () => {
     const settings = {
       dataDir: '.paas',
       host: '0.0.0.0',

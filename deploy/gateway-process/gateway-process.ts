@@ -16,15 +16,20 @@ import { createGatewayRouter } from '#shared/routing/gateway-router.ts';
 import type { Router } from '#shared/routing/router.ts';
 import { type Settings, SettingsError } from '#shared/settings/settings.ts';
 
+/** The running gateway process of a data directory. */
 export interface GatewayProcess {
   readonly router: Router;
-  /** Ends the gateway process and resolves when it is gone. Without this call it serves on after its starter's end. */
+  /** Ends the gateway process and resolves when it is gone. Without this call it keeps serving after this process ends. */
   stop(): Promise<void>;
-  /** Looks after it no more, and lets it serve on. */
-  leave(): Promise<void>;
+  /** Stops supervising the gateway process, which keeps serving. */
+  detach(): Promise<void>;
 }
 
-/** Hosts other than the base URL's, under which this machine is known, lead to the API as well. */
+/**
+ * The options of the gateway that follow from the settings.
+ * @param dataDir absolute
+ * @param otherHosts hosts of the API besides that of the base URL
+ */
 export function gatewayOptions(settings: Settings, dataDir: string, otherHosts: readonly string[] = []): GatewayOptions {
   const base = new URL(settings.baseUrl).hostname.toLowerCase();
   return {
@@ -38,9 +43,9 @@ export function gatewayOptions(settings: Settings, dataDir: string, otherHosts: 
 }
 
 /**
- * Finds the gateway of this data directory, or starts it; one of other code or options is replaced. From then on a
- * gateway that ends by itself is started again.
- * @throws SettingsError when a port is taken; Error when it does not start for another reason
+ * Finds the gateway process of the data directory, or starts one. A gateway with other code or options is replaced. A
+ * gateway that ends by itself is started again until `stop` or `detach`.
+ * @throws SettingsError when a port is taken, Error when the gateway does not start for another reason
  */
 export async function ensureGateway(options: GatewayOptions, log: Log): Promise<GatewayProcess> {
   const { controlSocket } = gatewayFiles(options.dataDir);
@@ -53,15 +58,15 @@ export async function ensureGateway(options: GatewayOptions, log: Log): Promise<
   };
   await findOrStart();
 
-  let leaving = false;
+  let detached = false;
   let watch = watchGateway(controlSocket);
-  const keep = async (): Promise<void> => {
+  const supervise = async (): Promise<void> => {
     for (let failures = 0; ; ) {
       await watch.gone;
-      if (leaving) return;
-      log.warn('the gateway has ended; starting it again');
+      if (detached) return;
+      log.warn('the gateway has ended and is started again');
       await sleep(Math.min(100 * 2 ** failures, 5000));
-      if (leaving) return;
+      if (detached) return;
       try {
         await findOrStart();
         failures = 0;
@@ -72,25 +77,25 @@ export async function ensureGateway(options: GatewayOptions, log: Log): Promise<
       watch = watchGateway(controlSocket);
     }
   };
-  const kept = keep();
+  const supervision = supervise();
 
   return {
     router: createGatewayRouter(controlSocket),
     async stop() {
-      leaving = true;
-      // A refusal means that it is gone already.
+      detached = true;
+      // A failed call means that the gateway has already ended.
       await callGateway(controlSocket, { method: 'POST', path: '/stop', body: { drainSeconds: 5 } }).catch(() => undefined);
-      await kept;
+      await supervision;
     },
-    async leave() {
-      leaving = true;
+    async detach() {
+      detached = true;
       watch.end();
-      await kept;
+      await supervision;
     },
   };
 }
 
-/** Starts a gateway, which makes the one before it let go of the ports when it is ready itself. */
+/** Starts a gateway process, which makes the running one close its ports as soon as it is ready itself. */
 async function startProcess(options: GatewayOptions, version: string): Promise<void> {
   const files = gatewayFiles(options.dataDir);
   await mkdir(files.directory, { recursive: true, mode: 0o700 });
@@ -99,7 +104,7 @@ async function startProcess(options: GatewayOptions, version: string): Promise<v
     const child = spawn(process.execPath, [join(import.meta.dirname, '../gateway.ts'), JSON.stringify(options), version], {
       detached: true,
       cwd: '/',
-      // Nothing of the control plane's environment: there are secrets in it.
+      // Not the control plane's environment, which has secrets.
       env: {},
       stdio: ['ignore', output.fd, output.fd, 'ipc'],
     });
@@ -107,7 +112,7 @@ async function startProcess(options: GatewayOptions, version: string): Promise<v
       child.once('message', (message) => resolve(message as GatewayStart));
       child.once('error', (error) => resolve({ outcome: 'failed', message: error.message }));
       child.once('exit', (code, signal) =>
-        resolve({ outcome: 'failed', message: `it ended at once (${signal ?? `exit code ${code}`})` }),
+        resolve({ outcome: 'failed', message: `it ended during its start (${signal ?? `exit code ${code}`})` }),
       );
     });
     child.unref();
@@ -127,7 +132,7 @@ async function readIdentity(controlSocket: string): Promise<GatewayIdentity | un
   }
 }
 
-/** `gone` resolves when the gateway process is gone, or was not there; or when the watch is ended. */
+/** `gone` resolves when there is no gateway process (any more), or after `end`. */
 function watchGateway(controlSocket: string): { readonly gone: Promise<void>; end(): void } {
   const watch = httpRequest({ socketPath: reachableSocketPath(controlSocket), path: '/watch', agent: false });
   const gone = new Promise<void>((resolve) => {

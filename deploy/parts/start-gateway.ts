@@ -5,11 +5,11 @@ import type { Router } from '#shared/routing/router.ts';
 
 /**
  * Finds the gateway process of the data directory, or starts it.
- * @returns what tells it where apps are
+ * @returns the driver through which it gets its routes
  * @throws SettingsError when a port is taken
  */
 export async function startGateway(lifetime: Lifetime, { settings, dataDir, log }: StartOptions): Promise<Router> {
   const gateway = await ensureGateway(gatewayOptions(settings, dataDir), log);
-  lifetime.onEnd((ending) => (ending === 'stop' ? gateway.stop() : gateway.leave()));
+  lifetime.onEnd((ending) => (ending === 'stop' ? gateway.stop() : gateway.detach()));
   return gateway.router;
 }

@@ -1,53 +1,54 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { z } from 'zod';
+import { appRouteSchema, type RouteFile } from '#gateway/routes/route-file.ts';
+import type { RouteTable } from '#gateway/routes/route-table.ts';
+import type { Certificates } from '#gateway/tls/certificates.ts';
 import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { Log } from '#shared/log.ts';
-import { appRouteSchema, type RouteFile } from '../routes/route-file.ts';
-import type { RouteTable } from '../routes/route-table.ts';
-import type { Certificates } from '../tls/certificates.ts';
 
-/** Who this gateway is: another one is started in its place when code or options differ. */
+/** Identifies a running gateway. The control plane replaces it when the code or the options differ. */
 export interface GatewayIdentity {
   readonly pid: number;
+  /** Of the code. */
   readonly version: string;
   readonly options: unknown;
 }
 
-export interface ControlServerParts {
+export interface ControlServerOptions {
   readonly table: RouteTable;
   readonly file: RouteFile;
   readonly certificates: Certificates;
   readonly identity: GatewayIdentity;
-  /** Lets go of all ports at once, and of the process when nothing is in flight. Resolves when the ports are free. */
+  /** Stops the gateway. Resolves when its ports are closed. */
   readonly stop: (drainSeconds?: number) => Promise<void>;
   readonly log: Log;
 }
 
 export interface ControlServer {
   readonly server: Server;
-  /** Resolves when every call that is under way has its answer. */
-  answered(): Promise<void>;
+  /** Resolves when no call is in progress. */
+  finished(): Promise<void>;
 }
 
-const longestBody = 4 * 1024 * 1024;
+const maxBodyBytes = 4 * 1024 * 1024;
 
 const stopSchema = z.object({ drainSeconds: z.number().min(0).optional() });
 
-interface Answer {
+interface ControlResponse {
   readonly status: number;
   readonly body: unknown;
 }
 
 /**
- * The gateway's own door, for the control plane on the same machine: JSON over HTTP on a unix socket that only its user
- * may open. `GET /watch` is answered never: it ends with the gateway, and that is what it is for.
+ * The server of the gateway's control socket, for the control plane on the same machine: JSON over HTTP on a unix socket
+ * that only its user may open. `GET /watch` never ends: its connection closes with the gateway, which is how a watcher knows.
  */
-export function createControlServer(parts: ControlServerParts): ControlServer {
+export function createControlServer(options: ControlServerOptions): ControlServer {
   let stopped = false;
   const open = new Set<ServerResponse>();
   const server = createServer((request, response) => {
-    // The next gateway has taken over: the caller is to ask that one.
+    // Another gateway has taken over: the caller tries again and reaches that one.
     if (stopped) return void request.socket.destroy();
     if (request.url === '/stop') stopped = true;
     if (request.url === '/watch') {
@@ -57,27 +58,27 @@ export function createControlServer(parts: ControlServerParts): ControlServer {
     }
     open.add(response);
     response.once('close', () => open.delete(response));
-    void answer(parts, request)
-      .catch((error: unknown): Answer => {
-        if (!(error instanceof AppError)) parts.log.error('a control request failed', { error, url: request.url });
+    void handle(options, request)
+      .catch((error: unknown): ControlResponse => {
+        if (!(error instanceof AppError)) options.log.error('a control request failed', { error, url: request.url });
         const { code, message } =
-          error instanceof AppError ? error : new AppError('internal', 'The gateway failed; see its log.');
+          error instanceof AppError ? error : new AppError('internal', 'The gateway failed. See its log.');
         return { status: code === 'conflict' ? 409 : code === 'not_found' ? 404 : 500, body: { error: { code, message } } };
       })
       .then(({ status, body }) => send(response, status, body));
   });
   return {
     server,
-    async answered() {
+    async finished() {
       await Promise.all([...open].map((response) => new Promise((resolve) => response.once('close', resolve))));
     },
   };
 }
 
-async function answer(
-  { table, file, certificates, identity, stop }: ControlServerParts,
+async function handle(
+  { table, file, certificates, identity, stop }: ControlServerOptions,
   request: IncomingMessage,
-): Promise<Answer> {
+): Promise<ControlResponse> {
   const [, noun = '', id = ''] = (request.url ?? '').split('/').map(decodeURIComponent);
   switch (`${request.method} ${noun}${id === '' ? '' : '/:id'}`) {
     case 'GET identity':
@@ -88,8 +89,7 @@ async function answer(
       return { status: 200, body: { route: table.find(id as AppId)?.route ?? null } };
     case 'PUT routes/:id': {
       const parsed = appRouteSchema.safeParse(JSON.parse(await readBody(request)));
-      if (!parsed.success || parsed.data.appId !== id)
-        throw new AppError('internal', 'The gateway was sent something that is not a route.');
+      if (!parsed.success || parsed.data.appId !== id) throw new AppError('internal', 'The gateway received an invalid route.');
       table.check(parsed.data);
       table.apply(parsed.data);
       await file.write();
@@ -119,7 +119,7 @@ async function answer(
       return { status: 200, body: { traffic } };
     }
     default:
-      throw new AppError('not_found', `The gateway has no ${request.method} ${request.url}.`);
+      throw new AppError('not_found', `The gateway does not support ${request.method} ${request.url}.`);
   }
 }
 
@@ -128,7 +128,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > longestBody) throw new AppError('internal', 'A route is larger than the gateway takes.');
+    if (bytes > maxBodyBytes) throw new AppError('internal', 'The route is larger than 4 MiB.');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -1,110 +1,111 @@
 import type { ServerResponse } from 'node:http';
 import { Agent, type Dispatcher, Pool } from 'undici';
-import type { Upstream } from '../routes/upstream.ts';
+import type { Upstream } from '#gateway/routes/upstream.ts';
 import type { ForwardTimeouts } from './forward-timeouts.ts';
-import { answerHeaders, type RequestPlan } from './request-plan.ts';
+import { headerPairs, type RequestPlan, responseHeaders } from './request-plan.ts';
 
 /**
- * Connections to upstreams that are kept for the next request. They may turn out to be closed just as a request goes
- * out, so only what may be sent again goes over them. This is the gateway's hot path: undici's dispatch costs half the
- * CPU of node:http's client.
+ * Connections to upstreams that are reused. An upstream may close one just as a request is sent, so only requests that may
+ * be sent again use it. This is the gateway's hot path: undici's dispatch takes half the CPU time of node:http's client.
  */
-export interface KeptConnections {
-  /** Sends a request without body, and streams the answer. Returns how to break off. */
-  send(request: KeptRequest): () => void;
+export interface ConnectionPool {
+  /** Sends a request without a body, and streams the response. Returns a function that aborts it. */
+  send(request: PooledRequest): () => void;
 }
 
-export interface KeptRequest {
+export interface PooledRequest {
   readonly upstream: Upstream;
   readonly method: string;
   readonly plan: RequestPlan;
   readonly response: ServerResponse;
-  /** The answer came to its end; what it was is in `response`. */
-  readonly ended: () => void;
-  /** The answer broke off after it had begun. */
-  readonly broken: () => void;
-  /** No answer came. */
-  readonly failed: (error: NodeJS.ErrnoException) => void;
+  /** Called when the upstream's response is complete; its status is in `response`. */
+  readonly onEnd: () => void;
+  /** Called when the upstream's response broke off. */
+  readonly onBroken: () => void;
+  /** Called when there is no response. */
+  readonly onFailed: (error: NodeJS.ErrnoException) => void;
 }
 
-export function createKeptConnections(timeouts: ForwardTimeouts): KeptConnections {
+export function createConnectionPool(timeouts: ForwardTimeouts): ConnectionPool {
   const agent = new Agent({
-    // Node's own servers close idle connections after 5 s, gunicorn after 2 s: let go of them before.
+    // Shorter than usual servers keep idle connections: Node.js 5 s, gunicorn 2 s.
     keepAliveTimeout: 1500,
     keepAliveMaxTimeout: 1500,
     pipelining: 1,
     allowH2: false,
     maxHeaderSize: 64 * 1024,
-    headersTimeout: timeouts.answerMilliseconds,
+    headersTimeout: timeouts.responseMilliseconds,
     bodyTimeout: timeouts.idleMilliseconds,
-    factory: (origin, options) => new Pool(origin, { ...options, connect: { ...socketOf(String(origin)), timeout: 10_000 } }),
+    factory: (origin, options) =>
+      new Pool(origin, { ...options, connect: { socketPath: socketPathOf(String(origin)), timeout: 10_000 } }),
   });
   return {
     send(request) {
-      const answer = new KeptAnswer(request);
+      const handler = new ResponseHandler(request);
       const { upstream, method, plan } = request;
-      agent.dispatch({ origin: originOf(upstream), path: plan.path, method, headers: plan.headers }, answer);
-      return () => answer.abort();
+      agent.dispatch({ origin: originOf(upstream), path: plan.path, method, headers: plan.headers }, handler);
+      return () => handler.abort();
     },
   };
 }
 
-const joinedBytes = 16 * 1024;
-
-/** A unix socket's path is carried in the host of its origin, in hex. */
+/** undici knows upstreams by origin: the path of a unix socket is its host, in hex. */
 function originOf({ address }: Upstream): string {
   if ('socketPath' in address) return `http://${Buffer.from(address.socketPath).toString('hex')}.socket`;
   return `http://${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`;
 }
 
-function socketOf(origin: string): { socketPath?: string } {
+function socketPathOf(origin: string): string | null {
   const hex = /^http:\/\/([0-9a-f]+)\.socket$/.exec(origin)?.[1];
-  return hex === undefined ? {} : { socketPath: Buffer.from(hex, 'hex').toString() };
+  return hex === undefined ? null : Buffer.from(hex, 'hex').toString();
 }
 
-class KeptAnswer implements Dispatcher.DispatchHandler {
-  readonly #request: KeptRequest;
+/** Largest first chunk that is sent together with the headers. */
+const joinedBytes = 16 * 1024;
+
+class ResponseHandler implements Dispatcher.DispatchHandler {
+  readonly #request: PooledRequest;
   #controller: Dispatcher.DispatchController | undefined;
   #aborted = false;
-  #answered = false;
+  #started = false;
   #hasLength = false;
-  #sent = false;
+  #sentBody = false;
 
-  constructor(request: KeptRequest) {
+  constructor(request: PooledRequest) {
     this.#request = request;
   }
 
   abort(): void {
     this.#aborted = true;
-    this.#controller?.abort(new Error('the client has left'));
+    this.#controller?.abort(new Error('the client has disconnected'));
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#aborted) controller.abort(new Error('the client has left'));
+    if (this.#aborted) controller.abort(new Error('the client has disconnected'));
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, _: unknown, statusMessage = ''): void {
-    // 102 and 103 announce an answer; they are none.
+    // 102 and 103 precede a response.
     if (status < 200) return;
     const { response } = this.#request;
-    const headers = answerHeaders(decode(controller.rawHeaders));
-    this.#answered = true;
+    const headers = responseHeaders(decode(controller.rawHeaders));
+    this.#started = true;
     response.writeHead(status, statusMessage, headers);
     response.on('drain', () => controller.resume());
-    // An event stream may have nothing to say for long: its headers do not wait for the first event.
+    // The first event of an event stream may take long: its headers do not wait for it.
     this.#hasLength = headers.some((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-length');
     if (!this.#hasLength) {
       setImmediate(() => {
-        if (!this.#sent && !response.destroyed) response.flushHeaders();
+        if (!this.#sentBody && !response.destroyed) response.flushHeaders();
       });
     }
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     const { response } = this.#request;
-    const isFirst = !this.#sent;
-    this.#sent = true;
+    const isFirst = !this.#sentBody;
+    this.#sentBody = true;
     // Node joins a string with the headers into one write; a buffer costs a second one.
     const flushed =
       isFirst && this.#hasLength && chunk.length <= joinedBytes
@@ -114,24 +115,21 @@ class KeptAnswer implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
-    const { response, ended } = this.#request;
+    const { response, onEnd } = this.#request;
     const trailers = decode(controller.rawTrailers);
-    this.#sent = true;
-    ended();
-    if (trailers.length > 0)
-      response.addTrailers(
-        trailers.flatMap((name, at): [string, string][] => (at % 2 === 0 ? [[name, trailers[at + 1] ?? '']] : [])),
-      );
+    this.#sentBody = true;
+    onEnd();
+    if (trailers.length > 0) response.addTrailers(headerPairs(trailers));
     response.end();
   }
 
   onResponseError(_: unknown, error: Error): void {
-    if (this.#answered) this.#request.broken();
-    else this.#request.failed(error);
+    if (this.#started) this.#request.onBroken();
+    else this.#request.onFailed(error);
   }
 }
 
-/** Header bytes as the parser gives them. */
+/** Headers as undici's parser returns them: names and values in turn. */
 function decode(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
   return Array.isArray(raw) ? raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1'))) : [];
 }

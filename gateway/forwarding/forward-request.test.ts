@@ -7,12 +7,12 @@ import { echo, portOf, startTestGateway, type TestGateway } from '../testing/sta
 
 let test: TestGateway;
 beforeAll(async () => {
-  test = await startTestGateway({ timeouts: { answerMilliseconds: 1000, continueMilliseconds: 100 } });
+  test = await startTestGateway({ timeouts: { responseMilliseconds: 1000, continueMilliseconds: 100 } });
 });
 afterAll(() => test?.stop());
 
-describe('passing on', () => {
-  it('brings method, path, headers and body to the app, with the length it was sent with', async () => {
+describe('forwarding', () => {
+  it('forwards method, path, headers, body and its length to the app', async () => {
     const app = await test.startApp(echo);
     const answer = await test.fetch(app.host, {
       method: 'PATCH',
@@ -28,7 +28,7 @@ describe('passing on', () => {
     });
   });
 
-  it('streams a chunked upload of 64 MiB and its trailers intact', async () => {
+  it('streams a chunked upload of 64 MiB and its trailers unchanged', async () => {
     const app = await test.startApp(echo);
     const block = randomBytes(1024 * 1024);
     const expected = createHash('sha256');
@@ -56,7 +56,7 @@ describe('passing on', () => {
     });
   });
 
-  it('holds the app back while the client does not read', async () => {
+  it('applies back pressure to the app while the client does not read', async () => {
     let written = 0;
     const app = await test.startApp((_, response) => {
       const block = Buffer.alloc(64 * 1024);
@@ -85,7 +85,7 @@ describe('passing on', () => {
     socket.destroy();
   });
 
-  it('answers HEAD with the headers and length of the app and no body', async () => {
+  it("forwards a HEAD response with the app's headers and length and no body", async () => {
     const app = await test.startApp((_, response) => response.setHeader('Content-Length', 1234).end());
     const answer = await test.fetch(app.host, { method: 'HEAD' });
     expect(answer).toMatchObject({ status: 200, body: '', headers: { 'content-length': '1234' } });
@@ -94,7 +94,7 @@ describe('passing on', () => {
   it.each([
     ['of known length', true],
     ['in chunks', false],
-  ])('keeps every byte of an answer %s, small or large', async (_, hasLength) => {
+  ])('forwards every byte of a response %s, small or large', async (_, hasLength) => {
     const everyByte = Buffer.from(Array.from({ length: 1024 }, (_byte, index) => index % 256));
     for (const answer of [everyByte, Buffer.concat(new Array(1024).fill(everyByte))]) {
       const app = await test.startApp((_request, response) =>
@@ -106,14 +106,14 @@ describe('passing on', () => {
     }
   });
 
-  it.each([204, 304])('passes a bodiless %i on and keeps the connection in step', async (status) => {
+  it.each([204, 304])('forwards a %i without a body, and the connection can be used again', async (status) => {
     const app = await test.startApp((_, response) => response.writeHead(status).end());
     const get = `GET / HTTP/1.1\r\nHost: ${app.host}\r\n`;
     const answer = await test.exchange(`${get}\r\n${get}Connection: close\r\n\r\n`);
     expect(answer.match(new RegExp(`HTTP/1.1 ${status}`, 'g'))).toHaveLength(2);
   });
 
-  it('shows each event of an event stream, and its headers, as soon as the app sends them', async () => {
+  it('forwards the headers and each event of an event stream as soon as the app sends them', async () => {
     let stream: ServerResponse | undefined;
     const app = await test.startApp((_, response) => {
       stream = response.writeHead(200, { 'Content-Type': 'text/event-stream' });
@@ -129,7 +129,7 @@ describe('passing on', () => {
     outgoing.destroy();
   });
 
-  it('passes trailers of the answer on', async () => {
+  it('forwards the trailers of a response', async () => {
     const app = await test.startApp((_, response) => {
       response.writeHead(200, { Trailer: 'X-Sum' });
       response.write('body');
@@ -139,7 +139,7 @@ describe('passing on', () => {
     expect(await test.fetch(app.host)).toMatchObject({ body: 'body', trailers: { 'x-sum': 'abc' } });
   });
 
-  it('serves HTTP/1.0 clients, who know no chunks', async () => {
+  it('serves HTTP/1.0 clients, which do not support chunks', async () => {
     const app = await test.startApp((_, response) => {
       response.write('one ');
       response.end('two');
@@ -148,7 +148,7 @@ describe('passing on', () => {
     expect(answer.endsWith('\r\n\r\none two')).toBe(true);
   });
 
-  it('asks the app before it lets a client with Expect: 100-continue send its body', async () => {
+  it("waits for the app's 100 Continue before a client that expects it sends its body", async () => {
     const app = createServer();
     const order: string[] = [];
     app.on('checkContinue', (incoming: IncomingMessage, response: ServerResponse) => {
@@ -171,17 +171,17 @@ describe('passing on', () => {
     });
     outgoing.flushHeaders();
     await once(outgoing, 'continue');
-    order.push('told');
+    order.push('continued');
     outgoing.end('body');
     const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
     let body = '';
     for await (const chunk of incoming.setEncoding('utf8')) body += chunk;
-    expect(order).toEqual(['asked', 'told']);
+    expect(order).toEqual(['asked', 'continued']);
     expect(JSON.parse(body)).toMatchObject({ bytes: 4 });
     app.close();
   });
 
-  it('lets the app refuse a body before it was sent', async () => {
+  it('lets the app refuse a body before it is sent', async () => {
     const app = createServer();
     app.on('checkContinue', (_, response: ServerResponse) => response.writeHead(413).end('too much'));
     await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
@@ -197,28 +197,28 @@ describe('passing on', () => {
   });
 });
 
-describe('breaking off', () => {
-  it('ends the app’s work when the client leaves', async () => {
-    const left = Promise.withResolvers<void>();
+describe('broken connections', () => {
+  it('aborts the request to the app when the client disconnects', async () => {
+    const disconnected = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
     const app = await test.startApp((_, response) => {
-      response.once('close', () => left.resolve());
+      response.once('close', () => disconnected.resolve());
       begun.resolve();
     });
     const socket = await test.connect();
     socket.write(`GET / HTTP/1.1\r\nHost: ${app.host}\r\n\r\n`);
     await begun.promise;
     socket.destroy();
-    await left.promise;
+    await disconnected.promise;
     await vi.waitFor(async () =>
       expect(await test.router.readTraffic(app.route.appId)).toMatchObject([{ requests: 1, errors: 0 }]),
     );
   });
 
   it.each([
-    ['a chunked answer', {}],
-    ['an answer of known length', { 'Content-Length': '100' }],
-  ])('never makes %s look whole when the app breaks off', async (_, headers) => {
+    ['a chunked response', {}],
+    ['a response of known length', { 'Content-Length': '100' }],
+  ])('never makes %s look complete when the app breaks off', async (_, headers) => {
     const app = await test.startApp((incoming, response) => {
       response.writeHead(200, headers);
       response.write('half', () => incoming.socket.destroy());
@@ -227,7 +227,7 @@ describe('breaking off', () => {
     expect(await test.router.readTraffic(app.route.appId)).toMatchObject([{ requests: 1, errors: 1 }]);
   });
 
-  it('resets the connection of a client that reads until the end, when the app breaks off', async () => {
+  it('resets the connection of a client that reads until close when the app breaks off', async () => {
     const app = await test.startApp((incoming, response) => {
       response.writeHead(200);
       response.write('half', () => incoming.socket.destroy());
@@ -239,14 +239,14 @@ describe('breaking off', () => {
     expect(error.code).toBe('ECONNRESET');
   });
 
-  it('gives 504 when the app does not begin to answer in time', async () => {
+  it('responds with 504 when the app does not begin its response in time', async () => {
     const app = await test.startApp(() => undefined);
     const answer = await test.fetch(app.host);
     expect(answer).toMatchObject({ status: 504 });
-    expect(answer.body).toContain('did not answer in time');
+    expect(answer.body).toContain('did not respond in time');
   });
 
-  it('gives 502 when the app closes the connection without an answer, and does not send a POST again', async () => {
+  it('responds with 502 when the app closes the connection without a response, and does not send a POST again', async () => {
     let seen = 0;
     const app = await test.startApp((incoming) => {
       seen += 1;
@@ -258,7 +258,7 @@ describe('breaking off', () => {
 });
 
 describe('choosing an instance', () => {
-  it('goes round all instances of a release', async () => {
+  it('uses all instances of a release in rotation', async () => {
     const app = await test.startApp(
       ...['a', 'b', 'c'].map((name) => (_: IncomingMessage, response: ServerResponse) => void response.end(name)),
     );
@@ -267,7 +267,7 @@ describe('choosing an instance', () => {
     expect(answers.join('')).toBe('abcabc');
   });
 
-  it('tries the others when one refuses, with the body of a POST untouched', async () => {
+  it('tries another instance when one cannot be reached, and sends the whole body of a POST', async () => {
     const app = await test.startApp(echo, echo);
     app.servers[0]?.close();
     for (let sent = 0; sent < 4; sent++) {
@@ -276,8 +276,8 @@ describe('choosing an instance', () => {
     }
   });
 
-  it('sends a GET again on a fresh connection when the app had closed the kept one', async () => {
-    // Answers the first request of a connection, and closes it without a word when a second one arrives.
+  it('sends a GET again on a new connection when the app has closed the idle one', async () => {
+    // Responds to the first request of a connection, and resets the connection at the second one.
     const server = createTcpServer((socket: Socket) => {
       let requests = 0;
       socket.on('error', () => undefined);
@@ -297,7 +297,7 @@ describe('choosing an instance', () => {
     for (let sent = 0; sent < 5; sent++) expect(await test.fetch(host)).toMatchObject({ status: 200, body: 'ok' });
     for (let sent = 0; sent < 5; sent++)
       expect(await test.fetch(host, { method: 'POST', body: 'x' })).toMatchObject({ status: 200, body: 'ok' });
-    // What the app never saw is neither a request nor an error of it.
+    // A request that the app never received is not counted.
     expect(await test.router.readTraffic(route.appId)).toMatchObject([{ requests: 10, errors: 0 }]);
     server.close();
   });

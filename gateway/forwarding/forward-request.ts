@@ -1,27 +1,28 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AttemptOutcome, beginAttempt, type ChooseUpstream, type Upstream } from '../routes/upstream.ts';
-import type { KeptConnections } from './connection-pool.ts';
+import { type AttemptOutcome, beginAttempt, type ChooseUpstream, type Upstream } from '#gateway/routes/upstream.ts';
+import type { ConnectionPool } from './connection-pool.ts';
 import type { ForwardTimeouts } from './forward-timeouts.ts';
-import { answerHeaders, type RequestPlan } from './request-plan.ts';
+import { headerPairs, type RequestPlan, responseHeaders } from './request-plan.ts';
 
-/** Why there is no answer to pass on: nobody could be reached, the connection broke, or it took too long. */
-export type ForwardFailure = 'unreachable' | 'broken' | 'late';
+/** Why there is no response: no upstream could be reached, it closed the connection, or it took too long. */
+export type ForwardFailure = 'unreachable' | 'closed' | 'timeout';
 
+/** How a request is forwarded. */
 export interface Forwarding {
   readonly plan: RequestPlan;
   readonly choose: ChooseUpstream;
-  readonly kept: KeptConnections;
+  readonly pool: ConnectionPool;
   readonly timeouts: ForwardTimeouts;
-  /** The client asked to be told before it sends the body. */
+  /** The client waits for 100 Continue before it sends the body. */
   readonly expectsContinue: boolean;
-  /** Answers in the gateway's own name. Called at most once, and only while nothing was sent to the client. */
+  /** Answers with an error response. Called at most once, and only while nothing has been sent to the client. */
   readonly fail: (failure: ForwardFailure) => void;
 }
 
 /**
- * Passes one request on and its answer back, streaming both ways at the pace of the slower side. A client that leaves
- * ends the upstream's work; an upstream that breaks off ends the client's connection, so that half an answer never looks
- * like a whole one.
+ * Forwards one request and its response, streaming both ways at the pace of the slower side. When the client disconnects,
+ * the request to the upstream is aborted. When the upstream breaks off, so is the client's connection: half a response must
+ * never look like a whole one.
  */
 export function forwardRequest(request: IncomingMessage, response: ServerResponse, forwarding: Forwarding): void {
   const { plan, choose, timeouts } = forwarding;
@@ -35,42 +36,42 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
     abort();
   });
 
-  /** No answer came: elsewhere, once more, or not at all. */
-  const failed = (upstream: Upstream, error: NodeJS.ErrnoException): void => {
+  /** There was no response: tries the next upstream if this one could not be reached. */
+  const onFailed = (upstream: Upstream, error: NodeJS.ErrnoException): void => {
     if (clientGone || response.headersSent) return;
-    if (error.syscall !== 'connect') return forwarding.fail(isTimeout(error) ? 'late' : 'broken');
+    if (error.syscall !== 'connect') return forwarding.fail(isTimeout(error) ? 'timeout' : 'closed');
     tried.push(upstream);
     const next = choose(tried);
     if (next === undefined) forwarding.fail('unreachable');
     else attempt(next);
   };
-  const outcome = (good: boolean): AttemptOutcome => (good || clientGone ? 'good' : 'failed');
+  const outcome = (succeeded: boolean): AttemptOutcome => (succeeded || clientGone ? 'succeeded' : 'failed');
 
-  /** For what may be sent again. */
-  const attemptKept = (upstream: Upstream): void => {
+  /** For requests that may be sent again. */
+  const attemptPooled = (upstream: Upstream): void => {
     const end = beginAttempt(upstream);
-    abort = forwarding.kept.send({
+    abort = forwarding.pool.send({
       upstream,
       method: request.method ?? 'GET',
       plan,
       response,
-      ended: () => end(outcome(response.statusCode < 500)),
-      broken: () => {
+      onEnd: () => end(outcome(response.statusCode < 500)),
+      onBroken: () => {
         end(outcome(false));
-        cutOff(response);
+        breakOff(response);
       },
-      failed: (error) => {
-        // Most likely the upstream closed the kept connection just as the request went out, and never saw it.
+      onFailed: (error) => {
+        // Most likely the upstream closed the idle connection just as the request was sent, and never received it.
         const isStale = error.syscall !== 'connect' && !isTimeout(error) && !clientGone;
-        end(isStale ? 'unseen' : outcome(false));
-        if (isStale) attemptFresh(upstream);
-        else failed(upstream, error);
+        end(isStale ? 'not-received' : outcome(false));
+        if (isStale) attemptUnpooled(upstream);
+        else onFailed(upstream, error);
       },
     });
   };
 
-  /** On a connection of its own, which cannot be stale: a POST never fails for a race that nobody caused. */
-  const attemptFresh = (upstream: Upstream): void => {
+  /** On a connection of its own, which cannot be stale: so no POST fails because an idle connection was closed. */
+  const attemptUnpooled = (upstream: Upstream): void => {
     const end = beginAttempt(upstream);
     const outgoing = httpRequest({
       ...upstream.address,
@@ -78,27 +79,27 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
       path: plan.path,
       headers: plan.headers,
       agent: false,
-      timeout: timeouts.answerMilliseconds,
+      timeout: timeouts.responseMilliseconds,
       setDefaultHeaders: false,
     });
     abort = () => outgoing.destroy();
-    let answered = false;
+    let responded = false;
     outgoing.once('response', (incoming) => {
-      answered = true;
-      sendAnswer(incoming, response, timeouts, (complete) => end(outcome(complete && response.statusCode < 500)));
+      responded = true;
+      sendResponse(incoming, response, timeouts, (complete) => end(outcome(complete && response.statusCode < 500)));
     });
-    outgoing.once('timeout', () => outgoing.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })));
+    outgoing.once('timeout', () => outgoing.destroy(Object.assign(new Error('no response in time'), { code: 'ETIMEDOUT' })));
     outgoing.on('error', (error: NodeJS.ErrnoException) => {
-      if (answered) return;
+      if (responded) return;
       end(outcome(false));
-      failed(upstream, error);
+      onFailed(upstream, error);
     });
     if (!plan.hasBody) outgoing.end();
     else if (forwarding.expectsContinue) sendBodyAfterContinue(request, response, outgoing, timeouts.continueMilliseconds);
     else whenConnected(outgoing, () => sendBody(request, outgoing));
   };
 
-  const attempt = plan.replayable ? attemptKept : attemptFresh;
+  const attempt = plan.replayable ? attemptPooled : attemptUnpooled;
   const first = choose(tried);
   if (first === undefined) forwarding.fail('unreachable');
   else attempt(first);
@@ -108,7 +109,7 @@ function isTimeout({ code }: NodeJS.ErrnoException): boolean {
   return code === 'ETIMEDOUT' || code === 'UND_ERR_HEADERS_TIMEOUT';
 }
 
-/** Until then not a byte of the body is taken, so that another upstream can be tried. */
+/** No byte of the body is read before that, so that another upstream can be tried. */
 function whenConnected(outgoing: ClientRequest, start: () => void): void {
   outgoing.once('socket', (socket) => {
     if (socket.connecting) socket.once('connect', start);
@@ -122,7 +123,7 @@ function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
   });
   outgoing.on('drain', () => request.resume());
   request.once('end', () => {
-    if (request.rawTrailers.length > 0) outgoing.addTrailers(pairs(request.rawTrailers));
+    if (request.rawTrailers.length > 0) outgoing.addTrailers(headerPairs(request.rawTrailers));
     outgoing.end();
   });
 }
@@ -137,40 +138,40 @@ function sendBodyAfterContinue(
   const begin = (): void => {
     if (begun || outgoing.destroyed) return;
     begun = true;
-    clearTimeout(patience);
+    clearTimeout(timer);
     response.writeContinue();
     sendBody(request, outgoing);
   };
-  let patience: NodeJS.Timeout | undefined;
+  let timer: NodeJS.Timeout | undefined;
   whenConnected(outgoing, () => {
-    patience = setTimeout(begin, milliseconds);
+    timer = setTimeout(begin, milliseconds);
   });
   outgoing.once('continue', begin);
   outgoing.once('response', () => {
     if (begun) return;
-    // A final answer instead: the body stays with the client, and what it might still send must not be read as a request.
+    // The upstream does not want the body. What the client may still send must not be read as another request.
     begun = true;
-    clearTimeout(patience);
+    clearTimeout(timer);
     response.shouldKeepAlive = false;
     outgoing.end();
   });
-  outgoing.once('close', () => clearTimeout(patience));
+  outgoing.once('close', () => clearTimeout(timer));
 }
 
-/** @param ended called once; `complete` is false when the upstream broke off */
-function sendAnswer(
+/** @param onEnd called once; `complete` is false when the upstream broke off */
+function sendResponse(
   incoming: IncomingMessage,
   response: ServerResponse,
   timeouts: ForwardTimeouts,
-  ended: (complete: boolean) => void,
+  onEnd: (complete: boolean) => void,
 ): void {
   incoming.socket.setTimeout(timeouts.idleMilliseconds);
-  response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage ?? '', answerHeaders(incoming.rawHeaders));
-  let begun = false;
-  // An event stream may have nothing to say for long: its headers do not wait for the first event.
+  response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage ?? '', responseHeaders(incoming.rawHeaders));
+  let sentBody = false;
+  // The first event of an event stream may take long: its headers do not wait for it.
   if (incoming.headers['content-length'] === undefined) {
     setImmediate(() => {
-      if (!begun && !response.destroyed) response.flushHeaders();
+      if (!sentBody && !response.destroyed) response.flushHeaders();
     });
   }
   const resume = (): void => {
@@ -178,33 +179,29 @@ function sendAnswer(
   };
   response.on('drain', resume);
   incoming.on('data', (chunk) => {
-    begun = true;
+    sentBody = true;
     if (!response.write(chunk)) incoming.pause();
   });
   incoming.once('end', () => {
     if (!incoming.complete) return;
-    begun = true;
-    ended(true);
-    if (incoming.rawTrailers.length > 0) response.addTrailers(pairs(incoming.rawTrailers));
+    sentBody = true;
+    onEnd(true);
+    if (incoming.rawTrailers.length > 0) response.addTrailers(headerPairs(incoming.rawTrailers));
     response.end();
   });
-  const broken = (): void => {
-    ended(false);
-    if (!response.writableEnded) cutOff(response);
+  const onBroken = (): void => {
+    onEnd(false);
+    if (!response.writableEnded) breakOff(response);
   };
-  incoming.once('error', broken);
+  incoming.once('error', onBroken);
   incoming.once('close', () => {
-    if (!incoming.complete) broken();
+    if (!incoming.complete) onBroken();
   });
 }
 
-/** Ends the connection in a way that no client takes for the end of the answer, not even one that reads until close. */
-function cutOff(response: ServerResponse): void {
+/** Closes the connection so that no client takes it for the end of the response, not even one that reads until close. */
+function breakOff(response: ServerResponse): void {
   const socket = response.socket;
   if (socket === null || 'encrypted' in socket) response.destroy();
   else socket.resetAndDestroy();
-}
-
-function pairs(raw: readonly string[]): [string, string][] {
-  return raw.flatMap((name, index): [string, string][] => (index % 2 === 0 ? [[name, raw[index + 1] ?? '']] : []));
 }

@@ -1,8 +1,9 @@
+/** Time limits of forwarded requests. */
 export interface ForwardTimeouts {
-  /** Until the upstream begins to answer, counted from the last byte in either direction. */
-  readonly answerMilliseconds: number;
-  /** Silence within an answer (event streams, long downloads), or within a tunnel. */
+  /** Until the upstream begins its response, counted from the last byte in either direction. */
+  readonly responseMilliseconds: number;
+  /** Silence within a response (event streams, long downloads) or on an upgraded connection. */
   readonly idleMilliseconds: number;
-  /** How long an upstream may take to say 100 Continue before the body is sent all the same. */
+  /** How long the upstream may take to send 100 Continue before the body is sent all the same. */
   readonly continueMilliseconds: number;
 }

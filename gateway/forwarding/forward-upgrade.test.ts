@@ -6,12 +6,12 @@ import { echo, portOf, startTestGateway, type TestGateway } from '../testing/sta
 
 let test: TestGateway;
 beforeAll(async () => {
-  test = await startTestGateway({ timeouts: { answerMilliseconds: 1000, continueMilliseconds: 100 } });
+  test = await startTestGateway({ timeouts: { responseMilliseconds: 1000, continueMilliseconds: 100 } });
 });
 afterAll(() => test?.stop());
 
-describe('tunnels', () => {
-  it('carries a WebSocket both ways, counts it in flight, and ends it with either side', async () => {
+describe('upgrades', () => {
+  it('forwards a WebSocket both ways, counts it as in flight, and closes it with either side', async () => {
     const app = createServer((_, response) => response.end('plain'));
     let upstream: Socket | undefined;
     app.on('upgrade', (incoming: IncomingMessage, socket: Socket, head: Buffer) => {
@@ -47,7 +47,7 @@ describe('tunnels', () => {
     app.close();
   });
 
-  it('passes back the answer of an app that does not upgrade', async () => {
+  it('forwards the response of an app that does not upgrade', async () => {
     const app = await test.startApp((_, response) => response.writeHead(426).end('no sockets here'));
     const answer = await test.exchange(
       `GET / HTTP/1.1\r\nHost: ${app.host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
@@ -57,7 +57,7 @@ describe('tunnels', () => {
     expect(await test.router.readInFlight(app.route.backends[0]?.instances[0]?.key ?? '')).toBe(0);
   });
 
-  it('serves an offer of h2c as the plain request it also is', async () => {
+  it('serves a request to upgrade to h2c as a plain request', async () => {
     const app = await test.startApp(echo);
     const answer = await test.fetch(app.host, {
       headers: { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'AAMAAABk' },

@@ -1,21 +1,21 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { beginAttempt, countRequest, type Upstream } from '../routes/upstream.ts';
+import { beginAttempt, countRequest, type Upstream } from '#gateway/routes/upstream.ts';
 import type { Forwarding } from './forward-request.ts';
-import { answerHeaders } from './request-plan.ts';
+import { headerPairs, responseHeaders } from './request-plan.ts';
 
 /**
- * Passes a request to upgrade on and, when the upstream agrees, every byte both ways until one side ends. An upstream
- * that does not agree has its answer passed back. The tunnel counts as in flight all the while, as a request once the
- * upstream has answered.
- * @param head what the client sent behind its request already
+ * Forwards a request to upgrade (RFC 9110 §7.8). If the upstream accepts it, every byte is forwarded both ways until one
+ * side closes; if not, its response is forwarded. The connection counts as in flight all the time, and as a request once
+ * the upstream has responded.
+ * @param head bytes that the client has already sent after its request
  */
 export function forwardUpgrade(
   request: IncomingMessage,
   client: Duplex,
   head: Buffer,
-  forwarding: Omit<Forwarding, 'expectsContinue' | 'kept'>,
+  forwarding: Omit<Forwarding, 'expectsContinue' | 'pool'>,
 ): void {
   const { plan, choose, timeouts } = forwarding;
   const tried: Upstream[] = [];
@@ -23,48 +23,48 @@ export function forwardUpgrade(
   const attempt = (upstream: Upstream): void => {
     const startedAt = performance.now();
     const end = beginAttempt(upstream);
-    let answered = false;
+    let responded = false;
     const outgoing = httpRequest({
       ...upstream.address,
       method: request.method ?? 'GET',
       path: plan.path,
       headers: plan.headers,
       agent: false,
-      timeout: timeouts.answerMilliseconds,
+      timeout: timeouts.responseMilliseconds,
       setDefaultHeaders: false,
     });
-    const leave = (): void => {
+    const abort = (): void => {
       outgoing.destroy();
     };
-    client.once('close', leave);
+    client.once('close', abort);
 
-    outgoing.once('upgrade', (answer, upstreamSocket, upstreamHead) => {
-      answered = true;
+    outgoing.once('upgrade', (response, upstreamSocket, upstreamHead) => {
+      responded = true;
       countRequest(upstream, false, startedAt);
-      client.write(responseHead(answer, ['Connection', 'Upgrade', 'Upgrade', answer.headers.upgrade ?? '']));
+      client.write(responseHead(response, ['Connection', 'Upgrade', 'Upgrade', response.headers.upgrade ?? '']));
       if (upstreamHead.length > 0) client.write(upstreamHead);
       if (head.length > 0) upstreamSocket.write(head);
-      connect(client, upstreamSocket, timeouts.idleMilliseconds, () => {
+      join(client, upstreamSocket, timeouts.idleMilliseconds, () => {
         upstream.inFlight.count -= 1;
       });
     });
-    outgoing.once('response', (answer) => {
-      answered = true;
-      client.write(responseHead(answer, ['Connection', 'close']));
-      answer.pipe(client);
-      answer.once('end', () => end((answer.statusCode ?? 500) >= 500 ? 'failed' : 'good'));
-      answer.once('close', () => {
+    outgoing.once('response', (response) => {
+      responded = true;
+      client.write(responseHead(response, ['Connection', 'close']));
+      response.pipe(client);
+      response.once('end', () => end((response.statusCode ?? 500) >= 500 ? 'failed' : 'succeeded'));
+      response.once('close', () => {
         end('failed');
-        if (!answer.complete) client.destroy();
+        if (!response.complete) client.destroy();
       });
     });
-    outgoing.once('timeout', leave);
+    outgoing.once('timeout', abort);
     outgoing.on('error', (error: NodeJS.ErrnoException) => {
-      if (answered) return;
-      end(client.destroyed ? 'good' : 'failed');
-      client.off('close', leave);
+      if (responded) return;
+      end(client.destroyed ? 'succeeded' : 'failed');
+      client.off('close', abort);
       if (client.destroyed) return;
-      if (error.syscall !== 'connect') return forwarding.fail('broken');
+      if (error.syscall !== 'connect') return forwarding.fail('closed');
       tried.push(upstream);
       const next = choose(tried);
       if (next === undefined) forwarding.fail('unreachable');
@@ -79,13 +79,14 @@ export function forwardUpgrade(
   else attempt(first);
 }
 
-function responseHead(answer: IncomingMessage, connectionHeaders: readonly string[]): string {
-  const headers = [...answerHeaders(answer.rawHeaders), ...connectionHeaders];
-  const lines = headers.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${headers[index + 1] ?? ''}`] : []));
-  return [`HTTP/1.1 ${answer.statusCode} ${answer.statusMessage}`, ...lines, '', ''].join('\r\n');
+function responseHead(response: IncomingMessage, connectionHeaders: readonly string[]): string {
+  const headers = headerPairs([...responseHeaders(response.rawHeaders), ...connectionHeaders]);
+  const lines = headers.map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${response.statusCode} ${response.statusMessage}`, ...lines, '', ''].join('\r\n');
 }
 
-function connect(client: Duplex, upstream: Socket, idleMilliseconds: number, ended: () => void): void {
+/** Connects the two sides until one of them closes. */
+function join(client: Duplex, upstream: Socket, idleMilliseconds: number, onEnd: () => void): void {
   const close = (): void => {
     client.destroy();
     upstream.destroy();
@@ -94,7 +95,7 @@ function connect(client: Duplex, upstream: Socket, idleMilliseconds: number, end
   upstream.once('error', close);
   upstream.once('close', () => {
     close();
-    ended();
+    onEnd();
   });
   client.once('close', close);
   client.pipe(upstream);

@@ -3,8 +3,8 @@ const ipv4Pattern = /^\d{1,3}(\.\d{1,3}){3}$/;
 const ipv6Pattern = /^\[[0-9a-f:.]{2,45}\]$/;
 
 /**
- * The host of a Host header or of a URL's authority: lower case, without port and trailing dot; IPv6 keeps its brackets.
- * Undefined when it is no host at all.
+ * The host of a Host header or a URL's authority: lower case, without port and trailing dot; an IPv6 address keeps its
+ * brackets. Undefined for text that is not a host.
  */
 export function hostOfAuthority(authority: string): string | undefined {
   const match = /^(\[[^\]]*\]|[^:[\]]*)(?::(\d{1,5}))?$/.exec(authority.toLowerCase());
@@ -14,7 +14,7 @@ export function hostOfAuthority(authority: string): string | undefined {
   return namePattern.test(host) || ipv6Pattern.test(host) ? host : undefined;
 }
 
-/** Whether `hostOfAuthority` gave an address and not a name. */
+/** Whether a result of `hostOfAuthority` is an IP address. */
 export function isAddress(host: string): boolean {
   return ipv4Pattern.test(host) || ipv6Pattern.test(host);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { answerHeaders, type InboundRequest, planRequest } from './request-plan.ts';
+import { type InboundRequest, planRequest, responseHeaders } from './request-plan.ts';
 
 const inbound: InboundRequest = {
   method: 'GET',
@@ -23,7 +23,7 @@ function plan(change: Partial<InboundRequest>) {
 const withHeaders = (...headers: string[]): string[] => ['Host', 'app.example.com', ...headers];
 
 describe('the plan of a request', () => {
-  it('keeps the Host as sent and says who asked, how and where', () => {
+  it("keeps the Host header, and adds the client's address, protocol and port", () => {
     const { host, path, values } = plan({ encrypted: true });
     expect({ host, path }).toEqual({ host: 'app.example.com', path: '/path?query' });
     expect(values('host')).toEqual(['app.example.com:8080']);
@@ -35,14 +35,14 @@ describe('the plan of a request', () => {
   });
 
   it.each(['X-Forwarded-For', 'x-forwarded-proto', 'X_Forwarded_For', 'Forwarded', 'X-Real-IP', 'X-Request-Id'])(
-    'replaces a stranger’s %s',
+    'replaces the %s of a client',
     (name) => {
       const { headers } = plan({ rawHeaders: withHeaders(name, 'forged') });
       expect(headers).not.toContain('forged');
     },
   );
 
-  it('drops headers about the connection, and those the Connection header names', () => {
+  it('drops headers about the connection, and headers that the Connection header names', () => {
     const rawHeaders = withHeaders(
       'Connection',
       'keep-alive, X-Hop',
@@ -61,17 +61,17 @@ describe('the plan of a request', () => {
     expect(plan({ rawHeaders }).values('x-kept')).toEqual(['d']);
   });
 
-  it('cannot be talked into dropping what the gateway adds', () => {
+  it('does not drop the headers that the gateway adds', () => {
     const { values } = plan({ rawHeaders: withHeaders('Connection', 'host, x-forwarded-for') });
     expect(values('host')).toEqual(['app.example.com']);
     expect(values('x-forwarded-for')).toEqual(['192.0.2.7']);
   });
 
-  it('keeps a header that comes several times, in order', () => {
+  it('keeps repeated headers in order', () => {
     expect(plan({ rawHeaders: withHeaders('Cookie', 'a=1', 'Cookie', 'b=2') }).values('cookie')).toEqual(['a=1', 'b=2']);
   });
 
-  it('may be replayed only when idempotent and without body', () => {
+  it('allows a request to be sent again only when it is idempotent and has no body', () => {
     expect(plan({}).replayable).toBe(true);
     expect(plan({ method: 'DELETE' }).replayable).toBe(true);
     expect(plan({ method: 'POST' }).replayable).toBe(false);
@@ -96,7 +96,7 @@ describe('the plan of a request', () => {
     expect(planRequest({ ...inbound, rawHeaders })).toMatchObject({ status });
   });
 
-  it('refuses chunked in HTTP/1.0, TRACE and CONNECT', () => {
+  it('refuses chunks in HTTP/1.0, TRACE and CONNECT', () => {
     expect(
       planRequest({ ...inbound, httpVersion: '1.0', rawHeaders: withHeaders('Transfer-Encoding', 'chunked') }),
     ).toMatchObject({ status: 400 });
@@ -114,7 +114,7 @@ describe('the plan of a request', () => {
     expect(plan({ rawHeaders: ['Host', header] }).host).toBe(host);
   });
 
-  it('takes a URL as target only when it is of the host in the Host header', () => {
+  it('accepts a URL as target only when it has the host of the Host header', () => {
     expect(plan({ target: 'http://app.example.com:8080/x?y' }).path).toBe('/x?y');
     expect(plan({ target: 'http://app.example.com:8080' }).path).toBe('/');
     expect(plan({ method: 'OPTIONS', target: '*' }).path).toBe('*');
@@ -129,8 +129,8 @@ describe('the plan of a request', () => {
   });
 });
 
-describe('the headers of an answer', () => {
-  it('come through but for those about the upstream’s connection', () => {
+describe('the headers of a response', () => {
+  it("are forwarded except those about the upstream's connection", () => {
     const raw = [
       'Set-Cookie',
       'a',
@@ -147,6 +147,6 @@ describe('the headers of an answer', () => {
       'ETag',
       'd',
     ];
-    expect(answerHeaders(raw)).toEqual(['Set-Cookie', 'a', 'Set-Cookie', 'b', 'ETag', 'd']);
+    expect(responseHeaders(raw)).toEqual(['Set-Cookie', 'a', 'Set-Cookie', 'b', 'ETag', 'd']);
   });
 });

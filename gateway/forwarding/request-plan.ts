@@ -1,12 +1,12 @@
 import { hostOfAuthority } from './host.ts';
 
-/** What of an inbound request decides how it is passed on. */
+/** The parts of an inbound request that decide how it is forwarded. */
 export interface InboundRequest {
   readonly method: string;
   /** The request target as sent. */
   readonly target: string;
   readonly httpVersion: string;
-  /** Name, value, name, value … as sent. */
+  /** Names and values in turn, as sent. */
   readonly rawHeaders: readonly string[];
   readonly remoteAddress: string;
   readonly localPort: number;
@@ -14,20 +14,22 @@ export interface InboundRequest {
   readonly requestId: string;
 }
 
+/** How a request is forwarded. */
 export interface RequestPlan {
   /** Lower case, no port, no trailing dot. */
   readonly host: string;
   /** Origin form, or '*'. */
   readonly path: string;
-  /** Name, value, name, value … to send on. */
+  /** Names and values in turn. */
   readonly headers: string[];
   readonly hasBody: boolean;
-  /** May be sent a second time when nothing of an answer came: idempotent, and no body or trailers to be negotiated. */
+  /** May be sent again when there was no response: idempotent, without a body, and without trailers to negotiate. */
   readonly replayable: boolean;
+  /** The Accept header, '' without one. */
   readonly accept: string;
 }
 
-/** A request that is not passed on; `message` goes to the client. */
+/** Why a request is not forwarded; `message` is for the client. */
 export interface RequestFault {
   readonly status: 400 | 405 | 501;
   readonly message: string;
@@ -35,7 +37,7 @@ export interface RequestFault {
 
 const idempotentMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 
-/** Headers about one connection, and those the gateway alone may set. With "_" too, which CGI-like servers read as "-". */
+/** Headers about one connection, and headers that only the gateway may set; also with "_", which CGI servers read as "-". */
 const droppedHeaders = new Set([
   'connection',
   'keep-alive',
@@ -60,10 +62,13 @@ const droppedHeaders = new Set([
   'http2-settings',
 ]);
 
-/** `upgrade`: the value of the Upgrade header when the request is to be tunnelled. */
+/**
+ * Plans how a request is forwarded. A request that two servers could read differently is refused (request smuggling).
+ * @param upgrade the Upgrade header of a request that asks for an upgrade
+ */
 export function planRequest(inbound: InboundRequest, upgrade?: string): RequestPlan | RequestFault {
   const { rawHeaders, method } = inbound;
-  const kept: string[] = [];
+  const forwarded: string[] = [];
   let hostHeader: string | undefined;
   let contentLength: string | undefined;
   let transferEncoding: string | undefined;
@@ -82,12 +87,12 @@ export function planRequest(inbound: InboundRequest, upgrade?: string): RequestP
         continue;
       case 'content-length':
         if (contentLength !== undefined || !/^\d{1,15}$/.test(value))
-          return fault('The Content-Length header is not one number.');
+          return fault('The Content-Length header is not a single number.');
         contentLength = value;
         continue;
       case 'transfer-encoding':
         if (transferEncoding !== undefined || value.toLowerCase() !== 'chunked') {
-          return { status: 501, message: 'The only Transfer-Encoding this server takes is "chunked".' };
+          return { status: 501, message: 'The only supported Transfer-Encoding is "chunked".' };
         }
         transferEncoding = value;
         continue;
@@ -102,21 +107,21 @@ export function planRequest(inbound: InboundRequest, upgrade?: string): RequestP
         break;
     }
     if (droppedHeaders.has(lower.includes('_') ? lower.replaceAll('_', '-') : lower)) continue;
-    kept.push(name, value);
+    forwarded.push(name, value);
   }
 
-  if (method === 'TRACE' || method === 'CONNECT') return { status: 405, message: `${method} is not served here.` };
+  if (method === 'TRACE' || method === 'CONNECT') return { status: 405, message: `The method ${method} is not supported.` };
   if (contentLength !== undefined && transferEncoding !== undefined) {
-    return fault('A request has either a Content-Length or a Transfer-Encoding, not both.');
+    return fault('A request must not have both a Content-Length and a Transfer-Encoding.');
   }
-  if (transferEncoding !== undefined && inbound.httpVersion !== '1.1') return fault('Transfer-Encoding needs HTTP/1.1.');
+  if (transferEncoding !== undefined && inbound.httpVersion !== '1.1') return fault('Transfer-Encoding requires HTTP/1.1.');
   const authority = hostHeader ?? '';
   const host = hostOfAuthority(authority);
   if (host === undefined) return fault('The Host header is missing or not a host name.');
   const path = originForm(inbound.target, authority);
-  if (path === undefined) return fault('The request target is neither a path nor a URL of the host in the Host header.');
+  if (path === undefined) return fault('The request target is neither a path nor a URL with the host of the Host header.');
 
-  const headers = ['Host', authority, ...withoutNamed(kept, connectionOptions)];
+  const headers = ['Host', authority, ...withoutConnectionHeaders(forwarded, connectionOptions)];
   const hasBody = transferEncoding !== undefined || (contentLength !== undefined && contentLength !== '0');
   if (transferEncoding !== undefined) headers.push('Transfer-Encoding', 'chunked');
   else if (contentLength !== undefined) headers.push('Content-Length', contentLength);
@@ -149,7 +154,7 @@ function fault(message: string): RequestFault {
   return { status: 400, message };
 }
 
-/** The path of a target in origin or absolute form; undefined when it names another authority, or is none of these. */
+/** The path of a target in origin or absolute form (RFC 9112 §3.2). Undefined for another authority and other forms. */
 function originForm(target: string, authority: string): string | undefined {
   if (target.startsWith('/') || target === '*') return target;
   const match = /^https?:\/\/([^/?#]*)([^#]*)$/i.exec(target);
@@ -158,8 +163,8 @@ function originForm(target: string, authority: string): string | undefined {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** Drops the headers that the Connection header declares to be about the connection only. */
-function withoutNamed(headers: string[], connectionOptions: string): string[] {
+/** Drops the headers that the Connection header names (RFC 9110 §7.6.1). */
+function withoutConnectionHeaders(headers: string[], connectionOptions: string): string[] {
   if (connectionOptions === '' || connectionOptions === ',keep-alive' || connectionOptions === ',close') return headers;
   const named = new Set(connectionOptions.split(',').map((option) => option.trim()));
   for (const usual of ['', 'close', 'keep-alive', 'upgrade', 'te']) named.delete(usual);
@@ -169,8 +174,8 @@ function withoutNamed(headers: string[], connectionOptions: string): string[] {
 
 const connectionHeaders = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', 'te']);
 
-/** An answer's headers without those about the upstream's connection. */
-export function answerHeaders(rawHeaders: readonly string[]): string[] {
+/** The headers of a response without those about the upstream's connection. Names and values in turn. */
+export function responseHeaders(rawHeaders: readonly string[]): string[] {
   const headers: string[] = [];
   let connectionOptions = '';
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
@@ -180,5 +185,10 @@ export function answerHeaders(rawHeaders: readonly string[]): string[] {
     if (lower === 'connection') connectionOptions += `,${value.toLowerCase()}`;
     if (!connectionHeaders.has(lower)) headers.push(name, value);
   }
-  return withoutNamed(headers, connectionOptions);
+  return withoutConnectionHeaders(headers, connectionOptions);
+}
+
+/** Pairs of name and value. @param raw names and values in turn */
+export function headerPairs(raw: readonly string[]): [name: string, value: string][] {
+  return raw.flatMap((name, index): [string, string][] => (index % 2 === 0 ? [[name, raw[index + 1] ?? '']] : []));
 }

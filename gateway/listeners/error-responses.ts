@@ -1,131 +1,139 @@
-/** What the gateway says in its own name: a page, a line of text or the API's error envelope, as the client reads best. */
-export interface OwnAnswer {
+/** A response of the gateway itself. Rendered as a page, as text or as the API's error envelope, by the Accept header. */
+export interface ErrorResponse {
   readonly status: number;
-  /** Code of the JSON envelope. */
+  /** Code of the error envelope. */
   readonly code: 'not_found' | 'internal' | 'validation_failed';
   readonly title: string;
-  /** One sentence: what is wrong. */
+  /** What is wrong, in one sentence. */
   readonly message: string;
-  /** What to do about it; a part in backticks is a command. */
+  /** What to do about it. Text in backticks is a command. */
   readonly advice?: string;
   readonly retryAfterSeconds?: number;
-  /** Whoever asked the API reads JSON, whatever the Accept header says. */
+  /** For clients of the API, which read JSON whatever their Accept header. */
   readonly alwaysJson?: boolean;
 }
 
-export function noSuchApp(host: string): OwnAnswer {
+/** For a host below the apps' domain that no app has. */
+export function noSuchApp(host: string): ErrorResponse {
   return {
     status: 404,
     code: 'not_found',
-    title: 'There is no app here',
-    message: `No app answers at ${host}.`,
+    title: 'There is no app at this address',
+    message: `No app has the host ${host}.`,
     advice: 'Check the address, or create the app: `paas create`',
   };
 }
 
-export function noSuchHost(host: string): OwnAnswer {
+/** For a host that belongs neither to an app nor to the platform. */
+export function noSuchHost(host: string): ErrorResponse {
   return {
     status: 404,
     code: 'not_found',
-    title: 'There is nothing here',
-    message: `Neither an app nor the platform answers at ${host}.`,
-    advice: 'If this is the platform’s own address, its operator sets `PAAS_BASE_URL` to it.',
+    title: 'There is nothing at this address',
+    message: `Neither an app nor the platform has the host ${host}.`,
+    advice: 'If this is the address of the platform, its operator must set `PAAS_BASE_URL` to it.',
   };
 }
 
-export function nothingDeployed(appName: string): OwnAnswer {
+/** For an app without a release. */
+export function notDeployed(appName: string): ErrorResponse {
   return {
     status: 503,
     code: 'internal',
-    title: `${appName} is waiting for its first deploy`,
+    title: `${appName} has not been deployed`,
     message: `The app ${appName} exists, but nothing has been deployed to it yet.`,
     advice: 'Deploy it: `git push paas main`',
     retryAfterSeconds: 10,
   };
 }
 
-export function noInstance(appName: string): OwnAnswer {
+/** For an app none of whose instances can be reached. */
+export function notRunning(appName: string): ErrorResponse {
   return {
     status: 503,
     code: 'internal',
     title: `${appName} is not running`,
-    message: `No instance of the app ${appName} takes requests right now: it is starting, crashed or scaled to 0.`,
-    advice: `See why: \`paas logs -a ${appName}\``,
+    message: `No instance of the app ${appName} accepts requests. It is starting, has crashed or is scaled to 0.`,
+    advice: `To see why, run: \`paas logs -a ${appName}\``,
     retryAfterSeconds: 5,
   };
 }
 
-export function brokenAnswer(appName: string): OwnAnswer {
+/** For an instance that closed the connection without a response. */
+export function connectionClosed(appName: string): ErrorResponse {
   return {
     status: 502,
     code: 'internal',
-    title: `${appName} did not answer`,
-    message: `The app ${appName} closed the connection before it had answered.`,
-    advice: `See why: \`paas logs -a ${appName}\``,
+    title: `${appName} did not respond`,
+    message: `The app ${appName} closed the connection without a response.`,
+    advice: `To see why, run: \`paas logs -a ${appName}\``,
   };
 }
 
-export function lateAnswer(appName: string, seconds: number): OwnAnswer {
+/** For an instance that did not begin its response in time. */
+export function responseTimeout(appName: string, seconds: number): ErrorResponse {
   return {
     status: 504,
     code: 'internal',
-    title: `${appName} did not answer in time`,
-    message: `The app ${appName} did not begin to answer within ${seconds} seconds.`,
-    advice: `See why: \`paas logs -a ${appName}\``,
+    title: `${appName} did not respond in time`,
+    message: `The app ${appName} did not begin to respond within ${seconds} seconds.`,
+    advice: `To see why, run: \`paas logs -a ${appName}\``,
   };
 }
 
-export const apiDown: OwnAnswer = {
+/** While the API does not listen on its socket. */
+export const apiUnavailable: ErrorResponse = {
   status: 503,
   code: 'internal',
   title: 'The platform is starting or stopped',
-  message: 'The platform’s API is not running at the moment; apps are served on. Try again shortly.',
+  message: 'The API of the platform is not running. Apps are still served. Try again in a few seconds.',
   retryAfterSeconds: 2,
   alwaysJson: true,
 };
 
-export function badRequest(status: number, message: string): OwnAnswer {
-  return { status, code: 'validation_failed', title: 'This request cannot be served', message };
+/** For a request that cannot be forwarded. */
+export function badRequest(status: number, message: string): ErrorResponse {
+  return { status, code: 'validation_failed', title: 'This request is invalid', message };
 }
 
-export interface RenderedAnswer {
+/** An error response as it is sent. */
+export interface RenderedResponse {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly body: string;
 }
 
 /** @param accept the request's Accept header, '' when it has none */
-export function renderAnswer(answer: OwnAnswer, accept: string, requestId: string, now: Date): RenderedAnswer {
-  const [type, body] =
-    answer.alwaysJson === true || /\bapplication\/(?:[a-z.]+\+)?json\b/i.test(accept)
-      ? (['application/json', renderJson(answer, requestId, now)] as const)
-      : /\btext\/html\b/i.test(accept)
-        ? (['text/html; charset=utf-8', renderPage(answer, requestId)] as const)
-        : (['text/plain; charset=utf-8', renderText(answer)] as const);
-  return {
-    status: answer.status,
-    headers: {
-      'Content-Type': type,
-      'Content-Length': String(Buffer.byteLength(body)),
-      'Cache-Control': 'no-store',
-      'X-Content-Type-Options': 'nosniff',
-      'X-Request-Id': requestId,
-      ...(answer.retryAfterSeconds === undefined ? {} : { 'Retry-After': String(answer.retryAfterSeconds) }),
-    },
-    body,
+export function renderErrorResponse(response: ErrorResponse, accept: string, requestId: string, now: Date): RenderedResponse {
+  const [type, body] = renderBody(response, accept, requestId, now);
+  const headers: Record<string, string> = {
+    'Content-Type': type,
+    'Content-Length': String(Buffer.byteLength(body)),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Request-Id': requestId,
   };
+  if (response.retryAfterSeconds !== undefined) headers['Retry-After'] = String(response.retryAfterSeconds);
+  return { status: response.status, headers, body };
 }
 
-function renderJson({ code, message, advice }: OwnAnswer, requestId: string, now: Date): string {
+function renderBody(response: ErrorResponse, accept: string, requestId: string, now: Date): [type: string, body: string] {
+  if (response.alwaysJson === true || /\bapplication\/(?:[a-z.]+\+)?json\b/i.test(accept))
+    return ['application/json', renderJson(response, requestId, now)];
+  if (/\btext\/html\b/i.test(accept)) return ['text/html; charset=utf-8', renderPage(response, requestId)];
+  return ['text/plain; charset=utf-8', renderText(response)];
+}
+
+function renderJson({ code, message, advice }: ErrorResponse, requestId: string, now: Date): string {
   const text = advice === undefined ? message : `${message} ${advice}`;
   return JSON.stringify({ error: { code, message: text, request_id: requestId, ts: now.toISOString() } });
 }
 
-function renderText({ title, message, advice }: OwnAnswer): string {
+function renderText({ title, message, advice }: ErrorResponse): string {
   return `${[title, message, advice?.replaceAll('`', '')].filter((line) => line !== undefined).join('\n')}\n`;
 }
 
-function renderPage({ status, title, message, advice }: OwnAnswer, requestId: string): string {
+function renderPage({ status, title, message, advice }: ErrorResponse, requestId: string): string {
   const hint = advice === undefined ? '' : `\n<p>${escapeHtml(advice).replace(/`([^`]*)`/g, '<code>$1</code>')}</p>`;
   return `<!doctype html>
 <html lang="en">

@@ -3,11 +3,11 @@ import { echo, startTestGateway, type TestGateway } from '../testing/start-test-
 
 let test: TestGateway;
 beforeAll(async () => {
-  test = await startTestGateway({ timeouts: { answerMilliseconds: 1000, continueMilliseconds: 100 } });
+  test = await startTestGateway({ timeouts: { responseMilliseconds: 1000, continueMilliseconds: 100 } });
 });
 afterAll(() => test?.stop());
 
-describe('smuggling', () => {
+describe('request smuggling', () => {
   it.each([
     ['both lengths', 'Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
     ['two lengths', 'Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello'],
@@ -16,7 +16,7 @@ describe('smuggling', () => {
     ['a folded header', 'X-A: b\r\n c: d\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n'],
     ['a bare line feed', 'X-A: b\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
     ['a malformed chunk size', 'Transfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n'],
-  ])('never lets a second request through behind %s', async (_, rest) => {
+  ])('never forwards a second request hidden behind %s', async (_, rest) => {
     const paths: string[] = [];
     const app = await test.startApp((incoming, response) => {
       paths.push(incoming.url ?? '');
@@ -36,8 +36,8 @@ describe('smuggling', () => {
   });
 });
 
-describe('where a host leads', () => {
-  it('passes the platform’s own hosts to the API, by its socket and with the visitor’s address', async () => {
+describe('destinations of hosts', () => {
+  it("forwards requests for the platform's own hosts to the API, with the client's address", async () => {
     await test.startApi((incoming, response) =>
       response.end(['api', incoming.url, incoming.headers['x-forwarded-for']].join(' ')),
     );
@@ -46,14 +46,14 @@ describe('where a host leads', () => {
     }
   });
 
-  it('says in the API’s own envelope when the API is down', async () => {
+  it("responds with the API's error envelope when the API is not running", async () => {
     const other = await startTestGateway();
     const answer = await other.fetch('localhost', { headers: { Accept: 'text/html' } });
     expect(answer).toMatchObject({ status: 503, headers: { 'content-type': 'application/json', 'retry-after': '2' } });
     expect(JSON.parse(answer.body)).toEqual({
       error: {
         code: 'internal',
-        message: expect.stringContaining('API is not running'),
+        message: expect.stringContaining('The API of the platform is not running'),
         request_id: answer.headers['x-request-id'],
         ts: expect.stringMatching(/Z$/),
       },
@@ -62,19 +62,19 @@ describe('where a host leads', () => {
     await other.stop();
   });
 
-  it('has a page, a text and an envelope for a host without app', async () => {
+  it('responds with a page, a text or an envelope for a host without an app', async () => {
     const host = 'nobody.apps.localhost';
     const page = await test.fetch(host, { headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
     expect(page).toMatchObject({ status: 404, headers: { 'content-type': 'text/html; charset=utf-8' } });
-    expect(page.body).toContain('<h1>There is no app here</h1>');
-    expect((await test.fetch(host, { headers: { Accept: '*/*' } })).body).toMatch(/^There is no app here\n/);
+    expect(page.body).toContain('<h1>There is no app at this address</h1>');
+    expect((await test.fetch(host, { headers: { Accept: '*/*' } })).body).toMatch(/^There is no app at this address\n/);
     expect(JSON.parse((await test.fetch(host, { headers: { Accept: 'application/json' } })).body)).toMatchObject({
       error: { code: 'not_found' },
     });
     expect(await test.fetch('elsewhere.example.org')).toMatchObject({ status: 404 });
   });
 
-  it('tells how to deploy where nothing is deployed, and where to look when nothing runs', async () => {
+  it('explains how to deploy when nothing is deployed, and how to find the cause when nothing runs', async () => {
     const app = await test.startApp();
     await test.router.applyRoute({ ...app.route, backends: [] });
     expect(await test.fetch(app.host)).toMatchObject({ status: 503, body: expect.stringContaining('git push paas main') });
@@ -89,7 +89,7 @@ describe('where a host leads', () => {
     expect(await test.router.readTraffic(gone.route.appId)).toMatchObject([{ requests: 1, errors: 1 }]);
   });
 
-  it('keeps a connection usable after an answer of its own, and closes it when a body was left unread', async () => {
+  it('keeps the connection open after an error response, and closes it when a body was not read', async () => {
     const get = 'GET / HTTP/1.1\r\nHost: nobody.apps.localhost\r\n';
     const twice = await test.exchange(`${get}\r\n${get}Connection: close\r\n\r\n`);
     expect(twice.match(/HTTP\/1.1 404/g)).toHaveLength(2);

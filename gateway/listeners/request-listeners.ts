@@ -1,138 +1,55 @@
-import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { createKeptConnections } from '../forwarding/connection-pool.ts';
-import { type ForwardFailure, forwardRequest } from '../forwarding/forward-request.ts';
-import type { ForwardTimeouts } from '../forwarding/forward-timeouts.ts';
-import { forwardUpgrade } from '../forwarding/forward-upgrade.ts';
-import { isAddress } from '../forwarding/host.ts';
-import { planRequest, type RequestFault, type RequestPlan } from '../forwarding/request-plan.ts';
-import type { RouteTable } from '../routes/route-table.ts';
-import { type ChooseUpstream, noTraffic, type Upstream } from '../routes/upstream.ts';
-import {
-  apiDown,
-  badRequest,
-  brokenAnswer,
-  lateAnswer,
-  noInstance,
-  noSuchApp,
-  noSuchHost,
-  nothingDeployed,
-  type OwnAnswer,
-  renderAnswer,
-} from './error-responses.ts';
+import { createConnectionPool } from '#gateway/forwarding/connection-pool.ts';
+import { forwardRequest } from '#gateway/forwarding/forward-request.ts';
+import type { ForwardTimeouts } from '#gateway/forwarding/forward-timeouts.ts';
+import { forwardUpgrade } from '#gateway/forwarding/forward-upgrade.ts';
+import { planRequest, type RequestFault, type RequestPlan } from '#gateway/forwarding/request-plan.ts';
+import { newRequestId } from '#shared/request-id.ts';
+import type { Destinations } from './destinations.ts';
+import { badRequest, type ErrorResponse, type RenderedResponse, renderErrorResponse } from './error-responses.ts';
 import { hasBegunResponse } from './response-in-progress.ts';
 
-export interface FrontDoorParts {
-  readonly table: RouteTable;
-  /** Lower case. */
-  readonly apiHosts: ReadonlySet<string>;
-  readonly appsDomain: string;
-  readonly apiSocket: string;
+export interface RequestListenersOptions {
+  readonly destinations: Destinations;
   readonly timeouts: ForwardTimeouts;
   readonly now: () => Date;
 }
 
-/** Listeners for a server of node:http or node:https. */
-export interface FrontDoor {
+/** Listeners for the events of a server of node:http or node:https. */
+export interface RequestListeners {
   request(request: IncomingMessage, response: ServerResponse): void;
   checkContinue(request: IncomingMessage, response: ServerResponse): void;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   clientError(error: NodeJS.ErrnoException, socket: Duplex): void;
-  /** Whether a certificate may be made for this name. */
-  serves(host: string): boolean;
 }
 
-/** Limits of every server the gateway opens. `headersTimeout` and the size of headers are what slow and greedy clients meet. */
-export const serverOptions: ServerOptions = {
-  insecureHTTPParser: false,
-  requireHostHeader: false,
-  maxHeaderSize: 32 * 1024,
-  headersTimeout: 30_000,
-  // The whole request with its body: uploads may be slow, but not endless.
-  requestTimeout: 60 * 60 * 1000,
-  connectionsCheckingInterval: 5000,
-  // Longer than the 60 s of usual load balancers, so that they close first.
-  keepAliveTimeout: 65_000,
-  noDelay: true,
-  optimizeEmptyRequests: true,
-  // Only WebSockets are tunnelled; other offers to upgrade (h2c) are served as the plain requests they also are.
-  shouldUpgradeCallback: ({ method, headers }) =>
-    method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && !hasBody(headers),
-};
+/** Forwards each request to its destination, or answers with an error response. */
+export function createRequestListeners({ destinations, timeouts, now }: RequestListenersOptions): RequestListeners {
+  const pool = createConnectionPool(timeouts);
 
-function hasBody(headers: IncomingMessage['headers']): boolean {
-  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
-}
-
-/** Where a host leads, and what to say when nobody is there. */
-interface Destination {
-  readonly choose: ChooseUpstream;
-  readonly failed: (failure: ForwardFailure) => OwnAnswer;
-}
-
-export function createFrontDoor({ table, apiHosts, appsDomain, apiSocket, timeouts, now }: FrontDoorParts): FrontDoor {
-  const kept = createKeptConnections(timeouts);
-  const api: Upstream = {
-    address: { socketPath: apiSocket },
-    inFlight: { count: 0 },
-    traffic: noTraffic(0),
-  };
-  const toApi: Destination = { choose: (tried) => (tried.length === 0 ? api : undefined), failed: () => apiDown };
-  const isApiHost = (host: string): boolean => apiHosts.has(host) || host === 'localhost' || isAddress(host);
-
-  const destinationOf = (host: string): Destination | OwnAnswer => {
-    const app = table.findByHost(host);
-    if (app === undefined) {
-      if (isApiHost(host)) return toApi;
-      return host.endsWith(`.${appsDomain}`) || host === appsDomain ? noSuchApp(host) : noSuchHost(host);
-    }
-    const { appName, backends } = app.route;
-    if (backends.length === 0) return nothingDeployed(appName);
-    const failed = (failure: ForwardFailure): OwnAnswer => {
-      if (failure === 'unreachable') return noInstance(appName);
-      return failure === 'late' ? lateAnswer(appName, timeouts.answerMilliseconds / 1000) : brokenAnswer(appName);
-    };
-    return { choose: app.choose, failed };
-  };
-
-  const open = (request: IncomingMessage, upgrade?: string): { requestId: string; plan: RequestPlan | RequestFault } => {
-    const requestId = `req_${crypto.randomUUID().replaceAll('-', '')}`;
-    const socket = request.socket;
-    const plan = planRequest(
-      {
-        method: request.method ?? '',
-        target: request.url ?? '',
-        httpVersion: request.httpVersion,
-        rawHeaders: request.rawHeaders,
-        remoteAddress: (socket.remoteAddress ?? '').replace(/^::ffff:/, ''),
-        localPort: socket.localPort ?? 0,
-        encrypted: 'encrypted' in socket,
-        requestId,
-      },
-      upgrade,
-    );
-    return { requestId, plan };
-  };
+  const render = (response: ErrorResponse, plan: RequestPlan | RequestFault, requestId: string): RenderedResponse =>
+    renderErrorResponse(response, 'host' in plan ? plan.accept : '', requestId, now());
 
   const serve = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
-    const { requestId, plan } = open(request);
-    const refuse = (answer: OwnAnswer): void => {
-      const { status, headers, body } = renderAnswer(answer, 'host' in plan ? plan.accept : '', requestId, now());
-      // After a request that cannot be trusted, or whose body nobody reads, the connection is of no more use.
+    const { requestId, plan } = readRequest(request);
+    const refuse = (errorResponse: ErrorResponse): void => {
+      const { status, headers, body } = render(errorResponse, plan, requestId);
+      // After an invalid request, or one whose body nobody reads, the connection cannot be used again.
       if (!('host' in plan) || plan.hasBody) response.setHeader('Connection', 'close');
       response.writeHead(status, headers).end(body);
     };
     if (!('host' in plan)) return refuse(badRequest(plan.status, plan.message));
-    const destination = destinationOf(plan.host);
+    const destination = destinations.find(plan.host);
     if (!('choose' in destination)) return refuse(destination);
-    const { choose, failed } = destination;
+    const { choose, errorResponse } = destination;
     forwardRequest(request, response, {
       plan,
       choose,
-      kept,
+      pool,
       timeouts,
       expectsContinue: expectsContinue && plan.hasBody,
-      fail: (failure) => refuse(failed(failure)),
+      fail: (failure) => refuse(errorResponse(failure)),
     });
   };
 
@@ -141,38 +58,57 @@ export function createFrontDoor({ table, apiHosts, appsDomain, apiSocket, timeou
     checkContinue: (request, response) => serve(request, response, true),
     upgrade(request, socket, head) {
       socket.on('error', () => socket.destroy());
-      const { requestId, plan } = open(request, request.headers.upgrade);
-      const refuse = (answer: OwnAnswer): void => {
-        socket.end(rawAnswer(renderAnswer(answer, 'host' in plan ? plan.accept : '', requestId, now())));
+      const { requestId, plan } = readRequest(request, request.headers.upgrade);
+      const refuse = (errorResponse: ErrorResponse): void => {
+        socket.end(serializeResponse(render(errorResponse, plan, requestId)));
       };
       if (!('host' in plan)) return refuse(badRequest(plan.status, plan.message));
-      const destination = destinationOf(plan.host);
+      const destination = destinations.find(plan.host);
       if (!('choose' in destination)) return refuse(destination);
-      const { choose, failed } = destination;
-      forwardUpgrade(request, socket, head, { plan, choose, timeouts, fail: (failure) => refuse(failed(failure)) });
+      const { choose, errorResponse } = destination;
+      forwardUpgrade(request, socket, head, { plan, choose, timeouts, fail: (failure) => refuse(errorResponse(failure)) });
     },
     clientError(error, socket) {
       if (error.code === 'ECONNRESET' || !socket.writable || hasBegunResponse(socket)) return void socket.destroy();
-      const [status, message] = malformed(error.code);
-      const answer = renderAnswer(badRequest(status, message), '', `req_${crypto.randomUUID().replaceAll('-', '')}`, now());
-      socket.end(rawAnswer(answer), () => socket.destroy());
+      const response = renderErrorResponse(clientErrorResponse(error.code), '', newRequestId(), now());
+      socket.end(serializeResponse(response), () => socket.destroy());
     },
-    serves: (host) => table.findByHost(host) !== undefined || isApiHost(host),
   };
 }
 
-function malformed(code: string | undefined): [status: number, message: string] {
+/** @param upgrade the Upgrade header of a request that asks for an upgrade */
+function readRequest(request: IncomingMessage, upgrade?: string): { requestId: string; plan: RequestPlan | RequestFault } {
+  const requestId = newRequestId();
+  const socket = request.socket;
+  const plan = planRequest(
+    {
+      method: request.method ?? '',
+      target: request.url ?? '',
+      httpVersion: request.httpVersion,
+      rawHeaders: request.rawHeaders,
+      remoteAddress: (socket.remoteAddress ?? '').replace(/^::ffff:/, ''),
+      localPort: socket.localPort ?? 0,
+      encrypted: 'encrypted' in socket,
+      requestId,
+    },
+    upgrade,
+  );
+  return { requestId, plan };
+}
+
+/** @param code of an error that node:http reports before there is a request */
+function clientErrorResponse(code: string | undefined): ErrorResponse {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return [431, 'The headers of this request are larger than 32 KiB.'];
+      return badRequest(431, 'The headers of the request are larger than 32 KiB.');
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return [408, 'The request did not arrive in time.'];
+      return badRequest(408, 'The request did not arrive in time.');
     default:
-      return [400, 'This is not a request of HTTP/1.1.'];
+      return badRequest(400, 'The request is not valid HTTP/1.1.');
   }
 }
 
-const reasons: Readonly<Record<number, string>> = {
+const reasonPhrases: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   404: 'Not Found',
   405: 'Method Not Allowed',
@@ -184,7 +120,8 @@ const reasons: Readonly<Record<number, string>> = {
   504: 'Gateway Timeout',
 };
 
-function rawAnswer({ status, headers, body }: ReturnType<typeof renderAnswer>): string {
+/** For a connection that has no ServerResponse. */
+function serializeResponse({ status, headers, body }: RenderedResponse): string {
   const lines = Object.entries({ ...headers, Connection: 'close' }).map(([name, value]) => `${name}: ${value}`);
-  return [`HTTP/1.1 ${status} ${reasons[status] ?? 'Error'}`, ...lines, '', body].join('\r\n');
+  return [`HTTP/1.1 ${status} ${reasonPhrases[status] ?? 'Error'}`, ...lines, '', body].join('\r\n');
 }

@@ -5,6 +5,7 @@ import { replaceFile } from '#shared/files/replace-file.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { AppRoute } from '#shared/routing/app-route.ts';
 
+/** The JSON of an `AppRoute`, in the file and on the control socket. */
 export const appRouteSchema = z.object({
   appId: z.uuid().transform((id) => id as AppId),
   appName: z.string().min(1),
@@ -20,14 +21,15 @@ export const appRouteSchema = z.object({
 
 const fileSchema = z.object({ routes: z.array(appRouteSchema) });
 
-/** Routes on disk, so that a gateway serves from its first moment on. */
+/** The routes on disk, so that a gateway serves them as soon as it starts. */
 export interface RouteFile {
-  /** Empty when there is no file yet. Throws when it is damaged. */
+  /** Empty when there is no file yet. @throws Error when the file is damaged */
   read(): Promise<readonly AppRoute[]>;
-  /** Resolves when what `current` gives at the time of the call, or something newer, is on disk. */
+  /** Resolves when the routes of the time of the call, or newer ones, are on disk. */
   write(): Promise<void>;
 }
 
+/** @param current the routes to write */
 export function createRouteFile(path: string, current: () => readonly AppRoute[]): RouteFile {
   let writing: Promise<void> = Promise.resolve();
   let waiting: Promise<void> | undefined;
@@ -37,7 +39,7 @@ export function createRouteFile(path: string, current: () => readonly AppRoute[]
       return text === undefined ? [] : fileSchema.parse(JSON.parse(text)).routes;
     },
     write() {
-      // All who come while a write is under way share the next one.
+      // All calls during a write share the next one.
       waiting ??= writing
         .catch(() => undefined)
         .then(() => {

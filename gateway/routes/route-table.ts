@@ -5,30 +5,32 @@ import { checkRoute, refuseTakenHosts } from '#shared/routing/check-route.ts';
 import { createWeightedRotation } from '#shared/routing/weighted-rotation.ts';
 import { type ChooseUpstream, noTraffic, type Upstream } from './upstream.ts';
 
-/** An app as the gateway serves it. */
+/** The route of an app, and how its requests are distributed. */
 export interface ServedApp {
   readonly route: AppRoute;
   readonly choose: ChooseUpstream;
 }
 
-/** A gateway of an earlier version did not count latencies. */
+/** The counts of an earlier gateway, which may be of a version that did not count latencies. */
 export type EarlierTraffic = Omit<ReleaseTraffic, 'latencies'> & Partial<Pick<ReleaseTraffic, 'latencies'>>;
 
-/** All routes, ready to be asked once a request. */
+/** All routes, with a look-up for each request. */
 export interface RouteTable {
   /** @throws AppError as `checkRoute` and `refuseTakenHosts` */
   check(route: AppRoute): void;
+  /** Replaces the app's route; checked before. */
   apply(route: AppRoute): void;
+  /** Whether there was a route. */
   delete(appId: AppId): boolean;
-  /** @param host lower case, without port */
+  /** @param host as `hostOfAuthority` returns it */
   findByHost(host: string): ServedApp | undefined;
   find(appId: AppId): ServedApp | undefined;
   list(): readonly AppRoute[];
   traffic(appId: AppId): readonly ReleaseTraffic[];
-  /** Of the latest releases that have no route any more. */
+  /** The latest releases that have left the route. */
   pastTraffic(appId: AppId): readonly ReleaseTraffic[];
   inFlight(instanceKey: string): number;
-  /** Goes on from what an earlier gateway had counted. */
+  /** Continues the counts of an earlier gateway. */
   restoreTraffic(appId: AppId, traffic: readonly EarlierTraffic[]): void;
 }
 
@@ -38,7 +40,7 @@ interface Entry extends ServedApp {
   readonly past: Map<number, Upstream['traffic']>;
 }
 
-/** More than an app lets go of between two readings. */
+/** More than an app replaces between two readings. */
 const pastReleases = 8;
 
 interface ServedBackend {
@@ -127,16 +129,19 @@ function instancesOf(route: AppRoute) {
   return route.backends.flatMap((backend) => backend.instances);
 }
 
-/** First the release whose turn it is and its instances in turn; then whatever else the app has, its own release first. */
+/**
+ * Chooses a release by weight, and its instances in rotation. After a failure: the other instances of that release, then
+ * those of the others.
+ */
 function chooseByWeight(backends: readonly ServedBackend[]): ChooseUpstream {
   const rotation = createWeightedRotation(backends);
   const all = backends.flatMap((backend) => backend.instances);
-  let turn = 0;
+  let requests = 0;
   return (tried) => {
     const last = tried.at(-1);
     if (last === undefined) {
       const instances = rotation.next()?.instances ?? [];
-      const chosen = instances[turn++ % Math.max(instances.length, 1)];
+      const chosen = instances[requests++ % Math.max(instances.length, 1)];
       if (chosen !== undefined) return chosen;
     }
     const left = all.filter((instance) => !tried.includes(instance));

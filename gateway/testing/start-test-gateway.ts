@@ -18,39 +18,43 @@ import { listenOnSocket } from '#shared/net/unix-socket.ts';
 import type { AppRoute } from '#shared/routing/app-route.ts';
 import { createGatewayRouter } from '#shared/routing/gateway-router.ts';
 import type { Router } from '#shared/routing/router.ts';
-import { type Gateway, type GatewayParts, startGateway } from '../gateway.ts';
+import { type Gateway, type GatewayDependencies, startGateway } from '../gateway.ts';
 import { gatewayFiles } from '../gateway-options.ts';
 
-/** A gateway on free ports of the loopback and in a directory of its own, with real upstreams: what this room's tests run against. */
+/** A gateway on free ports of the loopback with a directory of its own and real upstreams. */
 export interface TestGateway {
   readonly gateway: Gateway;
   readonly router: Router;
   readonly dataDir: string;
-  /** An app whose only release has one instance per listener. */
+  /** Starts an app whose only release has one instance per listener, and applies its route. */
   startApp(...listeners: readonly RequestListener[]): Promise<TestApp>;
+  /** Starts an API on the gateway's socket. */
   startApi(listener: RequestListener): Promise<void>;
-  /** Sends a request with this Host header and reads the whole answer; rejects when it is cut short. */
-  fetch(host: string, options?: RequestOptions & { readonly body?: string | Buffer }): Promise<TestAnswer>;
-  /** Sends bytes as they are and reads until the connection ends. */
+  /** Sends a request with this Host header and reads the whole response. Rejects when it breaks off. */
+  fetch(host: string, options?: RequestOptions & { readonly body?: string | Buffer }): Promise<TestResponse>;
+  /** Sends the bytes as they are, and reads until the connection closes. */
   exchange(bytes: string): Promise<string>;
   connect(): Promise<Socket>;
   stop(): Promise<void>;
 }
 
+/** An app with real instances. */
 export interface TestApp {
   readonly host: string;
   readonly route: AppRoute;
   readonly servers: readonly Server[];
 }
 
-export interface TestAnswer {
+/** A response that was read to its end. */
+export interface TestResponse {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly trailers: IncomingMessage['trailers'];
   readonly body: string;
 }
 
-export async function startTestGateway(parts: Partial<GatewayParts> = {}, dataDir?: string): Promise<TestGateway> {
+/** @param dataDir of another test gateway, to start one in its place; by default a new directory, which `stop` removes */
+export async function startTestGateway(dependencies: Partial<GatewayDependencies> = {}, dataDir?: string): Promise<TestGateway> {
   const directory = dataDir ?? (await mkdtemp(join(tmpdir(), 'paas-gateway-')));
   const log = createLog('silent', () => undefined);
   const options = {
@@ -61,7 +65,7 @@ export async function startTestGateway(parts: Partial<GatewayParts> = {}, dataDi
     apiHosts: ['paas.example.com'],
     appsDomain: 'apps.localhost',
   };
-  const gateway = await startGateway(options, { log, version: 'test', ...parts });
+  const gateway = await startGateway(options, { log, version: 'test', ...dependencies });
   const router = createGatewayRouter(gatewayFiles(directory).controlSocket);
   const servers: Server[] = [];
 
@@ -101,18 +105,18 @@ export async function startTestGateway(parts: Partial<GatewayParts> = {}, dataDi
           headers: { host, ...options.headers },
         });
         outgoing.once('error', reject);
-        outgoing.once('response', (incoming) => readAnswer(incoming).then(resolve, reject));
+        outgoing.once('response', (incoming) => readResponse(incoming).then(resolve, reject));
         outgoing.end(body);
       }),
     async exchange(bytes) {
       const socket = await openSocket();
-      let answer = '';
+      let received = '';
       socket.on('data', (chunk: Buffer) => {
-        answer += chunk.toString('latin1');
+        received += chunk.toString('latin1');
       });
       socket.write(bytes, 'latin1');
       await new Promise<void>((resolve) => socket.once('close', () => resolve()).once('error', () => resolve()));
-      return answer;
+      return received;
     },
     connect: openSocket,
     async stop() {
@@ -127,7 +131,8 @@ export async function startTestGateway(parts: Partial<GatewayParts> = {}, dataDi
   };
 }
 
-export async function readAnswer(incoming: IncomingMessage): Promise<TestAnswer> {
+/** Reads a whole response. Rejects when it breaks off. */
+export async function readResponse(incoming: IncomingMessage): Promise<TestResponse> {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk);
   return {
@@ -138,11 +143,12 @@ export async function readAnswer(incoming: IncomingMessage): Promise<TestAnswer>
   };
 }
 
+/** The port of a listening server. */
 export function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }
 
-/** An app that answers with what it was sent. */
+/** A listener that responds with the request it received, as JSON. */
 export const echo = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
   const hash = createHash('sha256');
   let bytes = 0;

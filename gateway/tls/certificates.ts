@@ -1,17 +1,18 @@
 import type { SecureContext } from 'node:tls';
 
-/** Where certificates come from: the local authority now; an ACME account can stand beside it. */
+/** Port: issues TLS certificates. The driver is a local authority; ACME would be another. */
 export interface Certificates {
   /**
-   * What to present to a client that asks for the first of `hosts`; it is good for all of them. Made when first asked
-   * for, and again before it expires. Only ever called for hosts that are served.
+   * The certificate for clients that connect to the first of `hosts`; it is valid for all of them. Issued at the first call,
+   * and again before it expires. To be called only for hosts that the gateway serves.
    * @param hosts lower-case names or addresses, without port and brackets
    */
   certificateFor(hosts: readonly [string, ...string[]]): Promise<Certificate>;
 }
 
+/** A certificate with its key, ready for use. */
 export interface Certificate {
-  /** PEM, the leaf first. */
+  /** PEM, the host's own certificate first. */
   readonly chain: string;
   /** PEM. */
   readonly key: string;

@@ -1,4 +1,4 @@
-// @peculiar/x509 wires itself by decorators' metadata and does not load without it.
+// @peculiar/x509 needs the metadata of decorators and does not load without it.
 import 'reflect-metadata';
 import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -25,9 +25,10 @@ interface IssuedCertificate {
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
+/** Issues a self-signed certificate that may sign others, under a name of its own. @param days of validity */
 export async function issueAuthority(days: number, now: Date): Promise<IssuedCertificate> {
   const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
-  // A name of its own, so that two platforms' authorities can be told apart in one trust store.
+  // The random part tells the authorities of two platforms apart in one trust store.
   const name = `CN=paas local authority ${randomBytes(4).toString('hex')}`;
   const certificate = await X509CertificateGenerator.createSelfSigned({
     serialNumber: newSerialNumber(),
@@ -44,7 +45,7 @@ export async function issueAuthority(days: number, now: Date): Promise<IssuedCer
   return { certificate: certificate.toString('pem'), key: await exportKey(keys.privateKey) };
 }
 
-/** @param hosts names or IP addresses without brackets, at least one */
+/** Issues the certificate of a server. @param hosts names or IP addresses without brackets, at least one; @param days of validity */
 export async function issueLeaf(
   authority: IssuedCertificate,
   hosts: readonly string[],
@@ -56,7 +57,7 @@ export async function issueLeaf(
   const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const certificate = await X509CertificateGenerator.create({
     serialNumber: newSerialNumber(),
-    // The names are in the alternative name alone: a common name holds 64 characters at most.
+    // The hosts are in the alternative name only: a common name has 64 characters at most.
     subject: 'CN=paas app',
     issuer: issuer.subject,
     ...validity(days, now),
@@ -75,7 +76,7 @@ export async function issueLeaf(
   return { certificate: certificate.toString('pem'), key: await exportKey(keys.privateKey) };
 }
 
-/** A day back, for clients whose clock is behind. */
+/** From a day ago, for clients whose clock is behind. */
 function validity(days: number, now: Date): { notBefore: Date; notAfter: Date } {
   const day = 24 * 60 * 60 * 1000;
   return { notBefore: new Date(now.getTime() - day), notAfter: new Date(now.getTime() + days * day) };

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readAnswer, startTestGateway, type TestAnswer, type TestGateway } from '../testing/start-test-gateway.ts';
+import { readResponse, startTestGateway, type TestGateway, type TestResponse } from '../testing/start-test-gateway.ts';
 import { createLocalAuthority } from './local-authority.ts';
 
 let test: TestGateway;
@@ -16,11 +16,11 @@ beforeAll(async () => {
 });
 afterAll(() => test?.stop());
 
-const fetchSecurely = (host: string, servername: string | undefined): Promise<TestAnswer> =>
+const fetchSecurely = (host: string, servername: string | undefined): Promise<TestResponse> =>
   new Promise((resolve, reject) => {
     const options = { host: '127.0.0.1', port: test.gateway.httpsPort, ca, headers: { host }, agent: false };
     get(servername === undefined ? options : { ...options, servername }, (incoming) =>
-      readAnswer(incoming).then(resolve, reject),
+      readResponse(incoming).then(resolve, reject),
     ).once('error', reject);
   });
 
@@ -33,7 +33,7 @@ const presentedTo = (servername: string): Promise<PeerCertificate> =>
   });
 
 describe('HTTPS', () => {
-  it('serves an app with a certificate that the authority’s ca.pem vouches for', async () => {
+  it('serves an app with a certificate that is trusted by ca.pem', async () => {
     const app = await test.startApp(
       (incoming, response) =>
         void response.end([incoming.headers['x-forwarded-proto'], incoming.headers['x-forwarded-port']].join(' ')),
@@ -41,20 +41,20 @@ describe('HTTPS', () => {
     expect(await fetchSecurely(app.host, app.host)).toMatchObject({ status: 200, body: `https ${test.gateway.httpsPort}` });
   });
 
-  it('serves the platform by name and, to clients that name no host, by address', async () => {
+  it('serves the platform by name, and by address to clients that name no host', async () => {
     await test.startApi((_, response) => void response.end('api'));
     expect(await fetchSecurely('paas.example.com', 'paas.example.com')).toMatchObject({ body: 'api' });
     expect(await fetchSecurely('127.0.0.1', undefined)).toMatchObject({ body: 'api' });
   });
 
-  it('makes no certificate for a host that is not served', async () => {
+  it('issues no certificate for a host that is not served', async () => {
     const { subjectaltname } = await presentedTo('stranger.example.org');
     expect(subjectaltname).toContain('DNS:paas.example.com');
     expect(subjectaltname).not.toContain('stranger');
     await expect(stat(join(test.dataDir, 'gateway', 'certificates', 'stranger.example.org.pem'))).rejects.toThrow('ENOENT');
   });
 
-  it('keeps every private key to its owner', async () => {
+  it('lets only its owner read private keys', async () => {
     for (const file of ['ca-key.pem', 'certificates/paas.example.com.pem']) {
       expect((await stat(join(test.dataDir, 'gateway', file))).mode & 0o777).toBe(0o600);
     }
@@ -64,7 +64,7 @@ describe('HTTPS', () => {
 });
 
 describe('the local authority', () => {
-  it('keeps itself and its certificates over a restart, and renews a certificate 30 days before it expires', async () => {
+  it('keeps its own certificate and those it issued over a restart, and renews them 30 days before they expire', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'paas-authority-'));
     const days = (count: number) => () => new Date(Date.now() + count * 24 * 60 * 60 * 1000);
     const chainAfter = async (count: number): Promise<string> => {
@@ -79,7 +79,7 @@ describe('the local authority', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('makes one certificate for many who ask at once, good for all its names and no others', async () => {
+  it('issues one certificate for concurrent calls, valid for exactly its hosts', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'paas-authority-'));
     const authority = await createLocalAuthority(directory, () => new Date());
     const chains = await Promise.all(Array.from({ length: 10 }, () => authority.certificateFor(['a.example.com', '127.0.0.1'])));

@@ -10,7 +10,7 @@ import type { Certificate, Certificates } from './certificates.ts';
 const dayMilliseconds = 24 * 60 * 60 * 1000;
 const authorityDays = 3650;
 const leafDays = 90;
-/** A leaf is made anew when less than this is left. */
+/** A certificate is issued again when it is valid for less than this. */
 const renewDays = 30;
 
 interface KeyPair {
@@ -23,18 +23,18 @@ interface KeyPair {
 type Hosts = Parameters<Certificates['certificateFor']>[0];
 
 /**
- * A certificate authority of this machine's own: `ca.pem` (for `curl --cacert`, or a browser's trust store) and
- * `ca-key.pem` (mode 600) in `directory`, made once; the hosts' certificates are kept in `certificates/`.
+ * A certificate authority of this machine: `ca.pem` (for `curl --cacert`, or a browser's trust store) and `ca-key.pem`
+ * (mode 600) in `directory`, created once. The certificates of hosts are stored in `certificates/`.
  */
 export async function createLocalAuthority(directory: string, now: () => Date): Promise<Certificates> {
   const leaves = join(directory, 'certificates');
   await mkdir(leaves, { recursive: true, mode: 0o700 });
   const authority = await ensureAuthority(directory, now());
-  const made = new Map<string, { readonly certificate: Promise<Certificate>; renewAt: number }>();
+  const issued = new Map<string, { readonly certificate: Promise<Certificate>; renewAt: number }>();
 
-  const make = async (hosts: Hosts): Promise<[Certificate, renewAt: number]> => {
+  const readOrIssue = async (hosts: Hosts): Promise<[Certificate, renewAt: number]> => {
     const file = join(leaves, `${hosts[0]}.pem`);
-    const leaf = (await readLeaf(file, hosts, authority, now())) ?? (await issueAndKeep(file, hosts, authority, now()));
+    const leaf = (await readLeaf(file, hosts, authority, now())) ?? (await issueAndStore(file, hosts, authority, now()));
     const [chain, key] = [`${leaf.certificate}\n${authority.certificate}\n`, leaf.key];
     const context = createSecureContext({ key, cert: chain, minVersion: 'TLSv1.2' });
     return [{ chain, key, context, expiresAt: expiryOf(leaf) }, renewalOf(leaf)];
@@ -42,17 +42,17 @@ export async function createLocalAuthority(directory: string, now: () => Date): 
 
   return {
     certificateFor(hosts) {
-      const known = made.get(hosts[0]);
+      const known = issued.get(hosts[0]);
       if (known !== undefined && known.renewAt > now().getTime()) return known.certificate;
-      const making = make(hosts);
-      // Whoever asks meanwhile waits for this one.
-      const entry = { certificate: making.then(([certificate]) => certificate), renewAt: Number.POSITIVE_INFINITY };
-      made.set(hosts[0], entry);
-      making.then(
+      const issuing = readOrIssue(hosts);
+      // Calls in the meantime wait for this one.
+      const entry = { certificate: issuing.then(([certificate]) => certificate), renewAt: Number.POSITIVE_INFINITY };
+      issued.set(hosts[0], entry);
+      issuing.then(
         ([, renewAt]) => {
           entry.renewAt = renewAt;
         },
-        () => made.delete(hosts[0]),
+        () => issued.delete(hosts[0]),
       );
       return entry.certificate;
     },
@@ -65,14 +65,14 @@ async function ensureAuthority(directory: string, now: Date): Promise<KeyPair> {
   if (certificate !== undefined && key !== undefined) return { certificate: certificate.trimEnd(), key: key.trimEnd() };
   const { issueAuthority } = await import('./issue-certificate.ts');
   const authority = await issueAuthority(authorityDays, now);
-  // The key first: a certificate without its key would be handed out, trusted, and then replaced.
+  // The key first: a certificate without its key would be trusted by clients and then replaced.
   await replaceFile(keyFile, `${authority.key}\n`, 0o600);
   await replaceFile(certificateFile, `${authority.certificate}\n`, 0o644);
   return authority;
 }
 
-async function issueAndKeep(file: string, hosts: Hosts, authority: KeyPair, now: Date): Promise<KeyPair> {
-  // Loaded when needed: most starts find every certificate on disk.
+async function issueAndStore(file: string, hosts: Hosts, authority: KeyPair, now: Date): Promise<KeyPair> {
+  // Loaded on demand: at most starts every certificate is on disk already.
   const { issueLeaf } = await import('./issue-certificate.ts');
   const leaf = await issueLeaf(authority, hosts, leafDays, now);
   await replaceFile(file, `${leaf.key}\n${leaf.certificate}\n`, 0o600);
@@ -82,16 +82,16 @@ async function issueAndKeep(file: string, hosts: Hosts, authority: KeyPair, now:
 const leafPattern =
   /^(-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----)\s+(-----BEGIN CERTIFICATE-----.*-----END CERTIFICATE-----)\s*$/s;
 
-/** Undefined when there is none, it is due for renewal, is not for all of `hosts`, or another authority made it. */
+/** Undefined when there is none, it is due for renewal, is not valid for all of `hosts`, or is of another authority. */
 async function readLeaf(file: string, hosts: Hosts, authority: KeyPair, now: Date): Promise<KeyPair | undefined> {
   const [, key, certificate] = leafPattern.exec((await readIfThere(file)) ?? '') ?? [];
   if (key === undefined || certificate === undefined) return undefined;
   const leaf = new X509Certificate(certificate);
-  const good =
+  const isUsable =
     leaf.verify(new X509Certificate(authority.certificate).publicKey) &&
     renewalOf({ key, certificate }) > now.getTime() &&
     hosts.every((host) => (isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host)) !== undefined);
-  return good ? { key, certificate } : undefined;
+  return isUsable ? { key, certificate } : undefined;
 }
 
 /** Milliseconds since 1970. */

@@ -1,0 +1,66 @@
+import type { ForwardFailure } from '#gateway/forwarding/forward-request.ts';
+import type { ForwardTimeouts } from '#gateway/forwarding/forward-timeouts.ts';
+import { isAddress } from '#gateway/forwarding/host.ts';
+import type { RouteTable } from '#gateway/routes/route-table.ts';
+import { type ChooseUpstream, noTraffic, type Upstream } from '#gateway/routes/upstream.ts';
+import {
+  apiUnavailable,
+  connectionClosed,
+  type ErrorResponse,
+  noSuchApp,
+  noSuchHost,
+  notDeployed,
+  notRunning,
+  responseTimeout,
+} from './error-responses.ts';
+
+/** Where requests for a host are forwarded to. */
+export interface Destination {
+  readonly choose: ChooseUpstream;
+  /** The response when forwarding failed. */
+  readonly errorResponse: (failure: ForwardFailure) => ErrorResponse;
+}
+
+/** Finds the destinations of hosts. */
+export interface Destinations {
+  /** @param host as `hostOfAuthority` returns it */
+  find(host: string): Destination | ErrorResponse;
+  /** Whether the host belongs to an app or to the API, so that a certificate may be issued for it. */
+  serves(host: string): boolean;
+}
+
+export interface DestinationsOptions {
+  readonly table: RouteTable;
+  /** Lower case. `localhost` and IP addresses belong to the API as well. */
+  readonly apiHosts: ReadonlySet<string>;
+  readonly appsDomain: string;
+  /** Path of the API's unix socket, short enough to connect to. */
+  readonly apiSocket: string;
+  readonly timeouts: Pick<ForwardTimeouts, 'responseMilliseconds'>;
+}
+
+/** Hosts of apps come from the route table; of the rest some belong to the API, and the others to nobody. */
+export function createDestinations(options: DestinationsOptions): Destinations {
+  const { table, apiHosts, appsDomain, apiSocket, timeouts } = options;
+  const api: Upstream = { address: { socketPath: apiSocket }, inFlight: { count: 0 }, traffic: noTraffic(0) };
+  const toApi: Destination = { choose: (tried) => (tried.length === 0 ? api : undefined), errorResponse: () => apiUnavailable };
+  const isApiHost = (host: string): boolean => apiHosts.has(host) || host === 'localhost' || isAddress(host);
+
+  return {
+    find(host) {
+      const app = table.findByHost(host);
+      if (app === undefined) {
+        if (isApiHost(host)) return toApi;
+        return host.endsWith(`.${appsDomain}`) || host === appsDomain ? noSuchApp(host) : noSuchHost(host);
+      }
+      const { appName, backends } = app.route;
+      if (backends.length === 0) return notDeployed(appName);
+      const errorResponse = (failure: ForwardFailure): ErrorResponse => {
+        if (failure === 'unreachable') return notRunning(appName);
+        return failure === 'timeout' ? responseTimeout(appName, timeouts.responseMilliseconds / 1000) : connectionClosed(appName);
+      };
+      return { choose: app.choose, errorResponse };
+    },
+    serves: (host) => table.findByHost(host) !== undefined || isApiHost(host),
+  };
+}

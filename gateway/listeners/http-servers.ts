@@ -1,0 +1,121 @@
+import { createServer, type IncomingMessage, type Server, type ServerOptions } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { Certificates } from '#gateway/tls/certificates.ts';
+import type { Log } from '#shared/log.ts';
+import type { RequestListeners } from './request-listeners.ts';
+
+/** A port that another process uses. */
+export class PortTakenError extends Error {
+  readonly port: number;
+  /** The setting that changes the port. */
+  readonly setting: 'PAAS_HTTP_PORT' | 'PAAS_HTTPS_PORT';
+
+  constructor(port: number, setting: PortTakenError['setting'], cause: unknown) {
+    super(`Port ${port} is taken: set ${setting} to another.`, { cause });
+    this.port = port;
+    this.setting = setting;
+  }
+}
+
+/** Connections of clients at once; more are closed as soon as they arrive. */
+const maxConnections = 20_000;
+
+/** The same limits for both servers; `headersTimeout` and `maxHeaderSize` are against slow and greedy clients. */
+const serverOptions: ServerOptions = {
+  insecureHTTPParser: false,
+  requireHostHeader: false,
+  maxHeaderSize: 32 * 1024,
+  headersTimeout: 30_000,
+  // The whole request with its body: uploads may be slow, but not endless.
+  requestTimeout: 60 * 60 * 1000,
+  connectionsCheckingInterval: 5000,
+  // Longer than the 60 s of common load balancers, so that they close the connection first.
+  keepAliveTimeout: 65_000,
+  noDelay: true,
+  optimizeEmptyRequests: true,
+  // Only WebSockets are upgraded. Other requests to upgrade (h2c) are served as the plain requests they also are.
+  shouldUpgradeCallback: ({ method, headers }) =>
+    method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && !hasBody(headers),
+};
+
+function hasBody(headers: IncomingMessage['headers']): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
+}
+
+/** Creates the server of the HTTP port; `listen` opens it. */
+export function createHttpServer(listeners: RequestListeners): Server {
+  return attach(createServer(serverOptions), listeners);
+}
+
+export interface HttpsOptions {
+  readonly certificates: Certificates;
+  /** The platform's own host, which the default certificate is for. */
+  readonly platformHost: string;
+  /** Whether a certificate may be issued for the host. */
+  readonly serves: (host: string) => boolean;
+  readonly log: Log;
+}
+
+/** Creates the server of the HTTPS port, which chooses the certificate by the host that the client names (SNI). */
+export async function createHttpsServer(listeners: RequestListeners, options: HttpsOptions): Promise<Server> {
+  const { certificates, platformHost, serves, log } = options;
+  const platform = await certificates.certificateFor([platformHost, 'localhost', '127.0.0.1', '::1']);
+  const server = createSecureServer({
+    ...serverOptions,
+    key: platform.key,
+    cert: platform.chain,
+    minVersion: 'TLSv1.2',
+    ALPNProtocols: ['http/1.1'],
+    // A client that names no host, or an unknown one, gets the platform's certificate. The Host header decides the response.
+    SNICallback: (name, done) => {
+      const host = name.toLowerCase();
+      if (!serves(host) || host === platformHost) return done(null, platform.context);
+      certificates.certificateFor([host]).then(
+        ({ context }) => done(null, context),
+        (error: unknown) => {
+          log.error('no certificate could be issued', { host, error });
+          done(null, platform.context);
+        },
+      );
+    },
+  });
+  return attach(server, listeners);
+}
+
+function attach<AnyServer extends Server>(server: AnyServer, listeners: RequestListeners): AnyServer {
+  server.maxConnections = maxConnections;
+  server.on('request', listeners.request);
+  server.on('checkContinue', listeners.checkContinue);
+  server.on('upgrade', listeners.upgrade);
+  server.on('clientError', listeners.clientError);
+  return server;
+}
+
+/**
+ * Opens the server's port.
+ * @throws PortTakenError naming `setting`
+ */
+export async function listen(server: Server, port: number, host: string, setting: PortTakenError['setting']): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const failed = (error: NodeJS.ErrnoException): void =>
+      reject(error.code === 'EADDRINUSE' ? new PortTakenError(port, setting, error) : error);
+    server.once('error', failed);
+    server.listen({ port, host, backlog: 4096 }, () => {
+      server.off('error', failed);
+      resolve();
+    });
+  });
+}
+
+/** Closes the port at once, lets requests in flight end, and closes the remaining connections after `seconds`. */
+export async function drain(server: Server, seconds: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  // A connection is not kept for another request when its current one has ended.
+  server.prependListener('request', (_, response) => response.setHeader('Connection', 'close'));
+  const sweep = setInterval(() => server.closeIdleConnections(), 50);
+  const deadline = setTimeout(() => server.closeAllConnections(), seconds * 1000);
+  await closed;
+  clearInterval(sweep);
+  clearTimeout(deadline);
+}
