@@ -1,6 +1,22 @@
+import { globSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { createLongestFirst } from './test/support/run/longest-first.ts';
+import { needsOwnProcess } from './test/support/run/needs-own-process.ts';
 
-const rooms = ['api', 'cli', 'dashboard', 'deploy', 'gateway', 'shared', 'sshd'];
+const rooms = [
+  'api',
+  'cli',
+  'dashboard',
+  'deploy',
+  'gateway',
+  'shared',
+  'sshd',
+  'test/check',
+  'test/conformance',
+  'test/support',
+];
+const unit = rooms.map((room) => `${room}/**/*.test.ts`);
+const isolated = globSync(unit, { cwd: import.meta.dirname }).filter(needsOwnProcess);
 
 /** What every group shares; a group is a project, run with `--project <name>`. */
 const everywhere = {
@@ -11,24 +27,43 @@ const everywhere = {
   teardownTimeout: 60_000,
 };
 
+const quick = {
+  ...everywhere,
+  maxWorkers: 3,
+  sequence: { groupOrder: 0 },
+  testTimeout: 30_000,
+  hookTimeout: 60_000,
+};
+
 export default defineConfig({
   test: {
     globalSetup: ['test/support/run/global-set-up.ts'],
+    sequence: {
+      sequencer: createLongestFirst([
+        'shared/platform/local/builds/builders/builders.test.ts',
+        'shared/git/storage/git-storage.test.ts',
+        'api/tenancy.test.ts',
+        'shared/platform/local/workloads/workloads.test.ts',
+        'sshd/openssh.test.ts',
+        'shared/platform/local/addons/local-addons.test.ts',
+        'shared/jobs/jobs.test.ts',
+        'sshd/timeouts.test.ts',
+        'shared/git/receive-pack/push-lifetime.test.ts',
+        'deploy/gateway-process.test.ts',
+        'sshd/hostile.test.ts',
+        'test/crash/platform.test.ts',
+        'test/e2e/push.test.ts',
+        'test/e2e/workloads.test.ts',
+        'test/e2e/command-line.test.ts',
+        'test/e2e/addons.test.ts',
+        'test/e2e/metrics.test.ts',
+        'test/e2e/two-daemons.test.ts',
+      ]),
+    },
     projects: [
-      {
-        test: {
-          ...everywhere,
-          name: 'unit',
-          maxWorkers: 3,
-          sequence: { groupOrder: 0 },
-          include: [
-            ...rooms.map((room) => `${room}/**/*.test.ts`),
-            ...['check', 'conformance', 'support'].map((room) => `test/${room}/**/*.test.ts`),
-          ],
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
-        },
-      },
+      // These share processes: what they import is read and compiled once a process, which is half of their work.
+      { test: { ...quick, name: 'unit', include: unit, exclude: ['**/node_modules/**', ...isolated], isolate: false } },
+      { test: { ...quick, name: 'unit-isolated', include: isolated } },
       ...['e2e', 'hostile', 'crash'].map((name) => ({
         test: {
           ...everywhere,

@@ -1,3 +1,3 @@
-import { failOnOpenDatabases } from '#test/support/database/open-databases.ts';
+import { failOnLeftovers } from '#test/support/run/leftovers.ts';
 
-failOnOpenDatabases();
+failOnLeftovers();
