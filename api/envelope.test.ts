@@ -17,49 +17,45 @@ const isoUtc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 describe('the error envelope', () => {
   it.each([
-    ['an unknown route', 'GET', '/v1/nothing', {}, 404, 'not_found'],
-    ['no version', 'GET', '/apps', {}, 404, 'not_found'],
-    ['the root', 'GET', '/', {}, 404, 'not_found'],
-    ['a doubled prefix', 'GET', '/api/api/v1/healthz', {}, 404, 'not_found'],
-    ['a doubled slash', 'GET', '//v1/healthz', {}, 404, 'not_found'],
-    ['a wrong method', 'PATCH', '/v1/apps', {}, 405, 'not_found'],
-    ['no token', 'GET', '/v1/apps', {}, 401, 'unauthorized'],
+    ['an unknown route', 'GET', '/v1/nothing', {}, [404, 'not_found']],
+    ['no version', 'GET', '/apps', {}, [404, 'not_found']],
+    ['the root', 'GET', '/', {}, [404, 'not_found']],
+    ['a doubled prefix', 'GET', '/api/api/v1/healthz', {}, [404, 'not_found']],
+    ['a doubled slash', 'GET', '//v1/healthz', {}, [404, 'not_found']],
+    ['a wrong method', 'PATCH', '/v1/apps', {}, [405, 'not_found']],
+    ['no token', 'GET', '/v1/apps', {}, [401, 'unauthorized']],
     [
       'malformed JSON',
       'POST',
       '/v1/auth/login',
       { body: '{', headers: { 'content-type': 'application/json' } },
-      400,
-      'validation_failed',
+      [400, 'validation_failed'],
     ],
     [
       'an empty body',
       'POST',
       '/v1/auth/login',
       { body: '', headers: { 'content-type': 'application/json' } },
-      400,
-      'validation_failed',
+      [400, 'validation_failed'],
     ],
     [
       'a form',
       'POST',
       '/v1/auth/login',
       { body: 'a=b', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
-      415,
-      'validation_failed',
+      [415, 'validation_failed'],
     ],
-    ['no media type', 'POST', '/v1/auth/login', { body: new Uint8Array([123, 125]) }, 415, 'validation_failed'],
-    ['a missing field', 'POST', '/v1/auth/login', { json: {} }, 422, 'validation_failed'],
-    ['no object', 'POST', '/v1/auth/login', { json: [] }, 422, 'validation_failed'],
+    ['no media type', 'POST', '/v1/auth/login', { body: new Uint8Array([123, 125]) }, [415, 'validation_failed']],
+    ['a missing field', 'POST', '/v1/auth/login', { json: {} }, [422, 'validation_failed']],
+    ['no object', 'POST', '/v1/auth/login', { json: [] }, [422, 'validation_failed']],
     [
       'a wrong password',
       'POST',
       '/v1/auth/login',
       { json: { email: 'a@example.com', password: 'wrong horse' } },
-      401,
-      'unauthorized',
+      [401, 'unauthorized'],
     ],
-  ] as const)('answers %s', async (_what, method, path, options, status, code) => {
+  ] as const)('answers %s', async (_what, method, path, options, [status, code]) => {
     const answer = await test.ask(method, path, options);
     expect(answer.status).toBe(status);
     expect(answer.headers.get('content-type')).toBe('application/json');

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { readRequestBody } from '#api/git/git-body.ts';
 import { AppError } from '#shared/errors.ts';
 
-function packed(body: ReadableStream<Uint8Array<ArrayBuffer>> | Buffer): Request {
+function gzipped(body: ReadableStream<Uint8Array<ArrayBuffer>> | Buffer): Request {
   return new Request('http://localhost/', {
     method: 'POST',
     body: body instanceof Buffer ? new Uint8Array(body) : body,
@@ -18,20 +18,20 @@ async function readAll(request: Request): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-const sound = gzipSync('0032want and so on, for long enough to be packed'.repeat(10));
+const valid = gzipSync('0032want and so on, for long enough to be compressed'.repeat(10));
 
 it('decompresses gzip', async () => {
-  expect((await readAll(packed(sound))).toString()).toContain('0032want');
+  expect((await readAll(gzipped(valid))).toString()).toContain('0032want');
 });
 
 it.each([
-  ['ends too soon', sound.subarray(0, -10)],
+  ['is truncated', valid.subarray(0, -10)],
   ['is empty', Buffer.alloc(0)],
-  ['is not packed at all', Buffer.from('0032want and so on')],
-  ['has a wrong sum', Buffer.concat([sound.subarray(0, -8), Buffer.alloc(8)])],
-  ['goes on with something else', Buffer.concat([sound, Buffer.from('more')])],
+  ['is not compressed', Buffer.from('0032want and so on')],
+  ['has a wrong checksum', Buffer.concat([valid.subarray(0, -8), Buffer.alloc(8)])],
+  ['is followed by other data', Buffer.concat([valid, Buffer.from('more')])],
 ])('reports gzip that %s to the client, and not to the operator', async (_what, body) => {
-  await expect(readAll(packed(body))).rejects.toThrow(AppError);
+  await expect(readAll(gzipped(body))).rejects.toThrow(AppError);
 });
 
 it('decompresses no more of a body than its reader takes', async () => {
@@ -49,7 +49,7 @@ it('decompresses no more of a body than its reader takes', async () => {
   let bytes = 0;
   let longest = 0;
   const before = process.memoryUsage.rss();
-  for await (const piece of readRequestBody(packed(bomb))) {
+  for await (const piece of readRequestBody(gzipped(bomb))) {
     bytes += piece.length;
     longest = Math.max(longest, piece.length);
     if (bytes > 20 * megabyte) break;

@@ -141,6 +141,7 @@ export const addonParams = appParams.extend({
     .regex(/^[A-Za-z0-9_-]{1,64}$/)
     .openapi({ param: { name: 'addon_type', in: 'path' }, description: 'Type of the add-on.', example: 'kvstore' }),
 });
+/** The key of a path, by id or fingerprint. */
 export const sshKeyParams = z.object({
   key: z
     .string()

@@ -18,6 +18,7 @@ export const SignupSchema = z
   .object({ user: z.object({ id: uuid, email: z.string() }), tenant: TenantSchema, ...tokenFields })
   .openapi('Signup');
 
+/** Roles of a member, the highest first. */
 export const roleSchema = z.enum(['owner', 'admin', 'developer', 'viewer'] satisfies readonly Role[]);
 
 export const UserSchema = z.object({ id: z.string(), email: z.string(), role: roleSchema, tenant: TenantSchema }).openapi('User');

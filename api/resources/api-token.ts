@@ -3,6 +3,7 @@ import { timestamp, uuid } from '#api/openapi/schemas.ts';
 import type { ApiToken } from '#shared/core/accounts/accounts.ts';
 import type { TokenScope } from '#shared/core/accounts/principals.ts';
 
+/** Scopes of an API token, the lowest first. */
 export const scopeSchema = z.enum(['read', 'deploy', 'full'] satisfies readonly TokenScope[]).openapi({
   description:
     '`read` has the permissions of a viewer, `deploy` those of a developer, `full` yours. No token can give access to other people.',

@@ -83,6 +83,7 @@ const readUser = createRoute({
   responses: { 200: answer(dataOf(UserSchema), 'User, role and tenant.'), ...guarded },
 });
 
+/** @param clientAddress IP address of the client, as the gateway saw it */
 export function addAccountRoutes(
   api: Api,
   accounts: Pick<Accounts, 'signUp' | 'readSelf'>,

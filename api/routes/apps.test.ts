@@ -83,8 +83,8 @@ describe('an app', () => {
     );
     expect((await test.ask('DELETE', `/v1/apps/${app.name}`, { as: ada })).status).toBe(404);
     expect((await test.ask('GET', `/v1/apps/${app.id}/builds`, { as: ada })).status).toBe(404);
-    const gone = await test.ask('GET', '/v1/apps?deleted=true', { as: ada });
-    expect(gone.body.data.map((each: { id: string }) => each.id)).toContain(app.id);
+    const listed = await test.ask('GET', '/v1/apps?deleted=true', { as: ada });
+    expect(listed.body.data.map((each: { id: string }) => each.id)).toContain(app.id);
     const restored = await test.ask('POST', `/v1/apps/${app.id}/restore`, { as: ada });
     expect([restored.status, restored.body.data.status, restored.body.data.restorable_until]).toEqual([200, 'active', null]);
     expect((await test.ask('POST', `/v1/apps/${app.id}/restore`, { as: ada })).status).toBe(409);

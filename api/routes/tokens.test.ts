@@ -117,7 +117,7 @@ describe('an API token', () => {
   });
 
   it.each(['paas_', `paas_${'A'.repeat(43)}`, `paas_rt_${'A'.repeat(43)}`, `paas_${'A'.repeat(60_000)}`])(
-    'is not %.12s…, made up',
+    'that does not exist is refused: %.12s…',
     async (token) => {
       expect((await test.ask('GET', '/v1/user', { as: { ...ada, token } })).status).toBe(401);
     },

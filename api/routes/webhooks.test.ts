@@ -219,9 +219,9 @@ describe('nothing is started', () => {
   it.each([
     ['no JSON', 'certainly not'],
     ['a list', []],
-    ['a push of nothing', { ref: 'refs/heads/main' }],
-    ['ids that are none', push('ada/quiet', { after: 'HEAD' })],
-    ['a branch that is an option', push('ada/quiet', { ref: 'refs/heads/-x' })],
+    ['a push without a repository', { ref: 'refs/heads/main' }],
+    ['an invalid commit id', push('ada/quiet', { after: 'HEAD' })],
+    ['a branch name that is an option', push('ada/quiet', { ref: 'refs/heads/-x' })],
   ])('by %s: 422', async (_what, payload) => {
     await createFollower(ada, 'https://git.example.com/ada/quiet');
     expect((await deliver(payload)).status).toBe(422);

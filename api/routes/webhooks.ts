@@ -54,6 +54,7 @@ const receiveDelivery = createRoute({
   },
 });
 
+/** Dependencies of the webhook route. */
 export interface WebhookOptions {
   rateLimits: Pick<RateLimits, 'take'>;
   clock: Pick<Clock, 'now'>;

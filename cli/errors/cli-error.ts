@@ -11,6 +11,7 @@ export const exitCodes = {
   interrupted: 130,
 } as const;
 
+/** A value of `exitCodes`. */
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /** For `paas help`. */

@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 
+/** Styles that the command line uses. */
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'magenta' | 'blue';
 
 /** Adds a style to text, or returns the text as it is where no style is wanted. */

@@ -1,5 +1,6 @@
 import type { components } from '#shared/api-client/openapi-types.ts';
 
+/** Error codes of SPEC.md §7. */
 export type ErrorCode = components['schemas']['Error']['error']['code'];
 
 /** A field of the request that the API refused. */

@@ -2,6 +2,7 @@ import { ApiError, apiErrorOf, type ErrorCode, ForeignAnswerError, UnreachableEr
 import type { Send } from '#shared/api-client/client.ts';
 import { readEvents, type ServerEvent } from '#shared/api-client/event-stream.ts';
 
+/** How to follow an event stream. */
 export interface FollowOptions {
   /** Base URL of the platform, for errors. */
   readonly host: string;

@@ -1,6 +1,6 @@
 /**
- * `npm run check`: what the source must hold before any test runs. Every part is run, and each that fails prints what it
- * found. Reads only; `npm run format` mends the formatting.
+ * `npm run check`: checks of the source before any test runs. All parts run, and each one that fails prints its findings.
+ * Reads only; `npm run format` fixes the formatting.
  */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -56,7 +56,7 @@ async function work(queue: Part[]): Promise<void> {
       console.log(`ok    ${part.name} (${seconds} s)`);
     } else {
       console.log(
-        `FAILS ${part.name} (${seconds} s)\n${output}${part.remedy === undefined ? '' : `To mend it: ${part.remedy}\n`}`,
+        `FAILS ${part.name} (${seconds} s)\n${output}${part.remedy === undefined ? '' : `To fix it: ${part.remedy}\n`}`,
       );
       process.exitCode = 1;
     }

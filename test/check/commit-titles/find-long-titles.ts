@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { run } from '#test/support/run-program.ts';
 
+/** Characters. */
 export const longestTitle = 72;
 
 /** The rule is younger than this project: titles of commits up to 7a418af may be longer. Seconds since 1970. */
