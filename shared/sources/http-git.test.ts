@@ -55,7 +55,7 @@ it('a commit without its history is read, and can become no part of a repository
   expect(files).toEqual({ a: '3', 'dir/1': '1', 'dir/2': '2', 'dir/3': '3' });
   expect(await storage.reader.resolveCommit(repository, tip)).toBeUndefined();
   await snapshot.discard();
-  expect(await fixture.quarantined(repository)).toEqual([]);
+  expect(await fixture.listQuarantines(repository)).toEqual([]);
 });
 
 it('a snapshot of which something is missing, or that is of another commit, is refused and nothing of it kept', async () => {
@@ -65,5 +65,5 @@ it('a snapshot of which something is missing, or that is of another commit, is r
   await expect(take(pack, 'b'.repeat(40) as ObjectId)).rejects.toThrow('did not send the requested commit');
   await expect(take(pack.subarray(0, -30))).rejects.toThrow('The repository cannot be used');
   await expect(take(pack.fill(0xff, 30, 40))).rejects.toThrow('The repository cannot be used');
-  expect(await fixture.quarantined(repository)).toEqual([]);
+  expect(await fixture.listQuarantines(repository)).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import { createLocalHistory, type LocalHistory } from '#shared/git/testing/local-history.ts';
-import { expectSound, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
+import { expectIntact, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
 const host = fileURLToPath(new URL('../support/crash/maintenance-host.ts', import.meta.url));
@@ -25,7 +25,7 @@ describe('kill -9 of a process that rearranges packs', () => {
       Array.from({ length: 6 }, (_, i) => ({ 'a.txt': `version ${i}`, [`file-${i}`]: `${i}` })),
     );
     for (const [i, commit] of commits.entries()) await history.push('refs/heads/main', commit, commits.slice(0, i).slice(-1));
-    await history.pushInVain(await history.commit('vain', commits.slice(-1), { vain: 'x' }), commits.slice(-1));
+    await history.pushPackOnly(await history.commit('vain', commits.slice(-1), { vain: 'x' }), commits.slice(-1));
   });
   afterEach(() => fixture.close());
 
@@ -37,12 +37,12 @@ describe('kill -9 of a process that rearranges packs', () => {
       });
       const [, signal] = (await once(child, 'exit')) as [number | null, string | null];
       expect(signal).toBe('SIGKILL');
-      await expectSound(fixture, id);
+      await expectIntact(fixture, id);
       const running = new AbortController().signal;
       await fixture.storage.maintenance.repack(id, running);
       await fixture.storage.maintenance.collectGarbage(id, async () => [], running);
       await fixture.storage.maintenance.repack(id, running);
-      const bare = await expectSound(fixture, id);
+      const bare = await expectIntact(fixture, id);
       expect(await listReachable(bare)).toContain(await fixture.storage.refs.readRef(id, 'refs/heads/main'));
       expect(await listStoredPacks(fixture, id)).toEqual([
         { objects: 3, unreachable: true },

@@ -25,7 +25,7 @@ describe('the packs that are joined', () => {
       [1000, 3, 3, 3],
       [3, 3, 3],
     ],
-    // What the small ones come to is too much like the next larger one.
+    // The joined small packs would be too similar to the next larger one.
     [
       [1000, 10, 3, 3, 3],
       [3, 3, 3, 10],
@@ -38,12 +38,12 @@ describe('the packs that are joined', () => {
     expect(choose(counts)).toEqual(joined);
   });
 
-  it('come to no more than the most objects of a pack', () => {
+  it('have no more objects together than a pack may have', () => {
     expect(choose([4, 4, 4, 4], 12)).toEqual([4, 4, 4]);
     expect(choose([4, 4], 7)).toEqual([]);
   });
 
-  it('are few at a time: every object of 2,000 equal pushes is copied a handful of times, and few packs stay', () => {
+  it('are few at a time: of 2,000 equal pushes, each object is copied a few times, and few packs remain', () => {
     let packs: { objectCount: number }[] = [];
     let copied = 0;
     for (let push = 0; push < 2000; push++) {

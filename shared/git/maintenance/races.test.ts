@@ -6,31 +6,31 @@ import { createGitStorageFrom, createPostgresGitDrivers } from '#shared/git/stor
 import { git } from '#shared/git/testing/git-client.ts';
 import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import { createLocalHistory, type LocalHistory } from '#shared/git/testing/local-history.ts';
-import { expectSound, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
+import { expectIntact, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 
-// Many processes of git each: on a machine that is busy with other things they take their time.
+// Each test runs many git processes, which take long on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
 const main = 'refs/heads/main';
 const running = new AbortController().signal;
 const day = 24 * 60 * 60 * 1000;
 
-type Point = 'packs listed' | 'refs listed' | 'pack prepared' | 'pack kept';
+type Point = 'packs listed' | 'refs listed' | 'pack prepared' | 'pack stored';
 
 let fixture: GitFixture;
 let clock: TestClock;
 let id: RepositoryId;
 let history: LocalHistory;
-/** What happens once, when the maintenance comes to a point. */
+/** What happens, once, when the maintenance reaches a point. */
 let meanwhile: Partial<Record<Point, () => Promise<void>>>;
 
 async function reach(point: Point): Promise<void> {
-  const happens = meanwhile[point];
+  const action = meanwhile[point];
   delete meanwhile[point];
-  await happens?.();
+  await action?.();
 }
 
 async function open(): Promise<void> {
@@ -63,7 +63,7 @@ async function open(): Promise<void> {
         },
         async storePack(...pack) {
           await files.storePack(...pack);
-          await reach('pack kept');
+          await reach('pack stored');
         },
       },
     }),
@@ -93,11 +93,11 @@ it.each(['packs listed', 'pack prepared'] as const)('keeps a push that lands whi
   meanwhile[point] = () => history.push(main, next, [last]);
   expect(await repack()).toMatchObject({ packs: 3 });
   expect(await fixture.storage.refs.readRef(id, main)).toBe(next);
-  const bare = await expectSound(fixture, id);
+  const bare = await expectIntact(fixture, id);
   expect(await listReachable(bare)).toEqual(await listReachable(history.directory));
 });
 
-it('lets the first of two processes that join the same packs have its way', async () => {
+it('keeps the result of the first of two processes that join the same packs', async () => {
   await open();
   await pushCommits(4);
   let other: unknown;
@@ -107,18 +107,18 @@ it('lets the first of two processes that join the same packs have its way', asyn
   expect(await repack()).toEqual({ packs: 0, objects: 0, bytes: 0 });
   expect(other).toMatchObject({ packs: 4 });
   expect(await listStoredPacks(fixture, id)).toHaveLength(1);
-  await expectSound(fixture, id);
+  await expectIntact(fixture, id);
 });
 
 it.each(['packs listed', 'refs listed', 'pack prepared'] as const)(
-  'removes nothing that a push relies on which lands after: %s',
+  'removes nothing that a push relies on when it lands after: %s',
   async (point) => {
     await open();
     const [first = '' as ObjectId] = await pushCommits(2);
     const lost = await history.commit('lost', [first], { lost: 'x' });
     await history.push('refs/heads/lost', lost, [first]);
     const above = await history.commit('above', [lost], { above: 'y' });
-    // The client was told of the branch, which is deleted while it pushes on top of it.
+    // The client saw the branch, which is deleted while it pushes on top of it.
     const staged = await stage(above, [lost]);
     await history.push('refs/heads/lost', undefined, []);
     meanwhile[point] = () => move('refs/heads/above', above, staged);
@@ -128,13 +128,13 @@ it.each(['packs listed', 'refs listed', 'pack prepared'] as const)(
     await collect();
     clock.advance(30 * day);
     await collect();
-    const bare = await expectSound(fixture, id);
+    const bare = await expectIntact(fixture, id);
     expect(await git(bare, 'rev-list', '--count', 'refs/heads/above')).toBe('3');
     expect((await listStoredPacks(fixture, id)).every(({ unreachable }) => !unreachable)).toBe(true);
   },
 );
 
-it('counts what was parted as unreachable in again for a push that was checked before', async () => {
+it('makes separated unreachable objects reachable again for a push that was checked before', async () => {
   await open();
   const [first = '' as ObjectId] = await pushCommits(2);
   const lost = await history.commit('lost', [first], { lost: 'x' });
@@ -151,22 +151,22 @@ it('counts what was parted as unreachable in again for a push that was checked b
   expect(await git(clone, 'rev-list', '--count', 'above')).toBe('3');
 });
 
-it('serves a reader that has packs on its list of which the files are gone', async () => {
+it('serves a reader that has listed packs whose files were deleted since', async () => {
   await open();
   const commits = await pushCommits(5);
-  // Another process, which has not read these packs before.
-  const parts = createPostgresGitDrivers(fixture.db);
+  // Another process, which has not opened these packs before.
+  const drivers = createPostgresGitDrivers(fixture.db);
   const directory = join(fixture.directory, 'data');
   let swept = false;
   const other = createGitStorageFrom(
     { directory, log: createLog('silent', () => undefined) },
     {
-      ...parts,
+      ...drivers,
       files: createDirectoryPackFiles(directory),
       catalog: {
-        ...parts.catalog,
+        ...drivers.catalog,
         async listPacks(repositoryId, db) {
-          const listed = await parts.catalog.listPacks(repositoryId, db);
+          const listed = await drivers.catalog.listPacks(repositoryId, db);
           if (!swept) {
             swept = true;
             await repack();
@@ -182,19 +182,19 @@ it('serves a reader that has packs on its list of which the files are gone', asy
   expect(await listStoredPacks(fixture, id)).toHaveLength(1);
 });
 
-it('leaves the files of packs it has joined to those who still read them, for a while', async () => {
+it('leaves the files of joined packs in place for a while, for those who still read them', async () => {
   await open();
   await pushCommits(3);
   const directory = join(fixture.directory, 'data', id, 'packs');
   await repack();
-  const kept = async (): Promise<number> => (await readdir(directory)).filter((name) => name.endsWith('.pack')).length;
+  const countPacks = async (): Promise<number> => (await readdir(directory)).filter((name) => name.endsWith('.pack')).length;
   await fixture.storage.sweep(60);
-  expect(await kept()).toBe(4);
+  expect(await countPacks()).toBe(4);
   await fixture.storage.sweep(0);
-  expect(await kept()).toBe(1);
+  expect(await countPacks()).toBe(1);
 });
 
-it('takes a pack in again that was joined into another and is pushed once more', async () => {
+it('accepts a pack again that was joined into another one', async () => {
   await open();
   const [first = '' as ObjectId] = await pushCommits(2);
   const before = await stage(first, []);
@@ -203,7 +203,7 @@ it('takes a pack in again that was joined into another and is pushed once more',
   await before?.discard();
   await fixture.storage.sweep(0);
   expect(await listStoredPacks(fixture, id)).toHaveLength(2);
-  await expectSound(fixture, id);
+  await expectIntact(fixture, id);
 });
 
 function stage(newOid: ObjectId, has: readonly string[]) {

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { git } from '#shared/git/testing/git-client.ts';
 import { createGitFixture } from '#shared/git/testing/git-fixture.ts';
 import { createLocalHistory } from '#shared/git/testing/local-history.ts';
-import { expectSound, listObjects, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
+import { expectIntact, listObjects, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { ObjectId } from '#shared/ids.ts';
 import { createRandom } from '#test/support/random.ts';
 import { TestClock } from '#test/support/test-clock.ts';
@@ -13,7 +13,7 @@ const day = 24 * 60 * 60 * 1000;
 const steps = 40;
 
 it.each([Number(process.hrtime.bigint() % 1_000_000n)])(
-  'whatever is pushed, forced, merged, tagged and deleted while packs are joined and removed, what the refs reach stays: seed %i',
+  'keeps what the refs reach, whatever is pushed, forced, merged, tagged and deleted during maintenance: seed %i',
   async (seed) => {
     const random = createRandom(seed);
     const clock = TestClock.standing();
@@ -21,7 +21,7 @@ it.each([Number(process.hrtime.bigint() % 1_000_000n)])(
     try {
       const id = fixture.newRepository();
       const history = await createLocalHistory(fixture, id, join(fixture.directory, 'history'));
-      /** What the storage has: refs by name. */
+      /** The storage's refs, by name. */
       const refs = new Map<string, ObjectId>();
       const everything: ObjectId[] = [];
       const pick = (): ObjectId[] => [...refs.values()].slice(random(refs.size || 1)).slice(0, 1);
@@ -39,7 +39,7 @@ it.each([Number(process.hrtime.bigint() % 1_000_000n)])(
         const branch = `branch-${random(4)}`;
         const name = `refs/heads/${branch}`;
         const files = { [`file-${random(5)}`]: `${step} `.repeat(random(200)), [`dir/${random(3)}`]: `${random(4)}` };
-        // Half of the time in the middle of what comes next.
+        // In half of the cases it runs during the next step.
         const maintenance = random(3) === 0 ? maintain() : Promise.resolve();
         if (random(2) === 0) await maintenance;
         const kind = random(10);
@@ -47,12 +47,12 @@ it.each([Number(process.hrtime.bigint() % 1_000_000n)])(
           await history.push(name, undefined, []);
           refs.delete(name);
         } else if (kind === 1 && everything.length > 0) {
-          // Back to anything that ever was, whether it is there still or not.
+          // To any earlier commit, whether it still exists or not.
           await push(name, everything[random(everything.length)] as ObjectId);
         } else if (kind === 2) {
-          const vain = await history.commit('vain', pick(), files);
-          await history.pushInVain(vain, [...refs.values()]);
-          everything.push(vain);
+          const failed = await history.commit('failed', pick(), files);
+          await history.pushPackOnly(failed, [...refs.values()]);
+          everything.push(failed);
         } else if (kind === 3 && refs.size > 0) {
           await git(history.directory, 'tag', '-f', '-a', '-m', `step ${step}`, `tag-${step % 3}`, ...pick());
           await push(`refs/tags/tag-${step % 3}`, (await git(history.directory, 'rev-parse', `tag-${step % 3}`)) as ObjectId);
@@ -66,18 +66,18 @@ it.each([Number(process.hrtime.bigint() % 1_000_000n)])(
           everything.push(commit);
         }
         await maintenance;
-        // With 0 it takes what is being pushed for abandoned.
+        // Not during maintenance: with 0 it takes new packs for abandoned ones.
         if (random(5) === 0) await fixture.storage.sweep(0);
       }
       for (let round = 0; round < 3; round++) {
         await fixture.storage.maintenance.collectGarbage(id, async () => [], running);
         clock.advance(20 * day);
       }
-      const bare = await expectSound(fixture, id);
+      const bare = await expectIntact(fixture, id);
       expect(new Map((await fixture.storage.refs.listRefs(id)).map(({ name, oid }) => [name, oid]))).toEqual(
         new Map([...refs].toSorted(([a], [b]) => (a < b ? -1 : 1))),
       );
-      // All that is reachable is there, and after the time of grace nothing else.
+      // All reachable objects exist, and after the grace period no others.
       const reachable = await listReachable(bare);
       expect((await listObjects(bare)).map((line) => line.slice(0, 40)).toSorted()).toEqual(reachable);
       expect((await listStoredPacks(fixture, id)).every(({ unreachable }) => !unreachable)).toBe(true);

@@ -13,10 +13,10 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-it.each(objectKinds)('judges $name as git fsck does, whatever becomes of their bytes', async (kind) => {
+it.each(objectKinds)('judges $name like git fsck, whatever their bytes', async (kind) => {
   const count = 1500;
-  const { refused, differences } = await compareWithGit(kind, createRandom(1), count, directory);
+  const { rejected, differences } = await compareWithGit(kind, createRandom(1), count, directory);
   expect(differences).toEqual([]);
-  expect(refused).toBeGreaterThan(count / 20);
-  expect(refused).toBeLessThan(count);
+  expect(rejected).toBeGreaterThan(count / 20);
+  expect(rejected).toBeLessThan(count);
 });

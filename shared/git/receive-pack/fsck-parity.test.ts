@@ -26,27 +26,31 @@ afterAll(async () => {
 
 const none = '0'.repeat(40);
 
-/** What `git receive-pack` with transfer.fsckObjects makes of it: whether it is taken, and what was said. */
-async function pushToGit(name: string, tip: string, pack: Buffer): Promise<{ taken: boolean; said: string }> {
+/** Pushes to `git receive-pack` with transfer.fsckObjects. */
+async function pushToGit(name: string, tip: string, pack: Buffer): Promise<{ accepted: boolean; output: string }> {
   const options = ['-c', 'transfer.fsckObjects=true', '-c', 'receive.unpackLimit=1', '-c', 'core.bigFileThreshold=16m'];
   const sent = Buffer.concat([encodePacket(`${none} ${tip} ${name}\0report-status`), flushPacket, pack]);
   const { stdout, stderr } = await tryGit(bare, [...options, 'receive-pack', '--stateless-rpc', bare], sent);
-  return { taken: stdout.includes(`ok ${name}`), said: stdout + stderr };
+  return { accepted: stdout.includes(`ok ${name}`), output: stdout + stderr };
 }
 
-async function pushToUs(name: string, tip: string, pack: Buffer): Promise<{ taken: boolean; said: string }> {
-  const lines = await pushRaw(fixture.storage, repository, { name, to: tip }, pack, fixture.applyPush(repository));
-  expect(await fixture.quarantined(repository)).toEqual([]);
-  return { taken: lines.includes(`ok ${name}`), said: lines.join('\n') };
+async function pushToUs(name: string, tip: string, pack: Buffer): Promise<{ accepted: boolean; output: string }> {
+  const lines = await pushRaw(fixture.storage, repository, {
+    change: { name, to: tip },
+    pack,
+    applyPush: fixture.applyPush(repository),
+  });
+  expect(await fixture.listQuarantines(repository)).toEqual([]);
+  return { accepted: lines.includes(`ok ${name}`), output: lines.join('\n') };
 }
 
-/** Said only by the check of what is connected, in other words. */
+/** git finds these in its connectivity check, which words them differently. */
 const unnamed = new Set(['gitmodulesMissing', 'gitattributesMissing']);
-/** git does not speak of it unless told to. */
+/** git reports these only when configured to. */
 const silent = new Set(['extraHeaderEntry']);
 
 it.each(fsckCases.map(([id, what, make], number) => ({ id, what, make, number })))(
-  'gives the verdict that git gives: $id $what',
+  'gives the same verdict as git: $id $what',
   async ({ id, make, number }) => {
     if (id !== '' && !known.has(id)) return;
     const builder = new PackBuilder();
@@ -55,33 +59,33 @@ it.each(fsckCases.map(([id, what, make], number) => ({ id, what, make, number })
     const pack = builder.build();
     const name = `refs/tags/case-${number}`;
     const theirs = await pushToGit(name, tip, pack);
-    // Where a commit or tag cannot even be read, git says so before its fsck comes to it.
+    // git rejects a commit or tag that cannot be parsed before its fsck.
     if (id !== '' && !unnamed.has(id) && !silent.has(id))
-      expect(theirs.said).toMatch(new RegExp(`${id}: |invalid (commit|tag)$`, 'm'));
-    else expect(theirs.said).not.toMatch(/(error|warning): object/);
+      expect(theirs.output).toMatch(new RegExp(`${id}: |invalid (commit|tag)$`, 'm'));
+    else expect(theirs.output).not.toMatch(/(error|warning): object/);
     const ours = await pushToUs(name, tip, pack);
-    expect(ours, theirs.said).toMatchObject({ taken: theirs.taken });
-    // What is refused is named.
-    if (!ours.taken) expect(ours.said).toMatch(/^unpack (commit|tree|tag|blob) [0-9a-f]{40} /);
+    expect(ours, theirs.output).toMatchObject({ accepted: theirs.accepted });
+    // The rejected object is named.
+    if (!ours.accepted) expect(ours.output).toMatch(/^unpack (commit|tree|tag|blob) [0-9a-f]{40} /);
   },
 );
 
-it('knows a case for each message of git 2.39 that an object can bring about', () => {
+it('has a case for each message of git 2.39 that an object can cause', () => {
   const cannotBe = [
-    // The last line of a header was found to end before these are looked for.
+    // git checks the end of the header's last line first.
     ...['missingTag', 'missingType'],
-    // The tree is taken for malformed before, and a pack has no other types.
+    // git finds the tree malformed first, and a pack has no other types.
     ...['emptyName', 'unknownType'],
-    // A setting, no message.
+    // A setting, not a message.
     'skipList',
   ];
-  // What later versions check beyond it: refs in files, which we have none of, and what is held by the tests of trees.
+  // Later versions also check refs in files, which we do not have, and what the tests of trees cover.
   const later = [...known].filter((id) => /Ref|Head|Packed|largePathname|Gpgsig|Continuation/i.test(id));
   const covered = new Set([...fsckCases.map(([id]) => id), ...cannotBe, ...later]);
   expect([...known].filter((id) => !covered.has(id))).toEqual([]);
 });
 
-it('checks a .gitmodules that was in the repository before, as a file of another name', async () => {
+it('checks a .gitmodules whose blob was in the repository before, as a file with another name', async () => {
   const first = new PackBuilder();
   const blob = first.add('blob', '[submodule "a"]\n\tpath = -old\n');
   const harmless = first.add('commit', commitOf(first.add('tree', treeEntry('100644', 'notes.txt', blob))));
@@ -91,23 +95,23 @@ it('checks a .gitmodules that was in the repository before, as a file of another
     commitOf(second.add('tree', treeEntry('100644', '.gitmodules', blob)), `parent ${harmless}`),
   );
   for (const push of [pushToGit, pushToUs]) {
-    expect((await push('refs/heads/first', harmless, first.build())).taken).toBe(true);
-    expect(await push('refs/heads/second', named, second.build())).toMatchObject({ taken: false });
+    expect((await push('refs/heads/first', harmless, first.build())).accepted).toBe(true);
+    expect(await push('refs/heads/second', named, second.build())).toMatchObject({ accepted: false });
   }
 });
 
-it('refuses a submodule in the place of .gitmodules, as git fsck does', async () => {
+it('rejects a submodule named .gitmodules, as git fsck does', async () => {
   const builder = new PackBuilder();
   const tip = builder.add('tree', treeEntry('160000', '.gitmodules', '3'.repeat(40)));
-  expect((await pushToUs('refs/tags/submodule', tip, builder.build())).said).toContain('used as .gitmodules');
+  expect((await pushToUs('refs/tags/submodule', tip, builder.build())).output).toContain('used as .gitmodules');
 });
 
-it('takes a thin pack that changes a sound .gitmodules', async () => {
+it('accepts a thin pack that changes a valid .gitmodules', async () => {
   const text = (path: string): string => `[submodule "thin"]\n\tpath = ${path}\n\turl = https://example.com/x\n`;
   const first = new PackBuilder();
   const blob = first.add('blob', text('a'));
   const root = first.add('commit', commitOf(first.add('tree', treeEntry('100644', '.gitmodules', blob))));
-  expect((await pushToUs('refs/heads/thin', root, first.build())).taken).toBe(true);
+  expect((await pushToUs('refs/heads/thin', root, first.build())).accepted).toBe(true);
   const second = new PackBuilder();
   const changed = text('b');
   const at = changed.indexOf('b\n\turl');
@@ -121,5 +125,5 @@ it('takes a thin pack that changes a sound .gitmodules', async () => {
   );
   const folder = second.add('tree', treeEntry('100644', '.gitmodules', objectId('blob', changed)));
   const tip = second.add('commit', commitOf(folder, `parent ${root}`));
-  expect((await pushToUs('refs/heads/thin-2', tip, second.build())).taken).toBe(true);
+  expect((await pushToUs('refs/heads/thin-2', tip, second.build())).accepted).toBe(true);
 });

@@ -10,7 +10,7 @@ import type { ObjectId } from '#shared/ids.ts';
 
 const none = '0'.repeat(40);
 
-it('lets through by default what large hosts let through, and never what has hurt a client', () => {
+it('tolerates by default what large hosts tolerate, and never what has hurt a client', () => {
   expect(toleratedByDefault).toEqual(['badTimezone', 'missingSpaceBeforeDate', 'zeroPaddedFilemode']);
   expect(tolerableFaults).toEqual([
     ...['badDate', 'badDateOverflow', 'badEmail', 'badName', 'badTimezone', 'missingEmail', 'missingNameBeforeEmail'],
@@ -19,8 +19,8 @@ it('lets through by default what large hosts let through, and never what has hur
 });
 
 describe.each([
-  { name: 'all that can be', tolerated: tolerableFaults },
-  { name: 'what is by default', tolerated: toleratedByDefault },
+  { name: 'every tolerable fault', tolerated: tolerableFaults },
+  { name: 'the default faults', tolerated: toleratedByDefault },
 ])('with $name tolerated', ({ tolerated }) => {
   let fixture: GitFixture;
   let bare: string;
@@ -33,38 +33,38 @@ describe.each([
 
   const settings = ['transfer.fsckObjects=true', ...tolerated.map((id) => `receive.fsck.${id}=ignore`)];
 
-  async function pushToGit(name: string, tip: string, pack: Buffer): Promise<{ taken: boolean; said: string }> {
+  async function pushToGit(name: string, tip: string, pack: Buffer): Promise<{ accepted: boolean; output: string }> {
     const options = [...settings, 'receive.unpackLimit=1'].flatMap((setting) => ['-c', setting]);
     const sent = Buffer.concat([encodePacket(`${none} ${tip} ${name}\0report-status`), flushPacket, pack]);
     const { stdout, stderr } = await tryGit(bare, [...options, 'receive-pack', '--stateless-rpc', bare], sent);
-    return { taken: stdout.includes(`ok ${name}`), said: stdout + stderr };
+    return { accepted: stdout.includes(`ok ${name}`), output: stdout + stderr };
   }
 
-  async function pushToUs(name: string, tip: string, pack: Buffer): Promise<{ taken: boolean; said: string }> {
+  async function pushToUs(name: string, tip: string, pack: Buffer): Promise<{ accepted: boolean; output: string }> {
     const id = fixture.newRepository();
-    const lines = await pushRaw(fixture.storage, id, { name, to: tip }, pack, fixture.applyPush(id));
-    return { taken: lines.includes(`ok ${name}`), said: lines.join('\n') };
+    const lines = await pushRaw(fixture.storage, id, { change: { name, to: tip }, pack, applyPush: fixture.applyPush(id) });
+    return { accepted: lines.includes(`ok ${name}`), output: lines.join('\n') };
   }
 
   const cases = fsckCases.filter(([id]) => tolerableFaults.some((each) => each === id) || /^has|Symlink$|^dup/.test(id));
   it.each(cases.map(([id, what, make], number) => ({ id, what, make, number })))(
-    'gives the verdict that git gives so: $id $what',
+    'gives the same verdict as git with these settings: $id $what',
     async ({ id, make, number }) => {
       const builder = new PackBuilder();
       const tip = builder.add(...make(builder));
       const pack = builder.build();
       const theirs = await pushToGit(`refs/tags/case-${number}`, tip, pack);
       const ours = await pushToUs(`refs/tags/case-${number}`, tip, pack);
-      expect(ours, theirs.said).toMatchObject({ taken: theirs.taken });
-      if (tolerated.some((each) => each === id)) expect(ours.taken).toBe(true);
-      // The person learns what it is called, and that it can be helped.
+      expect(ours, theirs.output).toMatchObject({ accepted: theirs.accepted });
+      if (tolerated.some((each) => each === id)) expect(ours.accepted).toBe(true);
+      // The message names the fault, and the setting that tolerates it.
       else if (tolerableFaults.some((each) => each === id))
-        expect(ours.said).toMatch(new RegExp(`\\(${id}\\).*PAAS_GIT_TOLERATE`));
-      else if (!ours.taken) expect(ours.said).toContain(`(${id})`);
+        expect(ours.output).toMatch(new RegExp(`\\(${id}\\).*PAAS_GIT_TOLERATE`));
+      else if (!ours.accepted) expect(ours.output).toContain(`(${id})`);
     },
   );
 
-  it('still checks everything else of such an object', async () => {
+  it('still checks everything else of objects with such faults', async () => {
     const builder = new PackBuilder();
     const blob = builder.add('blob', 'x');
     const padded = (name: string): Buffer => treeEntry('0100644', name, blob);
@@ -91,17 +91,18 @@ describe.each([
       pack.add('blob', 'x');
       pack.add('tree', treeEntry('100644', 'a', blob));
       const tip = pack.add(object[0], object[1]);
-      expect(await pushToUs(`refs/tags/rest-${number}`, tip, pack.build())).toMatchObject({ taken: false });
+      expect(await pushToUs(`refs/tags/rest-${number}`, tip, pack.build())).toMatchObject({ accepted: false });
     }
   });
 
-  it('gives back to clients what it took', async () => {
+  it('serves accepted objects to clients', async () => {
     const id = fixture.newRepository();
     const pack = new PackBuilder();
     const folder = pack.add('tree', treeEntry('0100644', 'notes.txt', pack.add('blob', 'hello\n')));
     const root = pack.add('tree', treeEntry('040000', 'docs', folder));
     const tip = pack.add('commit', commitOf(root).replace(/^(author .*)\+0000$/m, '$1+051800'));
-    const lines = await pushRaw(fixture.storage, id, { name: 'refs/heads/main', to: tip }, pack.build(), fixture.applyPush(id));
+    const change = { name: 'refs/heads/main', to: tip };
+    const lines = await pushRaw(fixture.storage, id, { change, pack: pack.build(), applyPush: fixture.applyPush(id) });
     expect(lines).toContain('ok refs/heads/main');
     await git(fixture.directory, 'clone', '-q', fixture.server.url(id), `${fixture.directory}/clone`);
     expect(await git(`${fixture.directory}/clone`, 'show', 'HEAD:docs/notes.txt')).toBe('hello');

@@ -17,8 +17,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-/** What the person pushing is warned of: object and id, as git's words differ by version. */
-async function warnedOf(url: string, tip: string): Promise<string[]> {
+/** The warnings that the person who pushes sees: object and id, since git's words differ by version. */
+async function warningsOf(url: string, tip: string): Promise<string[]> {
   const { code, stderr } = await tryGit(work, ['push', url, `${tip}:refs/tags/odd`]);
   expect({ code, stderr }).toMatchObject({ code: 0 });
   return [...stderr.matchAll(/remote: warning: object ([0-9a-f]{40}: \w+): \S/g)].map(([, warning = '']) => warning).sort();
@@ -40,20 +40,20 @@ const ids = [
 const cases = fsckCases.filter(([id]) => id === '' || ids.includes(id));
 
 it.each(cases.map(([id, what, make]) => ({ id, what, make })))(
-  'warns as git does, and takes it: $id $what',
+  'warns like git, and accepts the push: $id $what',
   async ({ id, make }) => {
     const pack = new PackBuilder();
     const tip = pack.add(...make(pack));
     await put(pack);
     await git(bare, 'update-ref', '-d', 'refs/tags/odd');
-    const theirs = await warnedOf(bare, tip);
-    const ours = await warnedOf(fixture.server.url(fixture.newRepository()), tip);
+    const theirs = await warningsOf(bare, tip);
+    const ours = await warningsOf(fixture.server.url(fixture.newRepository()), tip);
     expect(ours).toEqual(theirs);
     expect(ours.map((warning) => warning.split(': ')[1])).toEqual(id === '' ? [] : [id]);
   },
 );
 
-it('tells of some where there are many, and how many more there are', async () => {
+it('shows the first warnings of many, and how many more there are', async () => {
   const pack = new PackBuilder();
   const blob = pack.add('blob', 'x');
   const trees = Array.from({ length: 23 }, (_, i) =>

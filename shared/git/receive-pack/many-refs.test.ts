@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { commitFiles, git, tryGit } from '#shared/git/testing/git-client.ts';
+import { commitFiles, git, packRefs, tryGit } from '#shared/git/testing/git-client.ts';
 import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import { limits } from '#shared/limits.ts';
 
@@ -11,18 +11,20 @@ afterAll(async () => {
   await fixture.close();
 });
 
-/** A working copy with so many tags of one commit. */
+/** A working copy with this many tags of one commit. */
 async function workingCopy(tags: number): Promise<{ id: ReturnType<GitFixture['newRepository']>; work: string }> {
   const id = fixture.newRepository();
   const work = await fixture.workingCopy(id);
   const commit = await commitFiles(work, { a: '1' });
-  const commands = Array.from({ length: tags }, (_, i) => `create refs/tags/many/${i} ${commit}\n`);
-  await tryGit(work, ['update-ref', '--stdin'], commands.join(''));
-  await git(work, 'pack-refs', '--all');
+  await packRefs(
+    work,
+    Array.from({ length: tags }, (_, i) => `refs/tags/many/${i}`),
+    commit,
+  );
   return { id, work };
 }
 
-it('takes 5,000 tags together with a branch, and tells of some of them by their prefix', async () => {
+it('accepts 5,000 tags together with a branch, and lists some of them by their prefix', async () => {
   const { id, work } = await workingCopy(5000);
   await git(work, 'push', '-q', '--atomic', '--tags', 'origin', 'main');
   expect(await fixture.storage.refs.listRefs(id)).toHaveLength(5001);
@@ -32,11 +34,11 @@ it('takes 5,000 tags together with a branch, and tells of some of them by their 
   }
 });
 
-it('tells who pushes more refs than can be taken at once how many, and what to do; which then works', async () => {
+it('rejects a push of too many refs with their number and what to do, which then works', async () => {
   const { id, work } = await workingCopy(limits.push.refs + 1);
   const { code, stderr } = await tryGit(work, ['push', '--mirror', 'origin']);
   expect(code).not.toBe(0);
-  // With a cause of its own, and without a line for each ref.
+  // One message, and not a line for each ref.
   expect(stderr.trim().split('\n')).toEqual([
     expect.stringMatching(
       /^fatal: remote error: this push changes 10002 refs, and 10000 is the most at once\. Push branches and tags in parts/,

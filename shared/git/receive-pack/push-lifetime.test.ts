@@ -16,18 +16,18 @@ afterAll(async () => {
   await fixture.close();
 });
 
-it('finishes a push whose client has gone, and lets the callback know', async () => {
+it('finishes a push whose client has disconnected, and tells the callback', async () => {
   const id = fixture.newRepository();
   const work = await fixture.workingCopy(id);
   const head = await commitFiles(work, { a: '1' });
   const usual = fixture.applyPush;
   const started = Promise.withResolvers<void>();
   const finished = Promise.withResolvers<boolean>();
-  fixture.applyPush = (repositoryId) => async (request, tell, clientGone) => {
-    tell('-----> Building');
+  fixture.applyPush = (repositoryId) => async (request, writeLine, clientGone) => {
+    writeLine('-----> Building');
     started.resolve();
     await new Promise((resolve) => clientGone.addEventListener('abort', resolve, { once: true }));
-    tell('nobody hears this');
+    writeLine('nobody reads this');
     const results = await fixture.moveRefs(repositoryId, request);
     finished.resolve(clientGone.aborted);
     return results;
@@ -45,10 +45,10 @@ it('finishes a push whose client has gone, and lets the callback know', async ()
   await expect.poll(() => fixture.server.statuses.length).toBe(served + 1);
   expect(fixture.server.statuses.at(-1)).toBe(0);
   expect(await fixture.storage.refs.readRef(id, 'refs/heads/main')).toBe(head);
-  expect(await fixture.quarantined(id)).toEqual([]);
+  expect(await fixture.listQuarantines(id)).toEqual([]);
 });
 
-/** Begins a push and stops in the middle of the pack. */
+/** Begins a push, and stops in the middle of the pack. */
 async function stall(repositoryId: RepositoryId, bytes: number): Promise<Socket> {
   const socket = connect(join(fixture.directory, 'git.sock'));
   socket.write(`${JSON.stringify({ service: 'receive-pack', repository: repositoryId, protocol: '' })}\n`);
@@ -58,7 +58,7 @@ async function stall(repositoryId: RepositoryId, bytes: number): Promise<Socket>
   return socket;
 }
 
-it('keeps nothing of a push that breaks off in the middle of the pack, and says nothing to the callback', async () => {
+it('keeps nothing of a push that ends in the middle of its pack, and does not call the callback', async () => {
   const id = fixture.newRepository();
   const usual = fixture.applyPush;
   let called = false;
@@ -68,16 +68,16 @@ it('keeps nothing of a push that breaks off in the middle of the pack, and says 
   };
   const served = fixture.server.statuses.length;
   const socket = await stall(id, 13);
-  await expect.poll(() => fixture.quarantined(id)).toHaveLength(1);
+  await expect.poll(() => fixture.listQuarantines(id)).toHaveLength(1);
   socket.destroy();
   await expect.poll(() => fixture.server.statuses.length).toBe(served + 1);
   fixture.applyPush = usual;
   expect(called).toBe(false);
-  expect(await fixture.quarantined(id)).toEqual([]);
+  expect(await fixture.listQuarantines(id)).toEqual([]);
   expect(await fixture.storage.refs.listRefs(id)).toEqual([]);
 });
 
-it('serves a push while fifty others stand still in the middle of their packs', async () => {
+it('serves a push while fifty others stop in the middle of their packs', async () => {
   const stalled = await Promise.all(Array.from({ length: 50 }, () => stall(fixture.newRepository(), 13)));
   const id = fixture.newRepository();
   const work = await fixture.workingCopy(id);
@@ -87,7 +87,7 @@ it('serves a push while fifty others stand still in the middle of their packs', 
   for (const socket of stalled) socket.destroy();
 });
 
-it('finds its way among many small packs', async () => {
+it('serves clones from many small packs', async () => {
   const id = fixture.newRepository();
   const work = await fixture.workingCopy(id);
   for (let i = 0; i < 12; i++) {
@@ -98,7 +98,7 @@ it('finds its way among many small packs', async () => {
   await git(fixture.directory, 'clone', '-q', fixture.server.url(id), clone);
   await git(clone, 'fsck', '--full', '--strict');
   expect(await git(clone, 'rev-parse', 'HEAD')).toBe(await git(work, 'rev-parse', 'HEAD'));
-  const bare = await fixture.layOut(id);
+  const bare = await fixture.exportBare(id);
   await git(bare, 'fsck', '--full', '--strict');
   await git(fixture.directory, 'clone', '-q', '--depth', '3', fixture.server.url(id), `${clone}-shallow`);
   await git(`${clone}-shallow`, 'fsck', '--full');

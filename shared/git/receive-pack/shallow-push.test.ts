@@ -17,9 +17,9 @@ afterAll(async () => {
 });
 
 interface Host {
-  /** Holds the history `full` was made with. */
+  /** Has the history of `full`. */
   url: string;
-  /** Holds nothing yet. */
+  /** Is empty. */
   emptyUrl: string;
 }
 
@@ -47,7 +47,7 @@ async function openOurs(full: string): Promise<Host> {
   return { url: fixture.server.url(filled), emptyUrl: fixture.server.url(empty) };
 }
 
-/** Stock git that checks what it is sent, as we do. */
+/** Stock git, which checks the objects that it receives, as we do. */
 async function openStock(full: string): Promise<Host> {
   const urls: string[] = [];
   for (const name of ['filled', 'empty']) {
@@ -70,8 +70,8 @@ async function clone(url: string, ...args: string[]): Promise<string> {
 
 const push = (path: string, ...args: string[]): Promise<Outcome> => tryGit(path, ['push', ...args]);
 
-/** What a person does, and whether git lets it through. */
-const forms: readonly [what: string, taken: boolean, run: (host: Host, full: string) => Promise<Outcome>][] = [
+/** What a person pushes, and whether stock git accepts it. */
+const forms: readonly [what: string, accepted: boolean, run: (host: Host, full: string) => Promise<Outcome>][] = [
   [
     'a commit on top of a clone of depth 1',
     true,
@@ -109,7 +109,7 @@ const forms: readonly [what: string, taken: boolean, run: (host: Host, full: str
     },
   ],
   [
-    'what is there already, under another name',
+    'an existing commit under another name',
     true,
     async ({ url }) => await push(await clone(url, '--depth', '1'), 'origin', 'HEAD:refs/heads/same', 'HEAD:refs/tags/same'),
   ],
@@ -143,7 +143,7 @@ const forms: readonly [what: string, taken: boolean, run: (host: Host, full: str
     },
   ],
   [
-    'a commit without its past in a clone of depth 1, to a repository that has all of it',
+    'a commit on top of a clone of depth 1, to another repository with the whole history',
     true,
     async ({ url }, full) => {
       const path = await clone(pathToFileURL(full).href, '--depth', '1');
@@ -166,7 +166,7 @@ const forms: readonly [what: string, taken: boolean, run: (host: Host, full: str
     },
   ],
   [
-    'the same once the rest was fetched',
+    'the same after the rest was fetched',
     true,
     async ({ emptyUrl }, full) => {
       const path = await clone(pathToFileURL(full).href, '--depth', '1');
@@ -184,16 +184,16 @@ describe('from a shallow clone', () => {
     hosts = [await openStock(full), await openOurs(full)];
   });
 
-  it.each(forms)('%s: taken is %s, as by stock git', async (_what, taken, run) => {
+  it.each(forms)('%s: accepted is %s, as by stock git', async (_what, accepted, run) => {
     for (const [index, host] of hosts.entries()) {
       const { code, stderr } = await run(host, full);
-      const outcome = { host: index === 0 ? 'stock' : 'ours', taken: code === 0 };
-      expect(outcome, stderr).toMatchObject({ taken });
-      if (!taken && index === 1) expect(stderr).toContain('git fetch --unshallow');
+      const outcome = { host: index === 0 ? 'stock' : 'ours', accepted: code === 0 };
+      expect(outcome, stderr).toMatchObject({ accepted });
+      if (!accepted && index === 1) expect(stderr).toContain('git fetch --unshallow');
     }
   });
 
-  it('a whole history of one commit is taken, where stock git sees only that the clone was shallow', async () => {
+  it('accepts a history of one commit from a shallow clone, which stock git rejects', async () => {
     const source = await mkdtemp(join(fixture.directory, 'single-'));
     await git(fixture.directory, 'init', '-q', source);
     await commitFiles(source, { 'only.txt': 'one\n' });
@@ -205,10 +205,10 @@ describe('from a shallow clone', () => {
     expect({ code, stderr }).toMatchObject({ code: 0 });
   });
 
-  it('leaves nothing behind but repositories that git fsck finds whole', async () => {
+  it('leaves only repositories that git fsck finds complete', async () => {
     for (const repository of repositories) {
-      expect(await fixture.quarantined(repository)).toEqual([]);
-      const { code, stderr } = await tryGit(await fixture.layOut(repository), ['fsck', '--full', '--strict']);
+      expect(await fixture.listQuarantines(repository)).toEqual([]);
+      const { code, stderr } = await tryGit(await fixture.exportBare(repository), ['fsck', '--full', '--strict']);
       expect({ code, stderr }).toMatchObject({ code: 0 });
     }
     expect(fixture.logged).toEqual([]);

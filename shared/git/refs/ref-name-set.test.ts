@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { RefNameSet } from '#shared/git/refs/ref-name-set.ts';
 
-it('finds what could not be a directory and a file at once', () => {
+it('finds names that would be a directory and a file at once', () => {
   const names = new RefNameSet(['refs/heads/a/b', 'refs/heads/c'], ['refs/heads/d/e']);
   expect(names.conflictWith('refs/heads/a')).toBe('refs/heads/a/b');
   expect(names.conflictWith('refs/heads/c/d')).toBe('refs/heads/c');

@@ -32,7 +32,7 @@ describe.each(['postgres', 'memory'] as const)('refs in %s', (kind) => {
   };
   const names = async (id: RepositoryId): Promise<string[]> => (await refs.listRefs(id)).map(({ name }) => name);
 
-  it('move all together, or none of them', async () => {
+  it('change all together, or not at all', async () => {
     const id = await repositoryWith('refs/heads/a', 'refs/heads/b');
     expect(await refs.compareAndSwap(db, id, [remove('refs/heads/a'), create('refs/heads/b')])).toBe(false);
     expect(await names(id)).toEqual(['refs/heads/a', 'refs/heads/b']);
@@ -40,7 +40,7 @@ describe.each(['postgres', 'memory'] as const)('refs in %s', (kind) => {
     expect(await refs.listRefs(id)).toEqual([{ name: 'refs/heads/b', oid: two }]);
   });
 
-  it('move each by itself, and name those that moved', async () => {
+  it('change one by one, and report those that changed', async () => {
     const id = await repositoryWith('refs/heads/a', 'refs/heads/b', 'refs/heads/c');
     const stale = { name: 'refs/heads/b', oldOid: two, newOid: one };
     const gone = { name: 'refs/heads/d', oldOid: one, newOid: undefined };
@@ -59,19 +59,19 @@ describe.each(['postgres', 'memory'] as const)('refs in %s', (kind) => {
     ]);
   });
 
-  it.each([1, 6000])('are never a directory of each other, with %d created at once', async (count) => {
+  it.each([1, 6000])('are never a directory of another ref, with %d created at once', async (count) => {
     const others = Array.from({ length: count - 1 }, (_, i) => create(`refs/tags/${i}`));
     const id = await repositoryWith('refs/heads/a/b', 'refs/heads/c', 'refs/heads/e/f', 'refs/heads/e/g');
     for (const name of ['refs/heads/a', 'refs/heads/c/d', 'refs/heads/e'])
       expect(await refs.compareAndSwap(db, id, [create(name), ...others])).toBe(false);
-    // What goes makes room, what is left does not; and what comes is in the way of what comes after it.
+    // A deleted ref makes room, and one that stays does not. A new ref conflicts with later ones.
     expect(await refs.compareAndSwap(db, id, [create('refs/heads/e'), remove('refs/heads/e/f'), ...others])).toBe(false);
     const changes = [create('refs/heads/a'), remove('refs/heads/a/b'), create('refs/heads/x'), create('refs/heads/x/y')];
     expect([...(await refs.swapEach(db, id, changes))]).toEqual(changes.slice(0, 3).map(({ name }) => name));
     expect(await names(id)).toEqual(['refs/heads/a', 'refs/heads/c', 'refs/heads/e/f', 'refs/heads/e/g', 'refs/heads/x']);
   });
 
-  it('are read by what their names begin with, in byte order', async () => {
+  it('are listed by prefixes of their names, in byte order', async () => {
     const all = [
       'refs/heads/a',
       'refs/heads/a0',

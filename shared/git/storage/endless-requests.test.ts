@@ -11,10 +11,10 @@ afterAll(async () => {
 });
 
 const oid = 'a'.repeat(40);
-/** Far more than any request may have. */
+/** Far longer than any request may be. */
 const endless = 64 * 1024 * 1024;
 
-/** A client that says something, and then the same again and again. How much of it was read, and the answer. */
+/** A client that sends something, and then the same lines without end. Returns how much was read, and the answer. */
 async function serve(service: 'fetch' | 'push', protocol: string, first: Buffer, again: Buffer) {
   const id = fixture.newRepository();
   const repository = { repositoryId: id, headRef: 'refs/heads/main' };
@@ -42,16 +42,16 @@ const command = encodePacket(`${'0'.repeat(40)} ${oid} refs/heads/main\0push-opt
 const fetch = Buffer.concat([encodePacket('command=fetch'), Buffer.from('0001')]);
 
 it.each([
-  ['arguments of a fetch that are empty', 'fetch', 'version=2', fetch, nothing],
+  ['empty arguments of a fetch', 'fetch', 'version=2', fetch, nothing],
   ['arguments of a fetch', 'fetch', 'version=2', fetch, encodePacket('thin-pack')],
   ['refs that a fetch excludes', 'fetch', '', encodePacket(`want ${oid} ofs-delta`), encodePacket('deepen-not main')],
   ['wants', 'fetch', '', encodePacket(`want ${oid} ofs-delta`), encodePacket(`want ${oid}`)],
   ['commits a client has', 'fetch', '', Buffer.concat([encodePacket(`want ${oid}`)]), encodePacket(`shallow ${oid}`)],
   ['commands', 'push', '', command, encodePacket(`${oid} ${oid} refs/heads/main`)],
   ['shallow commits', 'push', '', command, encodePacket(`shallow ${oid}`)],
-  ['push options that are empty', 'push', '', Buffer.concat([command, flushPacket]), nothing],
+  ['empty push options', 'push', '', Buffer.concat([command, flushPacket]), nothing],
 ] as const)(
-  'a client that never ends its %s is told so, after no more than 20 MiB',
+  'a client that sends %s without end gets an error after at most 20 MiB',
   async (_what, service, protocol, first, again) => {
     const { sent, answer } = await serve(service, protocol, first, again);
     expect(answer).toContain('ERR ');

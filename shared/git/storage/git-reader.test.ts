@@ -72,7 +72,7 @@ it('resolves branches, tags, full names and ids to commits, and nothing else', a
   await expect(isAncestor(id, '4'.repeat(40) as ObjectId, first as ObjectId)).rejects.toMatchObject({ code: 'not_found' });
 });
 
-it('takes and gives back a file of 95 MB within bounded memory, and refuses one of 101 MB', async () => {
+it('stores and reads a file of 95 MB within bounded memory, and rejects one of 101 MB', async () => {
   const id = fixture.newRepository();
   const content = randomBytes(95 * 1024 * 1024);
   const builder = new PackBuilder();
@@ -81,27 +81,20 @@ it('takes and gives back a file of 95 MB within bounded memory, and refuses one 
   const tip = builder.add('commit', commitOf(builder.add('tree', treeEntry('100644', 'large', blob))));
   const pack = builder.build();
   const before = process.memoryUsage.rss();
-  expect(await pushRaw(fixture.storage, id, { name: 'refs/heads/main', to: tip }, pack, fixture.applyPush(id))).toEqual([
-    'unpack ok',
-    'ok refs/heads/main',
-  ]);
+  const pushTo = (name: string, pushed: Buffer) =>
+    pushRaw(fixture.storage, id, { change: { name, to: tip }, pack: pushed, applyPush: fixture.applyPush(id) });
+  expect(await pushTo('refs/heads/main', pack)).toEqual(['unpack ok', 'ok refs/heads/main']);
   expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);
   for await (const entry of fixture.storage.reader.readTree(id, tip as ObjectId))
     expect(content.equals(await entry.read())).toBe(true);
 
   const tooLarge = new PackBuilder();
   tooLarge.entry(encodeEntryHeader(3, 101 * 1024 * 1024), deflateSync(Buffer.alloc(101 * 1024 * 1024)));
-  const [unpack] = await pushRaw(
-    fixture.storage,
-    id,
-    { name: 'refs/heads/other', to: tip },
-    tooLarge.build(),
-    fixture.applyPush(id),
-  );
+  const [unpack] = await pushTo('refs/heads/other', tooLarge.build());
   expect(unpack).toContain('100 MiB, which is the limit here');
 });
 
-it('sweeps what a crash has left in quarantine, but not what is being received', async () => {
+it('sweeps what a crash left in quarantine, but not what is being received', async () => {
   const id = fixture.newRepository();
   const quarantine = join(fixture.directory, 'data', id, 'quarantine');
   for (const name of ['old', 'new']) {
@@ -143,7 +136,7 @@ it('sweeps a pack whose transaction was rolled back, and no other', async () => 
   expect(await fixture.storage.sweep(3600)).toBe(0);
   expect(await fixture.storage.sweep(0)).toBe(1);
   expect(await count()).toBe(1);
-  await git(await fixture.layOut(id), 'fsck', '--full', '--strict');
+  await git(await fixture.exportBare(id), 'fsck', '--full', '--strict');
 });
 
 it('sweeps no pack that a push is about to make part of the repository', async () => {
@@ -187,13 +180,13 @@ const leaf = objectId('blob', 'x');
 it.each([
   ['a million files in a few hundred bytes', deep(leaf, 'f', 7, 10, '100644'), 'more than 200000 files and directories'],
   [
-    'a million directories and no file',
+    'a million directories without a file',
     deep(objectId('tree', ''), 'd', 7, 10, '40000'),
     'more than 200000 files and directories',
   ],
-  ['directories in each other, thousands deep', deep(leaf, 'dir', 3000, 1, '100644'), 'a path of more than 4096 characters'],
+  ['directories nested thousands deep', deep(leaf, 'dir', 3000, 1, '100644'), 'a path of more than 4096 characters'],
   [
-    'paths that are long all together',
+    'paths that are too long together',
     (builder: PackBuilder) => {
       const names = Array.from({ length: 30_000 }, (_, i) => `${i}`).toSorted();
       let tree = builder.add('tree', Buffer.concat(names.map((name) => treeEntry('100644', name, leaf))));
@@ -208,13 +201,8 @@ it.each([
   builder.add('blob', 'x');
   builder.add('tree', '');
   const commit = builder.add('commit', commitOf(make(builder)));
-  const lines = await pushRaw(
-    fixture.storage,
-    id,
-    { name: 'refs/heads/main', to: commit },
-    builder.build(),
-    fixture.applyPush(id),
-  );
+  const change = { name: 'refs/heads/main', to: commit };
+  const lines = await pushRaw(fixture.storage, id, { change, pack: builder.build(), applyPush: fixture.applyPush(id) });
   expect(lines).toEqual(['unpack ok', 'ok refs/heads/main']);
   const refusal = { code: 'validation_failed', message: expect.stringContaining(fault) as string };
   await expect(

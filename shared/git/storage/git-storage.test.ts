@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { commitFiles, git, tryGit } from '#shared/git/testing/git-client.ts';
+import { commitFiles, git, packRefs, tryGit } from '#shared/git/testing/git-client.ts';
 import { createGitFixture, type GitFixture, storageKinds } from '#shared/git/testing/git-fixture.ts';
 
 describe.each(storageKinds)('a stock git client and the %s storage', (kind) => {
@@ -14,11 +14,11 @@ describe.each(storageKinds)('a stock git client and the %s storage', (kind) => {
     expect(fixture.logged).toEqual([]);
   });
 
-  /** Stock git finds nothing wrong, and our indexes are its own. Only files can be laid out. */
-  async function verify(repositoryId: Parameters<GitFixture['layOut']>[0]): Promise<void> {
-    expect(await fixture.quarantined(repositoryId)).toEqual([]);
+  /** Stock git finds no fault, and our indexes are the same as its own. Only packs in files can be exported. */
+  async function verify(repositoryId: Parameters<GitFixture['exportBare']>[0]): Promise<void> {
+    expect(await fixture.listQuarantines(repositoryId)).toEqual([]);
     if (kind === 'memory') return;
-    const bare = await fixture.layOut(repositoryId);
+    const bare = await fixture.exportBare(repositoryId);
     const { code, stderr } = await tryGit(bare, ['fsck', '--full', '--strict']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringMatching(/error|missing|broken/) });
     const packs = join(bare, 'objects', 'pack');
@@ -30,7 +30,7 @@ describe.each(storageKinds)('a stock git client and the %s storage', (kind) => {
     }
   }
 
-  it('takes a first push, and gives the same back to a clone', async () => {
+  it('accepts a first push, and serves the same to a clone', async () => {
     const id = fixture.newRepository();
     const work = await fixture.workingCopy(id);
     const head = await commitFiles(work, { 'a.txt': 'hello\n', 'dir/b.txt': 'world\n', empty: '' });
@@ -43,7 +43,7 @@ describe.each(storageKinds)('a stock git client and the %s storage', (kind) => {
     await verify(id);
   });
 
-  it('takes a second push as a thin pack and completes it', async () => {
+  it('accepts a second push as a thin pack, and completes it', async () => {
     const id = fixture.newRepository();
     const work = await fixture.workingCopy(id);
     const lines = Array.from({ length: 2000 }, (_, i) => `line ${i} of a text that is long enough to be worth a delta`);
@@ -56,7 +56,7 @@ describe.each(storageKinds)('a stock git client and the %s storage', (kind) => {
     await verify(id);
   });
 
-  it('moves a branch back only by force, deletes it, and takes annotated tags', async () => {
+  it('moves a branch back only by force, deletes it, and accepts annotated tags', async () => {
     const id = fixture.newRepository();
     const work = await fixture.workingCopy(id);
     const first = await commitFiles(work, { a: '1' });
@@ -74,7 +74,7 @@ describe.each(storageKinds)('a stock git client and the %s storage', (kind) => {
     await verify(id);
   });
 
-  it('tells the callback what changes, and which options came with it', async () => {
+  it('passes changes and push options to the callback', async () => {
     const id = fixture.newRepository();
     const work = await fixture.workingCopy(id);
     const first = await commitFiles(work, { a: '1' });
@@ -98,15 +98,15 @@ describe.each(storageKinds)('a stock git client and the %s storage', (kind) => {
     ]);
   });
 
-  it('shows progress at once, refuses what the callback rejects, and keeps nothing of it', async () => {
+  it('shows progress at once, and keeps nothing of a push that the callback rejects', async () => {
     const id = fixture.newRepository();
     const work = await fixture.workingCopy(id);
     await commitFiles(work, { a: '1' });
     const usual = fixture.applyPush;
     fixture.applyPush =
       () =>
-      async ({ commands }, tell) => {
-        tell('-----> Building');
+      async ({ commands }, writeLine) => {
+        writeLine('-----> Building');
         return commands.map(({ name }) => ({ name, status: 'rejected', reason: 'build failed' }));
       };
     const { code, stderr } = await tryGit(work, ['push', 'origin', 'main']);
@@ -135,7 +135,7 @@ describe.each(storageKinds)('a stock git client and the %s storage', (kind) => {
     ]);
   });
 
-  it('lets one of two pushes at the same time win, and tells the other to fetch first', async () => {
+  it('accepts one of two concurrent pushes, and tells the other to fetch first', async () => {
     const id = fixture.newRepository();
     const one = await fixture.workingCopy(id);
     await commitFiles(one, { a: '1' });
@@ -162,7 +162,7 @@ describe.each(storageKinds)('a stock git client and the %s storage', (kind) => {
     await verify(id);
   });
 
-  it('serves an empty repository, and a push of nothing new', async () => {
+  it('serves an empty repository, and a push without new commits', async () => {
     const id = fixture.newRepository();
     const clone = join(fixture.directory, `empty-${id}`);
     const { code, stderr } = await tryGit(fixture.directory, ['clone', fixture.server.url(id), clone]);
@@ -220,19 +220,23 @@ describe.each(storageKinds)('a stock git client and the %s storage', (kind) => {
     for (const name of ['full', 'shallow', 'partial', 'treeless']) await git(at(name), 'fsck', '--full', '--strict');
   });
 
-  // Refs are where they are, wherever packs are kept.
+  // Refs are in PostgreSQL, wherever packs are stored.
   it.runIf(kind !== 'object store')('serves a repository of 2,000 refs', async () => {
     const id = fixture.newRepository();
     const work = await fixture.workingCopy(id);
     const head = await commitFiles(work, { a: '1' });
-    const updates = Array.from({ length: 2000 }, (_, i) => `create refs/heads/branch-${i} ${head}\n`);
-    await tryGit(work, ['update-ref', '--stdin'], updates.join(''));
-    await git(work, 'push', '-q', '--all', 'origin');
+    await packRefs(
+      work,
+      Array.from({ length: 2000 }, (_, i) => `refs/heads/branch-${i}`),
+      head,
+    );
+    // To the URL: for a remote, the client would also write 2,000 remote-tracking refs.
+    await git(work, 'push', '-q', '--all', fixture.server.url(id));
     expect((await git(work, 'ls-remote', '--heads', 'origin')).split('\n').length).toBe(2001);
     await git(fixture.directory, 'clone', '-q', '--mirror', fixture.server.url(id), join(fixture.directory, `mirror-${id}`));
   });
 
-  it('refuses names outside of branches, tags and notes, and deletes everything of a repository on request', async () => {
+  it('rejects refs other than branches, tags and notes, and deletes a whole repository', async () => {
     const id = fixture.newRepository();
     const work = await fixture.workingCopy(id);
     await commitFiles(work, { a: '1' });

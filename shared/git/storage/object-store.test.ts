@@ -42,11 +42,11 @@ describe('packs in an object store', () => {
 
   const log = createLog('warn', (line) => logged.push(line));
 
-  /** As another process with the same cache directory sees it, once the one before has ended. */
+  /** The driver as a later process with the same cache directory opens it. */
   const openFiles = (bytes = 10 * packBytes): PackFiles =>
     createObjectStorePackFiles({ bucket, cache: new PackCache({ directory: cache, bytes, log }), log });
 
-  /** Stores packs as a process elsewhere does: nothing of them is in the cache here. */
+  /** Stores packs as a process on another machine does: the cache here has none of them. */
   async function storeElsewhere(): Promise<void> {
     for (const packId of packIds) {
       for (const extension of ['pack', 'links', 'idx']) {
@@ -67,7 +67,7 @@ describe('packs in an object store', () => {
     return content.trimEnd();
   }
 
-  it('are brought once for readers at the same time, and not again for later ones', async () => {
+  it('are downloaded once for concurrent readers, and not again for later ones', async () => {
     await storeElsewhere();
     const files = openFiles();
     const found = await Promise.all(Array.from({ length: 20 }, () => readPack(files, first)));
@@ -79,7 +79,7 @@ describe('packs in an object store', () => {
     expect(gets()).toHaveLength(3);
   });
 
-  it('that this process has received are at hand without being brought', async () => {
+  it('that this process received are in the cache without a download', async () => {
     const place = join(directory, 'quarantine');
     await mkdir(place);
     for (const name of ['pack', 'idx', 'links']) await writeFile(join(place, name), name);
@@ -92,7 +92,7 @@ describe('packs in an object store', () => {
     expect(gets()).toEqual([]);
   });
 
-  it('stay on disk only as far as there is room, the ones used last', async () => {
+  it('stay on disk while there is room, the most recently used ones longest', async () => {
     await storeElsewhere();
     const files = openFiles(2.5 * packBytes);
     for (const packId of [first, second, first, third]) await readPack(files, packId);
@@ -100,18 +100,18 @@ describe('packs in an object store', () => {
     expect(await readPack(files, second)).toBe(`pack ${second}`);
   });
 
-  it('stay as long as somebody reads them, whatever room there is', async () => {
+  it('stay while somebody reads them, even without room', async () => {
     await storeElsewhere();
     const files = openFiles(1);
-    const held = await files.locatePack(repositoryId, first);
+    const pinned = await files.locatePack(repositoryId, first);
     for (const packId of [second, third]) await readPack(files, packId);
-    expect((await readFile(held.pack as string, 'utf8')).trimEnd()).toBe(`pack ${first}`);
-    held.release?.();
-    held.release?.();
+    expect((await readFile(pinned.pack as string, 'utf8')).trimEnd()).toBe(`pack ${first}`);
+    pinned.release?.();
+    pinned.release?.();
     await expect.poll(() => readdir(join(cache, repositoryId)), { timeout: 20_000 }).toEqual([]);
   });
 
-  it('are brought again when what is on disk was damaged, lost, or left half by a crash', async () => {
+  it('are downloaded again when a file on disk was damaged, lost, or left incomplete by a crash', async () => {
     await storeElsewhere();
     await readPack(openFiles(), first);
     await writeFile(join(cache, repositoryId, first, 'pack'), 'rotten');
@@ -124,7 +124,7 @@ describe('packs in an object store', () => {
     expect(await readPack(files, first)).toBe(`pack ${first}`);
   });
 
-  it('are never seen half: what breaks off on the way is brought again', async () => {
+  it('are never read incomplete: an interrupted download is repeated', async () => {
     await storeElsewhere();
     let broken = 0;
     server.fault = ({ key }) => (key.endsWith('.pack') && broken++ === 0 ? 'cut' : undefined);
@@ -132,18 +132,18 @@ describe('packs in an object store', () => {
     expect(broken).toBe(2);
   });
 
-  it('cannot be read while the store is away, and can once it is back', async () => {
+  it('cannot be read while the store is unavailable, and can afterwards', async () => {
     await storeElsewhere();
     const files = openFiles();
     server.fault = () => ({ status: 503, code: 'SlowDown' });
-    const away = await Promise.allSettled([files.locatePack(repositoryId, first), files.locatePack(repositoryId, first)]);
-    for (const result of away) expect(result).toMatchObject({ status: 'rejected', reason: expect.any(PackStorageError) });
+    const results = await Promise.allSettled([files.locatePack(repositoryId, first), files.locatePack(repositoryId, first)]);
+    for (const result of results) expect(result).toMatchObject({ status: 'rejected', reason: expect.any(PackStorageError) });
     await expect(files.listRepositories()).rejects.toThrow(PackStorageError);
     server.fault = () => undefined;
     expect(await readPack(files, first)).toBe(`pack ${first}`);
   });
 
-  it('are listed and deleted also when a crash left only a part of them', async () => {
+  it('are listed and deleted even when a crash left only some of their files', async () => {
     await storeElsewhere();
     await bucket.deleteObject(`${repositoryId}/${first}.idx`);
     const files = openFiles();
@@ -152,7 +152,7 @@ describe('packs in an object store', () => {
     expect(await files.listPacks(repositoryId, 0)).not.toContain(first);
   });
 
-  it('refuse a push while the store is away, with nothing half, and take it when it is back', async () => {
+  it('reject a push while the store is unavailable, leave nothing of it, and accept it afterwards', async () => {
     const database = await createTestDatabase();
     const data = join(directory, 'data');
     const storage = createGitStorage({ db: database.db, directory: data, files: openFiles(), log, threads: 1 });
@@ -189,7 +189,7 @@ describe('packs in an object store', () => {
       await git(work, 'push', '-q', 'origin', 'main');
       expect(await storage.refs.listRefs(id)).toEqual([{ name: 'refs/heads/main', oid: head }]);
 
-      // What was refused after it was stored is part of nothing, and goes with the sweep.
+      // A pack whose push was rejected after it was stored is in no repository, and is swept.
       await commitFiles(work, { a: '3' });
       server.fault = ({ method }) => (method === 'HEAD' ? { status: 503, code: 'SlowDown' } : undefined);
       expect((await tryGit(work, ['push', 'origin', 'main'])).stderr).toContain('the pack storage cannot be reached');

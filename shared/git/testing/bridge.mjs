@@ -1,4 +1,4 @@
-// What git starts for an `ext::` address: joins its standard streams to the server of the test.
+// git starts this for an `ext::` address. It connects git's standard streams to the test's server.
 // Arguments: path of the socket, service, name of the repository.
 import { connect } from 'node:net';
 

@@ -1,7 +1,7 @@
 import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Turns a bit in the middle of each pack of a directory, as a failing disk does. */
+/** Flips a bit in the middle of each pack in a directory, like a failing disk. */
 export async function damagePacks(directory: string): Promise<void> {
   for (const name of (await readdir(directory)).filter((file) => file.endsWith('.pack'))) {
     const path = join(directory, name);

@@ -1,7 +1,7 @@
 import type { ObjectType } from '#shared/git/objects/object-type.ts';
 import { commitOf, objectId, type PackBuilder, treeEntry } from '#shared/git/testing/pack-builder.ts';
 
-/** Content of the object that is pushed, and what it is; given a builder for whatever it needs. */
+/** Returns the type and content of the object to push. Adds the objects that it refers to to the pack. */
 export type MakeObject = (pack: PackBuilder) => [type: ObjectType, content: string | Buffer];
 
 const blob = (content = 'x'): string => objectId('blob', content);
@@ -9,7 +9,7 @@ const file = (name: string | Buffer, content = 'x', mode = '100644'): Buffer => 
 const tree = objectId('tree', file('a'));
 const id = 'A <a@example.com> 1700000000 +0000';
 
-/** A commit as it should be, with one thing changed. */
+/** A valid commit with one change. */
 function commit(change: (good: string) => string): MakeObject {
   return (pack) => {
     pack.add('blob', 'x');
@@ -48,7 +48,7 @@ function directory(name: string): MakeObject {
   };
 }
 
-/** A file of that name. The blob comes before the tree, or after it. */
+/** A file with this name and text. Its blob comes before the tree in the pack, or after it. */
 function content(name: string, text: string | Buffer, order: 'before' | 'after' = 'before'): MakeObject {
   return (pack) => {
     const folder = treeEntry('100644', name, objectId('blob', text));
@@ -66,8 +66,8 @@ const url = (address: string): MakeObject => content('.gitmodules', submodule(`\
 const large = Buffer.alloc(17 * 1024 * 1024, '# a line\n');
 
 /**
- * Objects that make git's fsck speak, by the id that git-fsck(1) gives the message; '' for those that are sound though
- * they look odd.
+ * Objects that git's fsck complains about, by the id of the message in git-fsck(1). The id is '' for objects that look unusual and
+ * are valid.
  */
 export const fsckCases: readonly [id: string, what: string, make: MakeObject][] = [
   ['badDate', 'no date', author('A <a@example.com> +0000')],

@@ -20,33 +20,34 @@ import { newUuid, type RepositoryId } from '#shared/ids.ts';
 import { createLog, type Log } from '#shared/log.ts';
 import { createTestDatabase } from '#test/support/database/test-database.ts';
 
-/** A storage with a server in front of it, and a directory for clients. */
+/** A git storage with a server that stock git can talk to, and a directory for clients. */
 export interface GitFixture {
   directory: string;
   storage: GitStorage;
   server: GitTestServer;
   db: Db;
-  /** Of the database. */
+  /** URL of the database. */
   url: string;
-  /** Log lines of the storage: what went wrong on our side. */
+  /** What the storage has logged: faults of the server. */
   logged: string[];
-  /** What the next pushes mean. */
+  /** What the next pushes do. A test can replace it. */
   applyPush: (repositoryId: RepositoryId) => ApplyPush;
-  /** Takes the pack in and moves the refs, as a platform without builds would. */
+  /** Admits the pack and moves the refs, like a platform without builds. */
   moveRefs(repositoryId: RepositoryId, request: PushRequest): Promise<RefResult[]>;
   newRepository(): RepositoryId;
   /** An empty working copy whose `origin` is the repository. */
   workingCopy(repositoryId: RepositoryId): Promise<string>;
-  /** A bare repository for stock git, made of the packs and refs as they are stored. */
-  layOut(repositoryId: RepositoryId): Promise<string>;
-  /** Files in quarantine. */
-  quarantined(repositoryId: RepositoryId): Promise<string[]>;
+  /** A bare repository for stock git, made of the stored packs and refs. Returns its path. */
+  exportBare(repositoryId: RepositoryId): Promise<string>;
+  /** Names of the quarantines of a repository. */
+  listQuarantines(repositoryId: RepositoryId): Promise<string[]>;
   close(): Promise<void>;
 }
 
+/** Where a fixture can keep its packs. */
 export const storageKinds = ['postgres', 'object store', 'memory'] as const;
 
-/** Where a fixture keeps its packs, and how that ends. */
+/** The driver for packs, and how to close it. */
 interface FixtureFiles {
   files: PackFiles;
   close(): Promise<void>;
@@ -60,15 +61,16 @@ async function openFixtureFiles(kind: (typeof storageKinds)[number], directory: 
 
 export interface GitFixtureOptions {
   clock?: Clock;
-  /** Stands between the storage and what it keeps things in, to look on or to interfere. */
-  wrap?: (parts: GitDrivers) => GitDrivers;
-  /** Faults of objects that are let through. */
+  /** Wraps the drivers, to observe them or to interfere. */
+  wrap?: (drivers: GitDrivers) => GitDrivers;
+  /** Faults that objects may have. */
   tolerated?: readonly TolerableFault[];
 }
 
+/** Starts a storage. The caller closes it. */
 export async function createGitFixture(
   kind: (typeof storageKinds)[number] = 'postgres',
-  { clock = systemClock, wrap = (parts) => parts, tolerated = [] }: GitFixtureOptions = {},
+  { clock = systemClock, wrap = (drivers) => drivers, tolerated = [] }: GitFixtureOptions = {},
 ): Promise<GitFixture> {
   const directory = await mkdtemp(join(tmpdir(), 'paas-git-'));
   const logged: string[] = [];
@@ -96,13 +98,12 @@ export async function createGitFixture(
     async moveRefs(repositoryId, { commands, atomic, pack }) {
       return await database.db.transaction().execute(async (transaction) => {
         await pack?.admit(transaction);
-        const results: RefResult[] = [];
-        for (const group of atomic ? [commands] : commands.map((command) => [command])) {
-          const moved = await storage.refs.compareAndSwap(transaction, repositoryId, group);
-          for (const { name } of group)
-            results.push(moved ? { name, status: 'ok' } : { name, status: 'rejected', reason: 'fetch first' });
-        }
-        return results;
+        const names = new Set(commands.map(({ name }) => name));
+        const movesAll = atomic && (await storage.refs.compareAndSwap(transaction, repositoryId, commands));
+        const moved = atomic ? new Set(movesAll ? names : []) : await storage.refs.swapEach(transaction, repositoryId, commands);
+        return commands.map(({ name }) =>
+          moved.has(name) ? { name, status: 'ok' } : { name, status: 'rejected', reason: 'fetch first' },
+        );
       });
     },
     async workingCopy(repositoryId) {
@@ -111,7 +112,7 @@ export async function createGitFixture(
       await git(path, 'remote', 'add', 'origin', fixture.server.url(repositoryId));
       return path;
     },
-    async layOut(repositoryId) {
+    async exportBare(repositoryId) {
       const path = join(directory, `bare-${++clients}`);
       await git(directory, 'init', '-q', '--bare', path);
       for (const packId of await files.listPacks(repositoryId, 0)) {
@@ -126,7 +127,7 @@ export async function createGitFixture(
       }
       return path;
     },
-    quarantined: (repositoryId) => readdir(join(data, repositoryId, 'quarantine')).catch(() => []),
+    listQuarantines: (repositoryId) => readdir(join(data, repositoryId, 'quarantine')).catch(() => []),
     async close() {
       await fixture.server.close();
       await storage.close();

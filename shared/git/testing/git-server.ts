@@ -4,17 +4,18 @@ import { fileURLToPath } from 'node:url';
 import type { ApplyPush, GitStorage } from '#shared/git/git-storage.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
+/** Serves a git storage to stock git. */
 export interface GitTestServer {
-  /** Address for a stock git client with `protocol.ext.allow=always`. */
+  /** Address for a stock git client that allows the `ext` protocol. */
   url(repositoryId: RepositoryId): string;
-  /** Of the sessions served so far, oldest first. */
+  /** Exit statuses, or errors, of the sessions that have ended, the oldest first. */
   readonly statuses: readonly (number | Error)[];
   close(): Promise<void>;
 }
 
 const bridge = fileURLToPath(new URL('./bridge.mjs', import.meta.url));
 
-/** Serves repositories on a socket in `directory`, with nothing between git and the storage but pipes. */
+/** Serves repositories on a socket in `directory`. There are only pipes between git and the storage. */
 export async function serveGit(
   storage: GitStorage,
   applyPushTo: (repositoryId: RepositoryId) => ApplyPush,
@@ -66,12 +67,12 @@ function write(socket: Socket, chunk: Uint8Array): Promise<void> {
 }
 
 async function takeLine(socket: Socket): Promise<{ first: string; rest: AsyncIterable<Uint8Array> }> {
-  // A client that has sent everything closes its side; ours must stay open for the answer.
+  // A client closes its side when it has sent everything. Ours must stay open for the answer.
   const chunks = socket.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   let have = Buffer.alloc(0);
   while (!have.includes(10)) {
     const next = await chunks.next();
-    if (next.done === true) throw new Error('the bridge said nothing');
+    if (next.done === true) throw new Error('the bridge sent no request');
     have = Buffer.concat([have, next.value]);
   }
   const end = have.indexOf(10);

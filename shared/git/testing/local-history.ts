@@ -4,21 +4,22 @@ import { git, tryGit } from '#shared/git/testing/git-client.ts';
 import type { GitFixture } from '#shared/git/testing/git-fixture.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
-/** A history made by `git fast-import` and pushed without a client: hundreds of pushes take seconds. */
+/** A history that `git fast-import` makes and that is pushed without a client: hundreds of pushes take seconds. */
 export interface LocalHistory {
   directory: string;
-  /** Moves a branch to a new commit on top of `parents`, or of nothing. @returns its id */
+  /** Moves a branch to a new commit with these parents. Returns its id. */
   commit(branch: string, parents: readonly string[], files: Readonly<Record<string, string>>): Promise<ObjectId>;
-  /** A branch of so many commits, each on top of the one before. @returns their ids */
+  /** Makes a branch of commits with these files, each on top of the one before. Returns their ids. */
   commits(branch: string, each: readonly Readonly<Record<string, string>>[]): Promise<ObjectId[]>;
-  /** As a client packs what `newOid` needs beyond `has`: thin. */
+  /** The thin pack that a client sends for `newOid` when the server has `has`. */
   pack(newOid: ObjectId, has: readonly string[]): AsyncIterable<Uint8Array>;
-  /** Takes in what `newOid` needs beyond `has`, and moves the ref there from where the storage has it. */
+  /** Pushes `newOid` to a ref of the storage, with a pack for a server that has `has`. */
   push(name: string, newOid: ObjectId | undefined, has: readonly string[]): Promise<void>;
-  /** Takes in the pack alone, as a push does of which the build fails. */
-  pushInVain(newOid: ObjectId, has: readonly string[]): Promise<void>;
+  /** Adds the pack and moves no ref, like a push whose build fails. */
+  pushPackOnly(newOid: ObjectId, has: readonly string[]): Promise<void>;
 }
 
+/** Creates an empty history in a bare repository at `path`. */
 export async function createLocalHistory(fixture: GitFixture, repositoryId: RepositoryId, path: string): Promise<LocalHistory> {
   await git(fixture.directory, 'init', '-q', '--bare', path);
   let commits = 0;
@@ -50,7 +51,7 @@ export async function createLocalHistory(fixture: GitFixture, repositoryId: Repo
       await pack?.discard();
       if (result?.status !== 'ok') throw new Error(`${name} did not move`);
     },
-    async pushInVain(newOid, has) {
+    async pushPackOnly(newOid, has) {
       const pack = await stage(newOid, has);
       await pack?.admit(fixture.db);
       await pack?.discard();

@@ -21,13 +21,13 @@ export async function listStoredPacks(
 }
 
 /**
- * Sweeps, and lays the repository out: stock git finds it whole, our indexes are its own, and no file is there that no pack needs.
- * @returns the bare repository
+ * Sweeps, and expects that stock git finds the repository complete, that our indexes are those of stock git, and that there are no
+ * other files. Returns the path of a bare copy.
  */
-export async function expectSound(fixture: GitFixture, repositoryId: RepositoryId): Promise<string> {
+export async function expectIntact(fixture: GitFixture, repositoryId: RepositoryId): Promise<string> {
   await fixture.storage.sweep(0);
-  expect(await fixture.quarantined(repositoryId)).toEqual([]);
-  const bare = await fixture.layOut(repositoryId);
+  expect(await fixture.listQuarantines(repositoryId)).toEqual([]);
+  const bare = await fixture.exportBare(repositoryId);
   const { code, stderr } = await tryGit(bare, ['fsck', '--full', '--strict', '--no-dangling']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringMatching(/error|missing|broken/) });
   const directory = join(bare, 'objects', 'pack');
@@ -42,12 +42,12 @@ export async function expectSound(fixture: GitFixture, repositoryId: RepositoryI
   return bare;
 }
 
-/** Every object there is, with its type and size, by id. */
+/** Every object of a bare repository with its type and size, sorted by id. */
 export async function listObjects(bare: string): Promise<string[]> {
   return (await git(bare, 'cat-file', '--batch-check', '--batch-all-objects')).split('\n');
 }
 
-/** What the refs reach. */
+/** Ids of the objects that the refs of a bare repository reach, sorted. */
 export async function listReachable(bare: string): Promise<string[]> {
   return (await git(bare, 'rev-list', '--objects', '--all', '--no-object-names')).split('\n').toSorted();
 }

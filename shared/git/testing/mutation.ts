@@ -1,8 +1,8 @@
 import { pick, type Random } from '#test/support/random.ts';
 
 /**
- * One to four changes: a bit, a byte, a piece lost, a piece doubled, the end cut off, a word put in.
- * @param words of the format, that chance would hardly find
+ * Makes one to four changes: flips a bit, replaces a byte, removes or doubles a piece, cuts the end off, or inserts a word.
+ * @param words of the format, which random bytes would hardly ever form
  */
 export function mutate(valid: Buffer, random: Random, words: readonly Buffer[] = []): Buffer {
   let bytes = Buffer.from(valid);
@@ -20,7 +20,7 @@ export function mutate(valid: Buffer, random: Random, words: readonly Buffer[] =
   return bytes;
 }
 
-/** In pieces of 1 to 40 bytes. */
+/** Cuts bytes into pieces of 1 to 40 bytes. */
 export function cut(bytes: Buffer, random: Random): Buffer[] {
   const pieces: Buffer[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -31,6 +31,7 @@ export function cut(bytes: Buffer, random: Random): Buffer[] {
   return pieces;
 }
 
+/** The pieces as a stream. */
 export async function* streamed(pieces: readonly Buffer[]): AsyncGenerator<Buffer> {
   yield* pieces;
 }

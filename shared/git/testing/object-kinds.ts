@@ -11,16 +11,16 @@ import { mutate } from '#shared/git/testing/mutation.ts';
 import { commitOf, objectId, PackBuilder, treeEntry } from '#shared/git/testing/pack-builder.ts';
 import { pick, type Random } from '#test/support/random.ts';
 
-/** Objects made by chance, sound and not, that git and we can both be asked about. */
+/** Makes random objects, valid and not, that both stock git and our checks can judge. */
 export interface ObjectKind {
   name: string;
   type: ObjectType;
   make(random: Random): Buffer;
-  /** Ours. @throws GitFault */
+  /** Our check. @throws GitFault */
   check(content: Buffer): void;
-  /** Name under which git looks into a blob. */
+  /** The name of a blob's file, which makes git check its content. */
   file?: string;
-  /** Faults that some versions of git let pass. */
+  /** Our messages for faults that some versions of git accept. */
   stricter?: RegExp;
 }
 
@@ -51,7 +51,7 @@ function makeTree(random: Random): Buffer {
 const headerWords = words('\n', ' ', '<', '>', '\0', '0', '-', 'author ', 'parent ', 'tree ', '\n\n', '+0000', '99999999999');
 const commit = Buffer.from(commitOf(tree, `parent ${objectId('commit', commitOf(tree))}`));
 const tag = Buffer.from(`object ${blob}\ntype blob\ntag v1\ntagger A <a@example.com> 1700000000 +0000\n\nmessage\n`);
-/** Before 2.5x git looked for the date on the next line too, and took one with a plus. */
+/** git before 2.5x also looks for the date on the next line, and accepts one with a plus. */
 const looseDates = /no date/;
 
 const moduleWords = words(
@@ -91,7 +91,7 @@ export const objectKinds: readonly ObjectKind[] = [
     name: '.gitmodules files',
     type: 'blob',
     file: '.gitmodules',
-    // Byte 255 ends the file for git and a byte order mark makes it unreadable, but only in its check: a checkout reads on.
+    // In git's check, byte 255 ends the file and a byte order mark is a syntax error. A checkout reads on.
     make: (random) => Buffer.from(mutate(pick(random, modules), random, moduleWords).filter((byte) => byte !== 255)),
     check: checkGitmodules,
   },
@@ -108,27 +108,27 @@ export const objectKinds: readonly ObjectKind[] = [
 ];
 
 /**
- * Makes `count` objects of a kind and asks both sides.
- * @returns how many we refuse, and in words what git and we see differently
+ * Makes `count` objects of a kind and has both sides judge them. Returns how many we reject, and a description of each object that
+ * only one side rejects.
  */
 export async function compareWithGit(
   { type, make, check, file, stricter = /^$/ }: ObjectKind,
   random: Random,
   count: number,
   directory: string,
-): Promise<{ refused: number; differences: string[] }> {
+): Promise<{ rejected: number; differences: string[] }> {
   const contents = Array.from({ length: count }, () => make(random));
   const faults = await faultsByGit(type, contents, file, directory);
   const differences: string[] = [];
-  let refused = 0;
+  let rejected = 0;
   for (const content of contents) {
     const ours = faultOf(content, check);
     const theirs = faults.get(objectId(type, content));
-    if (ours !== undefined) refused++;
+    if (ours !== undefined) rejected++;
     if ((ours === undefined) === (theirs === undefined) || (theirs === undefined && stricter.test(ours ?? ''))) continue;
     differences.push(`${JSON.stringify(content.toString('latin1'))}\n  git: ${theirs}\n  here: ${ours}`);
   }
-  return { refused, differences };
+  return { rejected, differences };
 }
 
 function faultOf(content: Buffer, check: (content: Buffer) => void): string | undefined {
@@ -141,7 +141,7 @@ function faultOf(content: Buffer, check: (content: Buffer) => void): string | un
   }
 }
 
-/** What git's fsck says against each, by id. One call for all of them. */
+/** The errors of git's fsck, by id of the object. Runs git once for all objects. */
 async function faultsByGit(
   type: ObjectType,
   contents: readonly Buffer[],
@@ -165,7 +165,7 @@ async function faultsByGit(
     const stored = await tryGit(bare, ['index-pack', '--stdin'], builder.build());
     if (stored.code !== 0) throw new Error(stored.stderr);
     const { stderr } = await tryGit(bare, ['fsck', '--strict', '--full', '--no-dangling']);
-    // What an object is linked to is checked elsewhere.
+    // Links between objects are not compared here.
     const lines = stderr.split('\n').filter((line) => line.startsWith('error') && !/ is a \w+, not a |broken links/.test(line));
     return new Map(lines.flatMap((line) => [...line.matchAll(/[0-9a-f]{40}/g)].map(([oid]) => [oid, line] as const)));
   } finally {

@@ -5,13 +5,14 @@ import type { Log } from '#shared/log.ts';
 import { createS3Bucket } from '#shared/object-store/s3-bucket.ts';
 import { type BucketPlace, openBucketPlace } from '#shared/object-store/testing/bucket-place.ts';
 
+/** The object store driver for packs, on a bucket for tests. */
 export interface ObjectStoreFiles {
   files: PackFiles;
   place: BucketPlace;
   close(): Promise<void>;
 }
 
-/** Packs in a place of their own in the store that this run is about. */
+/** Opens the driver with a prefix of its own in the object store of this test run. */
 export async function openObjectStorePackFiles(
   cacheDirectory: string,
   log: Log,

@@ -3,14 +3,20 @@ import type { ApplyPush, GitStorage } from '#shared/git/git-storage.ts';
 import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
-/** Pushes bytes that no git client would send. @returns the lines of the report, or the one line of an error */
+export interface RawPush {
+  /** The ref's name, its old id (default: the ref is new), and its new id. */
+  change: { name: string; from?: string; to: string };
+  pack: Buffer;
+  applyPush: ApplyPush;
+  /** How much arrives at once; default: 64 KiB. */
+  pieceBytes?: number;
+}
+
+/** Pushes bytes that no git client would send. Returns the lines of the report, or the one line of an error. */
 export async function pushRaw(
   storage: GitStorage,
   repositoryId: RepositoryId,
-  change: { name: string; from?: string; to: string },
-  pack: Buffer,
-  applyPush: ApplyPush,
-  pieceBytes = 64 * 1024,
+  { change, pack, applyPush, pieceBytes = 64 * 1024 }: RawPush,
 ): Promise<string[]> {
   const written: Uint8Array[] = [];
   const none = '0'.repeat(40);

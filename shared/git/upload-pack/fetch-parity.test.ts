@@ -5,7 +5,7 @@ import { commitFiles, git, tryGit } from '#shared/git/testing/git-client.ts';
 import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
-const speak = ['-c', 'protocol.version=2'];
+const version2 = ['-c', 'protocol.version=2'];
 let fixture: GitFixture;
 let id: RepositoryId;
 let copy: string;
@@ -31,14 +31,14 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => fixture.close());
 
-/** Ids and types of all that a clone brought. */
+/** Ids and types of the objects in a clone. */
 async function cloned(url: string, ...options: readonly string[]): Promise<string[]> {
   const into = join(fixture.directory, `parity-${++clones}`);
-  await git(fixture.directory, ...speak, 'clone', '-q', '--bare', ...options, url, into);
+  await git(fixture.directory, ...version2, 'clone', '-q', '--bare', ...options, url, into);
   return (await git(into, 'cat-file', '--batch-all-objects', '--batch-check')).split('\n');
 }
 
-describe('a filter leaves out what it does at git', () => {
+describe('a filter leaves out the same objects as in git', () => {
   it.each([
     'blob:none',
     'blob:limit=1k',
@@ -57,14 +57,14 @@ describe('a filter leaves out what it does at git', () => {
     expect(await cloned(ours, `--filter=${filter}`)).toEqual(await cloned(theirs, `--filter=${filter}`));
   });
 
-  it('two of them', async () => {
+  it('two filters', async () => {
     const options = ['--filter=blob:none', '--filter=tree:2'];
     expect(await cloned(ours, ...options)).toEqual(await cloned(theirs, ...options));
   });
 
-  it('and one that is not known is refused with those that are', async () => {
+  it('an unknown filter is rejected with a list of the known ones', async () => {
     const { code, stderr } = await tryGit(fixture.directory, [
-      ...speak,
+      ...version2,
       'clone',
       '--filter=sparse:oid=main:top.txt',
       ours,
@@ -75,7 +75,7 @@ describe('a filter leaves out what it does at git', () => {
   });
 });
 
-it('a client that wants nothing is told what both have, as it asks before a push', async () => {
+it('a client that wants nothing gets the common commits, as it asks for before a push', async () => {
   const common = await git(copy, 'rev-parse', 'HEAD');
   const lines = ['wait-for-done', 'ofs-delta', `have ${common}`, `have ${'1'.repeat(40)}`];
   const request = [
@@ -101,17 +101,17 @@ it('a client that wants nothing is told what both have, as it asks before a push
   expect({ status, answer: Buffer.concat(answer).toString() }).toEqual({ status: 0, answer: Buffer.concat(expected).toString() });
 });
 
-describe.each(['0', '2'])('version %s: a fetch without the history of', (version) => {
+describe.each(['0', '2'])('version %s: a fetch that excludes the history of', (version) => {
   const clone = (...options: readonly string[]) =>
     tryGit(fixture.directory, ['-c', `protocol.version=${version}`, 'clone', '-q', ...options, ours, `without-${++clones}`]);
 
-  it('a ref that is not there is refused by the name of the ref', async () => {
+  it('a missing ref is rejected with its name', async () => {
     const { code, stderr } = await clone('--shallow-exclude=never');
     expect(code).toBe(128);
     expect(stderr).toContain("'never'");
   });
 
-  it.each(['v1', 'refs/tags/v1', 'tags/v1'])('the tag %s ends after it', async (name) => {
+  it.each(['v1', 'refs/tags/v1', 'tags/v1'])('the tag %s gets the commits after it', async (name) => {
     const { code, stderr } = await clone(`--shallow-exclude=${name}`);
     expect(code, stderr).toBe(0);
     expect(await git(join(fixture.directory, `without-${clones}`), 'rev-list', '--count', 'HEAD')).toBe('1');

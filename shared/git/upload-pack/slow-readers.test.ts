@@ -23,11 +23,11 @@ afterAll(async () => {
   await fixture.close();
 });
 
-/** A clone by a client that reads nothing after the pack has begun. */
+/** A clone by a client that stops reading once the pack has begun. */
 function cloneAndStop(): { stopped: Promise<void>; leave(): void; served: Promise<number> } {
   const stopped = Promise.withResolvers<void>();
   const gone = new AbortController();
-  const asked = [
+  const request = [
     encodePacket('command=fetch'),
     delimiterPacket,
     encodePacket('ofs-delta'),
@@ -40,10 +40,10 @@ function cloneAndStop(): { stopped: Promise<void>; leave(): void; served: Promis
     { repositoryId: id, headRef: 'refs/heads/main' },
     {
       input: (async function* () {
-        yield Buffer.concat(asked);
+        yield Buffer.concat(request);
         if (!gone.signal.aborted) await new Promise((resolve) => gone.signal.addEventListener('abort', resolve));
       })(),
-      // As a connection does it: waits for its client, until that has gone.
+      // Like a connection, this waits for its client until that disconnects.
       async write(chunk) {
         received += chunk.length;
         if (received < 100_000 || gone.signal.aborted) return;
@@ -57,9 +57,9 @@ function cloneAndStop(): { stopped: Promise<void>; leave(): void; served: Promis
   return { stopped: stopped.promise, leave: () => gone.abort(), served };
 }
 
-it('holds little of a pack for clients that stop reading it, keeps no thread from others, and lets go when they leave', async () => {
+it('keeps little of a pack in memory for clients that stop reading, blocks no thread, and ends when they disconnect', async () => {
   const before = process.memoryUsage().external;
-  // Twice as many as any machine that runs this has threads for them, and more.
+  // More than twice as many as any machine that runs this has threads.
   const clients = Array.from({ length: 20 }, cloneAndStop);
   await Promise.all(clients.map(({ stopped }) => stopped));
 

@@ -30,7 +30,7 @@ describe.each(drivers)('pack files in %s', (name, open) => {
   let close: () => Promise<void>;
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'paas-pack-files-'));
-    ({ files, close } = await open(join(directory, 'kept')));
+    ({ files, close } = await open(join(directory, 'packs')));
   });
   afterAll(async () => {
     await close();
@@ -48,7 +48,7 @@ describe.each(drivers)('pack files in %s', (name, open) => {
     return paths;
   }
 
-  async function keep(repositoryId: RepositoryId, packId: string, content?: string): Promise<void> {
+  async function store(repositoryId: RepositoryId, packId: string, content?: string): Promise<void> {
     const finished = await quarantine(content);
     await files.preparePack(repositoryId, packId, finished);
     await files.storePack(repositoryId, packId, finished);
@@ -66,25 +66,25 @@ describe.each(drivers)('pack files in %s', (name, open) => {
     }
   }
 
-  it('gives back the three files of a pack that was kept', async () => {
+  it('gives back the three files of a stored pack', async () => {
     const [repositoryId, packId] = [newUuid<RepositoryId>(), newPackId()];
-    await keep(repositoryId, packId, 'some');
+    await store(repositoryId, packId, 'some');
     expect(await read(repositoryId, packId)).toEqual(['some', 'index of some', 'null']);
   });
 
-  it('keeps a pack again without harm, with its files at hand or not', async () => {
+  it('stores a pack again without harm, with its files in quarantine or not', async () => {
     const [repositoryId, packId] = [newUuid<RepositoryId>(), newPackId()];
     const finished = await quarantine('twice');
     await files.preparePack(repositoryId, packId, finished);
     await files.preparePack(repositoryId, packId, finished);
     await files.storePack(repositoryId, packId, finished);
     await files.storePack(repositoryId, packId, finished);
-    await keep(repositoryId, packId, 'twice');
+    await store(repositoryId, packId, 'twice');
     expect(await read(repositoryId, packId)).toEqual(['twice', 'index of twice', 'null']);
     expect(await files.listPacks(repositoryId, 0)).toEqual([packId]);
   });
 
-  it('keeps a pack that was swept between its two steps', async () => {
+  it('stores a pack that was swept after it was prepared', async () => {
     const [repositoryId, packId] = [newUuid<RepositoryId>(), newPackId()];
     const finished = await quarantine('swept');
     await files.preparePack(repositoryId, packId, finished);
@@ -96,20 +96,20 @@ describe.each(drivers)('pack files in %s', (name, open) => {
   it('lists the repositories that have packs, and their packs by age', async () => {
     const [one, other] = [newUuid<RepositoryId>(), newUuid<RepositoryId>()];
     const ids = [newPackId(), newPackId(), newPackId()];
-    for (const packId of ids) await keep(one, packId);
+    for (const packId of ids) await store(one, packId);
     expect(await files.listRepositories()).toContain(one);
     expect(await files.listRepositories()).not.toContain(other);
     expect([...(await files.listPacks(one, 0))].sort()).toEqual(ids.toSorted());
     expect(await files.listPacks(other, 0)).toEqual([]);
-    // Memory has nothing that a crash could leave, so it knows no age.
+    // A crash leaves nothing in memory, so the fake does not know ages.
     if (name !== 'memory') expect(await files.listPacks(one, 3600)).toEqual([]);
   });
 
-  it('deletes one pack, or all of a repository, and says whether there was anything', async () => {
+  it('deletes one pack, or all of a repository, and reports whether there was one', async () => {
     const [repositoryId, other] = [newUuid<RepositoryId>(), newUuid<RepositoryId>()];
     const ids = [newPackId(), newPackId()] as const;
-    for (const packId of ids) await keep(repositoryId, packId);
-    await keep(other, ids[0]);
+    for (const packId of ids) await store(repositoryId, packId);
+    await store(other, ids[0]);
     expect(await files.deletePack(repositoryId, ids[0])).toBe(true);
     expect(await files.deletePack(repositoryId, ids[0])).toBe(false);
     expect(await files.listPacks(repositoryId, 0)).toEqual([ids[1]]);
@@ -119,15 +119,15 @@ describe.each(drivers)('pack files in %s', (name, open) => {
     expect(await read(other, ids[0])).toEqual(['pack', 'index of pack', 'null']);
   });
 
-  it('sweeps without harm to what is kept', async () => {
+  it('sweeps without harm to stored packs', async () => {
     const [repositoryId, packId] = [newUuid<RepositoryId>(), newPackId()];
-    await keep(repositoryId, packId);
+    await store(repositoryId, packId);
     expect(await files.sweep(0)).toBe(0);
     expect(await read(repositoryId, packId)).toEqual(['pack', 'index of pack', 'null']);
   });
 });
 
-describe('a pack that a crash left half', () => {
+describe('a pack that a crash left incomplete', () => {
   it('is listed by its age, and deleted', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'paas-pack-files-'));
     try {

@@ -12,24 +12,24 @@ import { createRandom, type Random } from '#test/support/random.ts';
 
 const rounds = 3000;
 
-/** How many were taken, and how many refused with a GitFault. Anything else that is thrown fails. */
+/** How many inputs were accepted, and how many rejected with a GitFault. Any other error fails the test. */
 async function survey(valid: Buffer, parse: (input: Buffer, random: Random) => unknown) {
-  const outcome = { taken: 0, refused: 0 };
+  const outcome = { accepted: 0, rejected: 0 };
   for (let seed = 0; seed < rounds; seed++) {
     const random = createRandom(seed);
     const input = mutate(valid, random);
     try {
       await parse(input, random);
-      outcome.taken++;
+      outcome.accepted++;
     } catch (error) {
       if (!(error instanceof GitFault)) throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
-      outcome.refused++;
+      outcome.rejected++;
     }
   }
   return outcome;
 }
 
-describe('whatever becomes of valid input, it is taken or refused with a reason, and nothing else is thrown', () => {
+describe('changed input is accepted, or rejected with a GitFault, and nothing else is thrown', () => {
   it('for the commands of a push', async () => {
     const id = (digit: string): string => digit.repeat(40);
     const valid = Buffer.concat([
@@ -41,16 +41,16 @@ describe('whatever becomes of valid input, it is taken or refused with a reason,
       flushPacket,
     ]);
     const outcome = await survey(valid, async (input, random) => {
-      const asked = await readReceivePackRequest(new ByteReader(streamed(cut(input, random))), 100);
-      for (const { oldOid, newOid } of asked?.changes ?? []) {
+      const request = await readReceivePackRequest(new ByteReader(streamed(cut(input, random))), 100);
+      for (const { oldOid, newOid } of request?.changes ?? []) {
         for (const oid of [oldOid, newOid]) if (oid !== undefined) expect(oid).toMatch(/^[0-9a-f]{40}$/);
       }
     });
-    expect(outcome.taken + outcome.refused).toBe(rounds);
-    expect(outcome.refused).toBeGreaterThan(rounds / 10);
+    expect(outcome.accepted + outcome.rejected).toBe(rounds);
+    expect(outcome.rejected).toBeGreaterThan(rounds / 10);
   });
 
-  it('for deltas, whose result is exactly as long as they say', async () => {
+  it('for deltas, whose result has exactly the stated size', async () => {
     const base = Buffer.from('the quick brown fox jumps over the lazy dog\n'.repeat(10));
     const valid = deltaOf(
       base.length,
@@ -65,11 +65,11 @@ describe('whatever becomes of valid input, it is taken or refused with a reason,
       expect(fence.subarray(0, 16)).toEqual(Buffer.alloc(16, 0xee));
       expect(fence.subarray(16 + head.resultSize)).toEqual(Buffer.alloc(16, 0xee));
     });
-    expect(outcome.taken + outcome.refused).toBe(rounds);
-    expect(outcome.refused).toBeGreaterThan(rounds / 10);
+    expect(outcome.accepted + outcome.rejected).toBe(rounds);
+    expect(outcome.rejected).toBeGreaterThan(rounds / 10);
   });
 
-  it('for packs, with the right checksum behind them so that the entries are reached', async () => {
+  it('for packs, with the right checksum so that the entries are read', async () => {
     const builder = new PackBuilder();
     const blob = builder.add('blob', 'hello world\n'.repeat(50));
     builder.add('blob', Buffer.alloc(300, 7));
@@ -77,9 +77,9 @@ describe('whatever becomes of valid input, it is taken or refused with a reason,
     const valid = builder.build().subarray(0, -20);
     const limits = { packBytes: 1_000_000, objectBytes: 100_000, objects: 100 };
     const outcome = await survey(valid, (input, random) => {
-      let heldBytes = 0;
+      let longestContent = 0;
       const scanner = new PackScanner(limits, new DeltaCache(), (_entry, _type, _oid, content) => {
-        heldBytes = Math.max(heldBytes, content?.length ?? 0);
+        longestContent = Math.max(longestContent, content?.length ?? 0);
       });
       try {
         for (const piece of cut(seal(input), random)) {
@@ -90,9 +90,9 @@ describe('whatever becomes of valid input, it is taken or refused with a reason,
       } finally {
         scanner.close();
       }
-      expect(heldBytes).toBeLessThanOrEqual(limits.objectBytes);
+      expect(longestContent).toBeLessThanOrEqual(limits.objectBytes);
     });
-    expect(outcome.taken + outcome.refused).toBe(rounds);
-    expect(outcome.refused).toBeGreaterThan(rounds / 10);
+    expect(outcome.accepted + outcome.rejected).toBe(rounds);
+    expect(outcome.rejected).toBeGreaterThan(rounds / 10);
   });
 });

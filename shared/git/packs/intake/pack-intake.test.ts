@@ -17,7 +17,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** Takes a pack in, in pieces of a size, and holds index and pack against what git makes of it. */
+/** Receives a pack in pieces of a size, and compares pack and index with those of stock git. */
 async function expectGitsIndex(name: string, pack: Buffer, pieceBytes: number): Promise<void> {
   const [packPath, indexPath, linksPath] = ['pack', 'idx', 'links'].map((kind) => join(directory, `${name}.${kind}`)) as [
     string,
@@ -39,7 +39,7 @@ async function expectGitsIndex(name: string, pack: Buffer, pieceBytes: number): 
 }
 
 it.each([1, 7, 4096, 2 ** 24])(
-  'makes the index that git makes of a pack that arrives in pieces of %i bytes',
+  'writes the same index as git for a pack that arrives in pieces of %i bytes',
   async (pieceBytes) => {
     const builder = new PackBuilder();
     const text = 'a line that comes again and again\n'.repeat(40);
@@ -71,7 +71,7 @@ it('resolves reference deltas that come before their base, and whose base is its
   await expectGitsIndex('forward', builder.build(), 64);
 });
 
-it('makes bases again that it gave up to stay within memory', async () => {
+it('builds bases again that it dropped to stay within memory', async () => {
   const builder = new PackBuilder();
   const base = Buffer.alloc(6 * 1024 * 1024, 'not all alike ');
   const all = (size: number): Buffer => {
@@ -82,7 +82,7 @@ it('makes bases again that it gave up to stay within memory', async () => {
   let size = base.length;
   let offset = builder.entry(encodeEntryHeader(3, size), deflateSync(base));
   const trunk: { offset: number; size: number }[] = [];
-  // A trunk of 25 results of 6 MiB is three times what is held; each has a second branch, resolved on the way back.
+  // A trunk of 25 objects of 6 MiB is three times the memory limit. Each has a second delta, which is resolved on the way back.
   for (let i = 0; i < 25; i++) {
     trunk.push({ offset, size });
     offset = builder.offsetDelta(offset, deltaOf(size, size + 1, Buffer.concat([all(size), Buffer.of(1, i)])));
@@ -99,12 +99,12 @@ it('makes bases again that it gave up to stay within memory', async () => {
   expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);
 });
 
-it('resolves chains of which a part fits on the stack, by deltas of which a part is held', async () => {
+it('resolves chains that partly fit on the stack, with deltas that partly fit into the cache', async () => {
   const builder = new PackBuilder();
   let size = 300_000;
   let offset = builder.entry(encodeEntryHeader(3, size), deflateSync(Buffer.alloc(size, 'not all alike ')));
   const trunk: { offset: number; size: number }[] = [];
-  // Sixty results of 0.3 MB and more are several stacks; every third delta brings more than is held of one.
+  // Sixty objects of at least 0.3 MB fill several stacks. Every third delta is too long for the cache.
   for (let i = 0; i < 60; i++) {
     trunk.push({ offset, size });
     const literal = Buffer.alloc(i % 3 === 0 ? 70_000 : 4, String(i).padStart(4));
