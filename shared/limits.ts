@@ -88,6 +88,8 @@ export const limits = {
     drainSeconds: 30,
     instancesPerType: 20,
     domains: 50,
+    /** Active previews of one app. */
+    previews: 10,
     configBytes: 64 * 1024,
     restoreDays: 30,
   },

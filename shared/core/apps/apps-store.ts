@@ -204,19 +204,6 @@ export async function listPreviewsOf(db: Db, parentId: AppId, branches: readonly
   return rows.map(({ id }) => id);
 }
 
-/** Whether there are as many previews, not deleted, of branches other than `branch`. */
-export async function hasOtherPreviews(db: Db, parentId: AppId, branch: string, count: number): Promise<boolean> {
-  const others = await db
-    .selectFrom('apps')
-    .select('id')
-    .where('parent_app_id', '=', parentId)
-    .where('preview_branch', '!=', branch)
-    .where('deleted_at', 'is', null)
-    .limit(count)
-    .execute();
-  return others.length >= count;
-}
-
 /** A preview of an app and its branch. */
 export interface PreviewRow {
   id: AppId;

@@ -1,10 +1,36 @@
 import { markRestored } from '#shared/core/apps/app-deletion-store.ts';
-import { type AppRow, findPreviewId, insertApp, readAppById } from '#shared/core/apps/apps-store.ts';
+import { type AppRow, findPreviewId, insertApp, listPreviews, readAppById } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Db } from '#shared/database/db.ts';
 import { AppError } from '#shared/errors.ts';
 import { type AppId, newUuid, type UserId } from '#shared/ids.ts';
+import { limits } from '#shared/limits.ts';
 import { maxAppNameLength, previewName } from '#shared/names.ts';
+
+/**
+ * The branches that may have a preview: those that have an active one, and others as long as there is room. A mirror of a
+ * repository with hundreds of branches must not start hundreds of apps.
+ * @param trx holds the app's lock
+ * @param leaving branches whose previews are removed in the same transaction: they make room
+ */
+export async function choosePreviewBranches(
+  trx: Db,
+  parentId: AppId,
+  branches: readonly string[],
+  leaving: readonly string[] = [],
+): Promise<ReadonlySet<string>> {
+  const previews = await listPreviews(trx, parentId);
+  const active = previews.filter(({ deleted_at }) => deleted_at === null).map(({ preview_branch }) => preview_branch);
+  const staying = new Set(active.filter((branch) => !leaving.includes(branch)));
+  const room = Math.max(limits.app.previews - staying.size, 0);
+  const added = branches.filter((branch) => !staying.has(branch)).slice(0, room);
+  return new Set([...branches.filter((branch) => staying.has(branch)), ...added]);
+}
+
+/** Why a branch gets no preview, for whoever pushed it. */
+export function tooManyPreviewsMessage(branch: string): string {
+  return `The app has ${limits.app.previews} previews, the most it can have. Delete a branch to make room for ${branch}.`;
+}
 
 /**
  * The preview app of a branch, created or restored. It shares the repository and nothing else: anybody's code may be in a

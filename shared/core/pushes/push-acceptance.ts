@@ -1,6 +1,6 @@
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { type AppRow, listPreviewsOf, lockApp } from '#shared/core/apps/apps-store.ts';
-import { ensurePreview } from '#shared/core/apps/previews.ts';
+import { choosePreviewBranches, ensurePreview, tooManyPreviewsMessage } from '#shared/core/apps/previews.ts';
 import { createBuild, type FoundCaches, withCaches } from '#shared/core/builds/build-creation.ts';
 import type { BuildRow } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -35,9 +35,11 @@ export interface StartedBuild {
 export interface AcceptedPush {
   results: RefResult[];
   started: StartedBuild[];
+  /** Lines for the person who pushes. */
+  hints: readonly string[];
 }
 
-/** Nothing of an atomic push may stay when one ref of it cannot move. */
+/** An atomic push that cannot be accepted as a whole, with the reason: its transaction is rolled back. */
 class AtomicRefusal extends Error {}
 
 /**
@@ -45,33 +47,33 @@ class AtomicRefusal extends Error {}
  * it a crash loses nothing; before it nothing has happened.
  */
 export async function acceptPush(push: Push): Promise<AcceptedPush> {
-  const { context, app, request, commands, detach } = push;
+  const { context, app, request, commands } = push;
   const refuseAll = (reason: string): AcceptedPush => ({
     started: [],
+    hints: [],
     results: commands.map(({ command }) => reject(command, reason)),
   });
   const refused = commands.filter((planned) => planned.action === 'refuse');
   if (refused.length > 0 && (request.atomic || refused.length === commands.length)) {
-    return { started: [], results: commands.map(({ command, reason }) => reject(command, reason ?? 'atomic push failed')) };
+    const results = commands.map(({ command, reason }) => reject(command, reason ?? 'atomic push failed'));
+    return { started: [], hints: [], results };
   }
-  // All or none of an atomic push: what else it holds moves with its build, so there can be but one.
-  const builds = commands.filter((planned) => planned.action === 'build');
-  const together = request.atomic && !detach && builds.length > 0 && commands.length > 1;
-  if (together && commands.some((planned) => planned !== builds[0] && planned.action !== 'store'))
-    return refuseAll('an atomic push builds one branch and deletes none: push without --atomic, or with -o detach');
   try {
     return await withCaches(context, await listBuiltApps(push), (caches) =>
       context.db.transaction().execute(async (trx) => {
         const locked = await lockApp(trx, app.id);
         if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+        const { commands: planned, hints } = await limitPreviews(trx, locked, commands);
+        const limited = { ...push, app: locked, commands: planned };
+        const together = movesTogether(limited);
         await request.pack?.admit(trx);
-        const accepted = await acceptCommands({ ...push, app: locked }, trx, { together, caches });
+        const accepted = await acceptCommands(limited, trx, { together, caches });
         await enqueueMaintenance(context, trx, locked.repository_id);
-        return accepted;
+        return { ...accepted, hints };
       }),
     );
   } catch (error) {
-    if (error instanceof AtomicRefusal) return refuseAll('atomic push failed: a ref has moved, fetch first');
+    if (error instanceof AtomicRefusal) return refuseAll(error.message);
     if (error instanceof AppError && error.code !== 'internal') return refuseAll(error.message);
     throw error;
   }
@@ -83,6 +85,35 @@ async function listBuiltApps({ context, app, commands }: Push): Promise<AppId[]>
   const others = branches.filter((branch) => branch !== app.branch);
   const previews = await listPreviewsOf(context.db, app.id, others);
   return others.length < branches.length ? [app.id, ...previews] : previews;
+}
+
+/** Branches for whose previews there is no room are stored and not built. The app must be locked. */
+async function limitPreviews(
+  trx: Db,
+  app: AppRow,
+  commands: readonly PlannedCommand[],
+): Promise<{ commands: readonly PlannedCommand[]; hints: readonly string[] }> {
+  const isPreview = ({ action, branch }: PlannedCommand): boolean => action === 'build' && branch !== app.branch;
+  const branches = commands.filter(isPreview).map(({ branch }) => branch);
+  if (branches.length === 0) return { commands, hints: [] };
+  const deleted = commands.filter(({ action }) => action === 'delete-branch').map(({ branch }) => branch);
+  const chosen = await choosePreviewBranches(trx, app.id, branches, deleted);
+  return {
+    commands: commands.map((each) => (isPreview(each) && !chosen.has(each.branch) ? { ...each, action: 'store' } : each)),
+    hints: branches.filter((branch) => !chosen.has(branch)).map((branch) => ` !     ${tooManyPreviewsMessage(branch)}`),
+  };
+}
+
+/**
+ * Whether nothing of the push moves before its one build succeeds: what else is in an atomic push moves with the build.
+ * @throws AtomicRefusal when there would be several builds, or a branch is deleted
+ */
+function movesTogether({ request, commands, detach }: Push): boolean {
+  const [build] = commands.filter(({ action }) => action === 'build');
+  if (!request.atomic || detach || build === undefined || commands.length === 1) return false;
+  if (commands.some((planned) => planned !== build && planned.action !== 'store'))
+    throw new AtomicRefusal('an atomic push builds one branch and deletes none: push without --atomic, or with -o detach');
+  return true;
 }
 
 interface Acceptance {
@@ -97,7 +128,7 @@ interface Acceptance {
  *
  * @throws AtomicRefusal
  */
-async function acceptCommands(push: Push, trx: Db, { together, caches }: Acceptance): Promise<AcceptedPush> {
+async function acceptCommands(push: Push, trx: Db, { together, caches }: Acceptance): Promise<Omit<AcceptedPush, 'hints'>> {
   const { context, principal, app, commands, detach } = push;
   const waits = ({ action }: PlannedCommand): boolean => together || (action === 'build' && !detach);
   const open = commands.filter(({ action }) => action !== 'refuse');
@@ -107,13 +138,14 @@ async function acceptCommands(push: Push, trx: Db, { together, caches }: Accepta
   );
   const { refs } = context.git;
   const { atomic } = push.request;
-  if (atomic && !(await refs.compareAndSwap(trx, app.repository_id, moves))) throw new AtomicRefusal();
+  if (atomic && !(await refs.compareAndSwap(trx, app.repository_id, moves)))
+    throw new AtomicRefusal('atomic push failed: a ref has moved, fetch first');
   const moved = atomic ? new Set(moves.map(({ name }) => name)) : await refs.swapEach(trx, app.repository_id, moves);
   const taken = open.filter(({ command }) => moved.has(command.name));
   const deleted = taken.flatMap(({ action, branch }) => (action === 'delete-branch' ? branch : []));
   if (deleted.length > 0) await removePreviews(context, trx, app.id, deleted);
 
-  const accepted: AcceptedPush = { results: [], started: [] };
+  const accepted: Omit<AcceptedPush, 'hints'> = { results: [], started: [] };
   for (const planned of commands) {
     const { command, action, branch, reason } = planned;
     if (action === 'refuse') accepted.results.push(reject(command, reason ?? 'refused'));

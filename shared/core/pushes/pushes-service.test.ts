@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '#shared/core/accounts/principals.ts';
+import { readAppById } from '#shared/core/apps/apps-store.ts';
+import { ensurePreview } from '#shared/core/apps/previews.ts';
 import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
 
 const patience = { timeout: 10_000 };
@@ -180,5 +182,50 @@ describe('a push', () => {
     expect(stderr).toContain('one branch');
     expect(await refs()).toEqual({});
     expect((await core.services.builds.listBuilds(owner, app.id, { limit: 50 })).items).toEqual([]);
+  });
+
+  describe('to a branch while the app has as many previews as it can have', () => {
+    const branches = Array.from({ length: 10 }, (_, index) => `b${index}`);
+    beforeEach(async () => {
+      await core.context.db.transaction().execute(async (trx) => {
+        const parent = await readAppById(trx, app.id);
+        if (parent === undefined) throw new Error('no parent');
+        for (const branch of branches) await ensurePreview(core.context, trx, parent, branch, owner.userId);
+      });
+    });
+    const countPreviews = async (): Promise<number> =>
+      (
+        await core.context.db
+          .selectFrom('apps')
+          .select('id')
+          .where('parent_app_id', '=', app.id)
+          .where('deleted_at', 'is', null)
+          .execute()
+      ).length;
+
+    it('is stored, starts no preview, and says why', async () => {
+      const { code, stderr } = await app.push('main:one-more');
+      expect(code).toBe(0);
+      expect(stderr).toContain('The app has 10 previews, the most it can have. Delete a branch to make room for one-more.');
+      expect(await refs()).toEqual({ 'refs/heads/one-more': await head() });
+      expect(await countPreviews()).toBe(10);
+    });
+
+    it('is built where the branch has a preview, or a deleted branch makes room', async () => {
+      expect((await app.push('main:b3')).stderr).toContain('building the preview');
+      await app.push('-o', 'detach', 'main:b4');
+      const { code, stderr } = await app.push(':b4', 'main:one-more');
+      expect(code).toBe(0);
+      expect(stderr).toContain('building the preview');
+      expect(await countPreviews()).toBe(10);
+    });
+
+    it('is stored at once by an atomic push, as nothing is built', async () => {
+      await app.git('tag', 'v1.0');
+      const { code, stderr } = await app.push('--atomic', 'main:one-more', 'v1.0');
+      expect(code).toBe(0);
+      expect(stderr).toContain('The app has 10 previews');
+      expect(await refs()).toEqual({ 'refs/heads/one-more': await head(), 'refs/tags/v1.0': await head() });
+    });
   });
 });

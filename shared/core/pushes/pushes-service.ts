@@ -50,6 +50,7 @@ function createApplyPush(context: Context, principal: Principal, app: AppRow): A
     for (const hint of hints) print(hint);
     const push: Push = { context, principal, app, request, commands, detach: request.pushOptions.includes('detach') };
     const accepted = await acceptPush(push);
+    for (const hint of accepted.hints) print(hint);
     const built: RefResult[] = [];
     for (const started of accepted.started) built.push(...(await watch(push, started, print, clientGone)));
     return [...accepted.results, ...built];

@@ -1,13 +1,6 @@
-import {
-  type AppRow,
-  hasOtherPreviews,
-  listAppsBySource,
-  listPreviewsOf,
-  lockApp,
-  readAppById,
-} from '#shared/core/apps/apps-store.ts';
+import { type AppRow, listAppsBySource, listPreviewsOf, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import { checkBranchName } from '#shared/core/apps/branch-name.ts';
-import { ensurePreview } from '#shared/core/apps/previews.ts';
+import { choosePreviewBranches, ensurePreview, tooManyPreviewsMessage } from '#shared/core/apps/previews.ts';
 import { createBuild, type FoundCaches, withCaches } from '#shared/core/builds/build-creation.ts';
 import type { Context } from '#shared/core/context.ts';
 import { removePreviews } from '#shared/core/deletion/preview-removal.ts';
@@ -27,8 +20,6 @@ import { AppError } from '#shared/errors.ts';
 import type { AppId, ObjectId } from '#shared/ids.ts';
 
 const branchPrefix = 'refs/heads/';
-/** Each branch of a git host is a delivery of its own: one that mirrors hundreds must not start hundreds of environments. */
-const mostPreviews = 10;
 /** Long after any git host has given up on delivering. */
 const deliveryDays = 90;
 
@@ -172,9 +163,8 @@ async function applyPush({ context, trx, event, caches, deletedRefs }: EventPush
   }
 
   const isProduction = branch === app.branch;
-  if (!isProduction && (await hasOtherPreviews(trx, app.id, branch, mostPreviews))) {
-    return ignored(`There are ${mostPreviews} previews already: delete a branch to make room for ${branch}.`);
-  }
+  if (!isProduction && !(await choosePreviewBranches(trx, app.id, [branch])).has(branch))
+    return ignored(tooManyPreviewsMessage(branch));
   const target = isProduction ? app : await ensurePreview(context, trx, app, branch, app.created_by);
   const commit = after as ObjectId;
   await createBuild(context, trx, target, {
