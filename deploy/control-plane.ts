@@ -7,6 +7,7 @@ import { enqueueAddonJobs, runEnsureAddonJob } from '#shared/core/addons/addon-j
 import type { AppAddons } from '#shared/core/addons/addons.ts';
 import { createAddons } from '#shared/core/addons/addons-service.ts';
 import { enqueueEnsureWorkload } from '#shared/core/app-jobs.ts';
+import { runEnsureAppJob } from '#shared/core/apps/app-environment.ts';
 import type { AppDeletion, Apps, Domains } from '#shared/core/apps/apps.ts';
 import { createApps } from '#shared/core/apps/apps-service.ts';
 import { listReleasedAppIds } from '#shared/core/apps/apps-store.ts';
@@ -89,6 +90,7 @@ export function createJobHandlers(context: Context): JobHandlers {
     build: ({ buildId }, signal) => runBuildJob(context, buildId, signal),
     'delete-cache': ({ appId }) => runDeleteCacheJob(context, appId),
     deploy: ({ deployId }, signal) => runDeployJob(context, deployId, signal),
+    'ensure-app': ({ appId }) => runEnsureAppJob(context, appId),
     'ensure-workload': ({ appId }) => runEnsureWorkloadJob(context, appId),
     'ensure-addon': ({ appId, addonType }, signal) => runEnsureAddonJob(context, appId, addonType, signal),
     restart: ({ appId }) => runRestartJob(context, appId),

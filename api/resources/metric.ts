@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { timestamp } from '#api/openapi/schemas.ts';
-import { metricKinds } from '#shared/core/telemetry/app-metrics-service.ts';
 import type { MetricSeries } from '#shared/core/telemetry/telemetry.ts';
+import { metricKinds } from '#shared/platform/metrics.ts';
 
 export const MetricSeriesSchema = z
   .object({

@@ -2,10 +2,10 @@ import { createRoute, z } from '@hono/zod-openapi';
 import type { Api } from '#api/http/api-env.ts';
 import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/openapi/schemas.ts';
 import { MetricSeriesSchema, presentMetricSeries } from '#api/resources/metric.ts';
-import { metricKinds } from '#shared/core/telemetry/app-metrics-service.ts';
 import { parseRange } from '#shared/core/telemetry/metric-range.ts';
 import type { AppMetrics } from '#shared/core/telemetry/telemetry.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
+import { metricKinds } from '#shared/platform/metrics.ts';
 
 const readMetrics = createRoute({
   method: 'get',

@@ -108,6 +108,8 @@ async function handle(
       const certificate = table.findByHost(id) === undefined ? undefined : await certificates.certificateFor([id]);
       return { status: 200, body: { expiresAt: certificate?.expiresAt.toISOString() ?? null } };
     }
+    case 'DELETE certificates/:id':
+      return { status: 200, body: { existed: await certificates.deleteCertificate(id) } };
     case 'GET in-flight/:id':
       return { status: 200, body: { count: table.inFlight(id) } };
     case 'POST stop': {

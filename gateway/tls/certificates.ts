@@ -8,6 +8,8 @@ export interface Certificates {
    * @param hosts lower-case names or addresses, without port and brackets
    */
   certificateFor(hosts: readonly [string, ...string[]]): Promise<Certificate>;
+  /** Deletes what was made for a host, with its key. False when there was nothing. */
+  deleteCertificate(host: string): Promise<boolean>;
 }
 
 /** A certificate with its key, ready for use. */

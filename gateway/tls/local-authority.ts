@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
@@ -32,8 +32,9 @@ export async function createLocalAuthority(directory: string, now: () => Date): 
   const authority = await ensureAuthority(directory, now());
   const issued = new Map<string, { readonly certificate: Promise<Certificate>; renewAt: number }>();
 
+  const fileOf = (host: string): string => join(leaves, `${host}.pem`);
   const readOrIssue = async (hosts: Hosts): Promise<[Certificate, renewAt: number]> => {
-    const file = join(leaves, `${hosts[0]}.pem`);
+    const file = fileOf(hosts[0]);
     const leaf = (await readLeaf(file, hosts, authority, now())) ?? (await issueAndStore(file, hosts, authority, now()));
     const [chain, key] = [`${leaf.certificate}\n${authority.certificate}\n`, leaf.key];
     const context = createSecureContext({ key, cert: chain, minVersion: 'TLSv1.2' });
@@ -55,6 +56,15 @@ export async function createLocalAuthority(directory: string, now: () => Date): 
         () => issued.delete(hosts[0]),
       );
       return entry.certificate;
+    },
+    async deleteCertificate(host) {
+      const file = fileOf(host);
+      // One that is being issued would be written after it was deleted.
+      await issued.get(host)?.certificate.catch(() => undefined);
+      issued.delete(host);
+      const existed = (await readIfThere(file)) !== undefined;
+      await rm(file, { force: true });
+      return existed;
     },
   };
 }

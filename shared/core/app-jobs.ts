@@ -27,6 +27,11 @@ export async function enqueueDeploy({ jobs }: JobContext, db: Db, appId: AppId, 
   await jobs.enqueue(db, 'deploy', { deployId }, { queue: deployQueue(appId) });
 }
 
+/** Makes what the platform needs around an app. It shares the deploys' queue: nothing of the app runs before. */
+export async function enqueueEnsureApp({ jobs }: JobContext, db: Db, appId: AppId): Promise<void> {
+  await jobs.enqueue(db, 'ensure-app', { appId }, { queue: deployQueue(appId), key: `ensure-app:${appId}` });
+}
+
 /** Makes what runs match the database: the current release, or nothing for a deleted app. */
 export async function enqueueEnsureWorkload({ jobs }: JobContext, db: Db, appId: AppId): Promise<void> {
   await jobs.enqueue(db, 'ensure-workload', { appId }, { queue: deployQueue(appId), key: `ensure:${appId}` });

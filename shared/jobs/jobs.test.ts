@@ -36,6 +36,7 @@ const untouched: JobHandlers = {
   build: () => Promise.resolve(),
   'delete-cache': () => Promise.resolve(),
   deploy: () => Promise.resolve(),
+  'ensure-app': () => Promise.resolve(),
   'ensure-workload': () => Promise.resolve(),
   restart: () => Promise.resolve(),
   'ensure-addon': () => Promise.resolve(),

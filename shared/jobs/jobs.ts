@@ -11,6 +11,7 @@ export interface JobPayloads {
   build: { buildId: BuildId };
   'delete-cache': { appId: AppId };
   deploy: { deployId: DeployId };
+  'ensure-app': { appId: AppId };
   'ensure-workload': { appId: AppId };
   restart: { appId: AppId };
   'ensure-addon': { appId: AppId; addonType: AddonType };

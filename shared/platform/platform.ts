@@ -5,11 +5,13 @@
  * itself fails.
  */
 import type { Addons } from '#shared/platform/addons.ts';
+import type { AppEnvironments } from '#shared/platform/app-environments.ts';
 import type { AppLogs } from '#shared/platform/app-logs.ts';
 import type { BuildCaches } from '#shared/platform/build-caches.ts';
 import type { Builds } from '#shared/platform/builds.ts';
 import type { Certificates } from '#shared/platform/certificates.ts';
 import type { Images } from '#shared/platform/images.ts';
+import type { Metrics } from '#shared/platform/metrics.ts';
 import type { Rollouts } from '#shared/platform/rollouts.ts';
 import type { Workloads } from '#shared/platform/workloads.ts';
 
@@ -18,9 +20,11 @@ export interface Platform {
   readonly caches: BuildCaches;
   readonly builds: Builds;
   readonly images: Images;
+  readonly appEnvironments: AppEnvironments;
   readonly workloads: Workloads;
   readonly rollouts: Rollouts;
   readonly logs: AppLogs;
+  readonly metrics: Metrics;
   readonly certificates: Certificates;
   readonly addons: Addons;
 }

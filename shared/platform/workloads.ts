@@ -2,7 +2,6 @@
 import type { AppId, ReleaseId, TenantId } from '#shared/ids.ts';
 import type { AddonType } from '#shared/platform/addons.ts';
 import type { LineSink } from '#shared/platform/builds.ts';
-import type { AppUsage } from '#shared/platform/usage.ts';
 
 export interface WorkloadSpec {
   appId: AppId;
@@ -63,8 +62,6 @@ export interface Workloads {
    * Kubernetes: lists the app's pods.
    */
   readInstances(appId: AppId): Promise<readonly InstanceFacts[]>;
-  /** What the app's instances use, and what reached it. Nothing of either for an app that does not run. */
-  readUsage(appId: AppId): Promise<AppUsage>;
   /**
    * Runs a command once, beside the app (the release command), and gives `line` what it prints. Resolves with its exit code,
    * 128 + n when it was ended by signal n. Rejects with the signal's reason when that aborts; the command has ended then.

@@ -34,6 +34,7 @@ const certificateExpiry = new Date('2027-01-01T00:00:00.000Z');
 
 export function createFakeRouter(): FakeRouter {
   const entries = new Map<AppId, Entry>();
+  const certificates = new Set<string>();
   const inFlight = new Map<string, number>();
   let requests = 0;
 
@@ -79,7 +80,12 @@ export function createFakeRouter(): FakeRouter {
       return [...(entries.get(appId)?.past.values() ?? [])].map((counts) => structuredClone(counts));
     },
     async readCertificate(host) {
-      return ownerOf(host) === undefined ? undefined : { expiresAt: certificateExpiry };
+      if (ownerOf(host) === undefined) return undefined;
+      certificates.add(host);
+      return { expiresAt: certificateExpiry };
+    },
+    async deleteCertificate(host) {
+      return certificates.delete(host);
     },
     async readInFlight(instanceKey) {
       return inFlight.get(instanceKey) ?? 0;

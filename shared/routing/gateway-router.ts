@@ -33,6 +33,10 @@ export function createGatewayRouter(controlSocket: string): Router {
       const { expiresAt } = await call<{ expiresAt: string | null }>('GET', `/certificates/${encodeURIComponent(host)}`);
       return expiresAt === null ? undefined : { expiresAt: new Date(expiresAt) };
     },
+    async deleteCertificate(host) {
+      const { existed } = await call<{ existed: boolean }>('DELETE', `/certificates/${encodeURIComponent(host)}`);
+      return existed;
+    },
     async readInFlight(instanceKey) {
       const { count } = await call<{ count: number }>('GET', `/in-flight/${encodeURIComponent(instanceKey)}`);
       return count;

@@ -25,6 +25,8 @@ export interface Router {
   readPastTraffic(appId: AppId): Promise<readonly ReleaseTraffic[]>;
   /** The certificate that clients of a host are shown, issued if there is none yet. Undefined for a host without a route. */
   readCertificate(host: string): Promise<{ expiresAt: Date } | undefined>;
+  /** Deletes the certificate of a host and its key. Resolves with whether there was one. */
+  deleteCertificate(host: string): Promise<boolean>;
   /** Requests and upgraded connections in flight on an instance, whether or not it is still in a route. */
   readInFlight(instanceKey: string): Promise<number>;
 }

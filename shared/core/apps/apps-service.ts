@@ -1,5 +1,6 @@
 import { requireRole } from '#shared/core/accounts/authorization.ts';
 import { resolveCaller } from '#shared/core/accounts/callers.ts';
+import { enqueueEnsureApp } from '#shared/core/app-jobs.ts';
 import { readChangedApp, toApp } from '#shared/core/apps/app-presentation.ts';
 import type { Apps } from '#shared/core/apps/apps.ts';
 import { insertApp, listApps, readAppById } from '#shared/core/apps/apps-store.ts';
@@ -31,17 +32,21 @@ export function createApps(context: Context, generateName: () => string = genera
       const names = wanted === undefined ? Array.from({ length: generatedNames }, generateName) : [wanted];
       const now = clock.now();
       for (const name of names) {
-        const inserted = await insertApp(db, {
-          id,
-          tenant_id: principal.tenantId,
-          name,
-          git_url: gitUrl === undefined ? addresses.pushUrl(name) : gitUrl,
-          branch,
-          repository_id: id as string as RepositoryId,
-          parent_app_id: null,
-          preview_branch: null,
-          created_by: principal.userId,
-          created_at: now,
+        const inserted = await db.transaction().execute(async (trx) => {
+          const isNew = await insertApp(trx, {
+            id,
+            tenant_id: principal.tenantId,
+            name,
+            git_url: gitUrl === undefined ? addresses.pushUrl(name) : gitUrl,
+            branch,
+            repository_id: id as string as RepositoryId,
+            parent_app_id: null,
+            preview_branch: null,
+            created_by: principal.userId,
+            created_at: now,
+          });
+          if (isNew) await enqueueEnsureApp(context, trx, id);
+          return isNew;
         });
         if (inserted) return readChangedApp(context, id);
       }

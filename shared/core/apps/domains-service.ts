@@ -94,7 +94,10 @@ async function toDomain({ platform }: Context, row: DomainRow): Promise<Domain> 
     host: row.host,
     status: isActive ? 'active' : 'pending',
     proof: isActive ? null : proofOf(row.host, row.proof),
-    certificate: { status: certificate === undefined ? 'pending' : 'issued', expiresAt: certificate?.expiresAt ?? null },
+    certificate: {
+      status: certificate?.status === 'issued' ? 'issued' : 'pending',
+      expiresAt: certificate?.expiresAt ?? null,
+    },
     createdAt: row.created_at,
   };
 }

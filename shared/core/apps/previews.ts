@@ -1,3 +1,4 @@
+import { enqueueEnsureApp } from '#shared/core/app-jobs.ts';
 import { markRestored } from '#shared/core/apps/app-deletion-store.ts';
 import { type AppRow, findPreviewId, insertApp, listPreviews, readAppById } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -37,7 +38,7 @@ export function tooManyPreviewsMessage(branch: string): string {
  * branch, so the preview gets none of the app's variables and add-ons (`paas config:set -a <preview>` sets its own).
  */
 export async function ensurePreview(
-  context: Pick<Context, 'clock'>,
+  context: Pick<Context, 'clock' | 'jobs'>,
   trx: Db,
   parent: AppRow,
   branch: string,
@@ -45,7 +46,10 @@ export async function ensurePreview(
 ): Promise<AppRow> {
   const now = context.clock.now();
   const existing = await findPreviewId(trx, parent.id, branch);
-  if (existing !== undefined && (await markRestored(trx, existing, now))) return requireRow(trx, existing);
+  if (existing !== undefined && (await markRestored(trx, existing, now))) {
+    await enqueueEnsureApp(context, trx, existing);
+    return requireRow(trx, existing);
+  }
   const id = newUuid<AppId>();
   for (const name of namesFor(previewName(parent.name, branch))) {
     const inserted = await insertApp(trx, {
@@ -62,6 +66,7 @@ export async function ensurePreview(
     });
     if (inserted) break;
   }
+  await enqueueEnsureApp(context, trx, id);
   return requireRow(trx, id);
 }
 

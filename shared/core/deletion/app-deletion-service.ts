@@ -1,6 +1,6 @@
 import { requireRole } from '#shared/core/accounts/authorization.ts';
 import { enqueueAddonJobs } from '#shared/core/addons/addon-job.ts';
-import { enqueueEnsureWorkload, enqueuePurge } from '#shared/core/app-jobs.ts';
+import { enqueueEnsureApp, enqueueEnsureWorkload, enqueuePurge } from '#shared/core/app-jobs.ts';
 import { requireApp } from '#shared/core/apps/app-access.ts';
 import { markDeletedWithPreviews, markRestoredWithPreviews } from '#shared/core/apps/app-deletion-store.ts';
 import { readChangedApp } from '#shared/core/apps/app-presentation.ts';
@@ -41,6 +41,7 @@ export function createAppDeletion(context: Context): AppDeletion {
       }
       await db.transaction().execute(async (trx) => {
         for (const restored of await markRestoredWithPreviews(trx, id, deletedAt, clock.now())) {
+          await enqueueEnsureApp(context, trx, restored);
           await enqueueAddonJobs(context, trx, restored);
           await enqueueEnsureWorkload(context, trx, restored);
         }

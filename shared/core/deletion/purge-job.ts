@@ -2,6 +2,7 @@ import { enqueuePurge } from '#shared/core/app-jobs.ts';
 import { deleteAppRow } from '#shared/core/apps/app-deletion-store.ts';
 import { type AppRow, listPreviews, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import { restorableUntil } from '#shared/core/apps/deleted-apps.ts';
+import { listActiveHosts } from '#shared/core/apps/domains-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Db } from '#shared/database/db.ts';
 import type { AppId } from '#shared/ids.ts';
@@ -16,7 +17,7 @@ export async function runPurgeJob(context: Context, appId: AppId): Promise<void>
 }
 
 async function purge(context: Context, trx: Db, appId: AppId): Promise<void> {
-  const { db, platform, git } = context;
+  const { db, platform, git, addresses } = context;
   const app = await lockApp(trx, appId);
   if (app === undefined || app.deleted_at === null) return;
   const due = await purgeTime(context, app, app.deleted_at);
@@ -30,6 +31,9 @@ async function purge(context: Context, trx: Db, appId: AppId): Promise<void> {
   await platform.images.deleteImages(appId);
   await platform.caches.deleteCache(appId);
   if (app.parent_app_id === null) await git.deleteRepository(app.repository_id);
+  for (const host of [addresses.appHost(app.name), ...(await listActiveHosts(trx, appId))])
+    await platform.certificates.deleteCertificate(host);
+  await platform.appEnvironments.deleteApp(appId);
   await deleteAppRow(trx, appId);
 }
 

@@ -1,4 +1,5 @@
 import { enqueueEnsureWorkload } from '#shared/core/app-jobs.ts';
+import { ensureAppEnvironment } from '#shared/core/apps/app-environment.ts';
 import { readAppById, setCurrentRelease } from '#shared/core/apps/apps-store.ts';
 import { deletionKey } from '#shared/core/apps/deleted-apps.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -74,6 +75,7 @@ async function decide(run: DeployRun): Promise<Verdict> {
     };
   }
   if (deploy.attempt === 1) log.line(`-----> Releasing v${release.version}`);
+  await ensureAppEnvironment(context, app);
   return (await runReleaseCommand(run)) ?? rollOut(run);
 }
 

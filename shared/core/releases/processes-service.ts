@@ -1,7 +1,8 @@
 import { enqueueEnsureWorkload, enqueueRestart } from '#shared/core/app-jobs.ts';
 import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
+import { ensureAppEnvironment } from '#shared/core/apps/app-environment.ts';
 import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
-import { deleteRemovedHosts, listRemovedHosts } from '#shared/core/apps/domains-store.ts';
+import { deleteRemovedHosts, listActiveHosts, listRemovedHosts } from '#shared/core/apps/domains-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Processes, ProcessType } from '#shared/core/releases/releases.ts';
 import { type ReleaseRow, readReleaseById } from '#shared/core/releases/releases-store.ts';
@@ -83,8 +84,15 @@ export async function runEnsureWorkloadJob(context: Context, appId: AppId): Prom
   const app = await readAppById(context.db, appId);
   const release = app?.deleted_at === null ? await currentRelease(context, app) : undefined;
   const removedHosts = await listRemovedHosts(context.db, appId);
-  if (app === undefined || release === undefined) await context.platform.workloads.deleteWorkload(appId);
-  else await context.platform.workloads.ensureWorkload(await workloadSpec(context, app, release));
+  const { workloads, certificates } = context.platform;
+  if (app === undefined || release === undefined) await workloads.deleteWorkload(appId);
+  else {
+    await ensureAppEnvironment(context, app);
+    await workloads.ensureWorkload(await workloadSpec(context, app, release));
+  }
+  if (app?.deleted_at === null)
+    for (const host of await listActiveHosts(context.db, appId)) await certificates.ensureCertificate(host);
+  for (const host of removedHosts) await certificates.deleteCertificate(host);
   await deleteRemovedHosts(context.db, appId, removedHosts);
 }
 

@@ -2,90 +2,55 @@ import type { CallerContext } from '#shared/core/accounts/principals.ts';
 import { requireApp } from '#shared/core/apps/app-access.ts';
 import type { Context } from '#shared/core/context.ts';
 import { resolutionOf } from '#shared/core/telemetry/metric-range.ts';
+import { seriesOfSamples } from '#shared/core/telemetry/sampled-series.ts';
 import { readSamples } from '#shared/core/telemetry/samples-store.ts';
-import type { AppMetrics, MetricKind, MetricPoint, MetricSeries } from '#shared/core/telemetry/telemetry.ts';
-import { servingType } from '#shared/core/telemetry/usage-sample.ts';
-import { latencyPercentile } from '#shared/platform/latencies.ts';
+import type { AppMetrics } from '#shared/core/telemetry/telemetry.ts';
+import type { AppId } from '#shared/ids.ts';
+import { type AppSeries, type MetricKind, metricKinds } from '#shared/platform/metrics.ts';
+import type { Platform } from '#shared/platform/platform.ts';
 
-export const metricKinds = ['cpu', 'memory', 'requests', 'errors', 'latency'] as const satisfies readonly MetricKind[];
+type MetricsContext = CallerContext & Pick<Context, 'clock'> & { platform: Pick<Platform, 'metrics'> };
 
-type Row = Awaited<ReturnType<typeof readSamples>>[number];
-
-interface Presentation {
-  unit: string;
-  /** Of requests: only the type that they go to has such a series. */
-  ofTraffic: boolean;
-  lines: readonly Line[];
-}
-
-interface Line {
-  /** Beside the process type. */
-  labels?: Readonly<Record<string, string>>;
-  /** Undefined: there is nothing to say of that step. */
-  value(row: Row): number | undefined;
-}
-
-const mean: Line = {
-  labels: { statistic: 'mean' },
-  value: (row) => (row.requests > 0 ? round(row.milliseconds / row.requests) : undefined),
+const units: Readonly<Record<MetricKind, string>> = {
+  cpu: 'cores',
+  memory: 'bytes',
+  requests: 'requests',
+  errors: 'requests',
+  latency: 'milliseconds',
 };
 
-function percentile(name: string, share: number): Line {
-  return {
-    labels: { statistic: name },
-    value: (row) => {
-      const milliseconds = latencyPercentile(row.latencies, share);
-      return milliseconds === undefined ? undefined : round(milliseconds);
-    },
-  };
-}
-
-const presentations: Record<MetricKind, Presentation> = {
-  cpu: {
-    unit: 'cores',
-    ofTraffic: false,
-    lines: [{ value: (row) => (row.seconds > 0 ? round(row.cpu_seconds / row.seconds) : undefined) }],
-  },
-  memory: { unit: 'bytes', ofTraffic: false, lines: [{ value: (row) => row.memory_bytes }] },
-  requests: { unit: 'requests', ofTraffic: true, lines: [{ value: (row) => row.requests }] },
-  errors: { unit: 'requests', ofTraffic: true, lines: [{ value: (row) => row.errors }] },
-  latency: {
-    unit: 'milliseconds',
-    ofTraffic: true,
-    lines: [percentile('p50', 0.5), percentile('p95', 0.95), percentile('p99', 0.99), mean],
-  },
-};
-
-export function createAppMetrics(context: CallerContext & Pick<Context, 'clock'>): AppMetrics {
-  const { db, clock } = context;
+export function createAppMetrics(context: MetricsContext): AppMetrics {
   return {
     async readMetrics(caller, app, { kind, rangeSeconds }) {
       const { id } = (await requireApp(context, caller, app)).row;
-      const { stepSeconds, sampleSeconds } = resolutionOf(rangeSeconds);
-      const step = stepSeconds * 1000;
-      const from = new Date(Math.ceil((clock.now().getTime() - rangeSeconds * 1000) / step) * step);
-      const rows = await readSamples(db, { appId: id, sampleSeconds, stepSeconds, from });
-      return (kind === undefined ? metricKinds : [kind]).flatMap((each) => toSeries(each, rows, stepSeconds));
+      const { stepSeconds } = resolutionOf(rangeSeconds);
+      const kinds = kind === undefined ? metricKinds : [kind];
+      const series = await readAllSeries(context, id, kinds, rangeSeconds);
+      return series.flatMap(({ name, found }) =>
+        found.map(({ labels, points }) => ({ name, unit: units[name], labels, stepSeconds, points })),
+      );
     },
   };
 }
 
-function toSeries(kind: MetricKind, rows: readonly Row[], stepSeconds: number): MetricSeries[] {
-  const { unit, ofTraffic, lines } = presentations[kind];
-  const byType = Map.groupBy(rows, (row) => row.process_type);
-  return [...byType].flatMap(([type, steps]) => {
-    if (ofTraffic && type !== servingType) return [];
-    return lines.map(({ labels, value }) => {
-      const points = steps.flatMap((row): MetricPoint[] => {
-        const measured = value(row);
-        return measured === undefined ? [] : [[row.ts, measured]];
-      });
-      return { name: kind, unit, labels: { process: type, ...labels }, stepSeconds, points };
-    });
-  });
-}
-
-/** To 4 decimals: what is beyond is noise. */
-function round(value: number): number {
-  return Math.round(value * 10_000) / 10_000;
+/** From the platform where that keeps series, else from the samples that core keeps. */
+async function readAllSeries(
+  { db, clock, platform: { metrics } }: MetricsContext,
+  appId: AppId,
+  kinds: readonly MetricKind[],
+  rangeSeconds: number,
+): Promise<{ name: MetricKind; found: readonly AppSeries[] }[]> {
+  const { stepSeconds, sampleSeconds } = resolutionOf(rangeSeconds);
+  const step = stepSeconds * 1000;
+  const to = clock.now();
+  const from = new Date(Math.ceil((to.getTime() - rangeSeconds * 1000) / step) * step);
+  if (metrics.kind === 'usage') {
+    const rows = await readSamples(db, { appId, sampleSeconds, stepSeconds, from });
+    return kinds.map((name) => ({ name, found: seriesOfSamples(name, rows) }));
+  }
+  const reading = kinds.map(async (kind) => ({
+    name: kind,
+    found: await metrics.readSeries({ appId, kind, from, to, stepSeconds }),
+  }));
+  return Promise.all(reading);
 }

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { createAppMetrics } from '#shared/core/telemetry/app-metrics-service.ts';
-import { keepSampling, type SamplingGround, sampleApps, sweepSamples } from '#shared/core/telemetry/app-sampling.ts';
-import type { MetricKind } from '#shared/core/telemetry/telemetry.ts';
+import { keepSampling, type SamplingContext, sampleApps, sweepSamples } from '#shared/core/telemetry/app-sampling.ts';
 import { type AppId, newTenantId, newUuid, type ReleaseId, type RepositoryId, type TenantId, type UserId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import { createFakeAppLogs } from '#shared/platform/fake/app-logs.ts';
 import { createFakeApps } from '#shared/platform/fake/app-workload.ts';
+import { createFakeUsageMetrics, type FakeUsageMetrics } from '#shared/platform/fake/metrics.ts';
 import { createFakeWorkloads, type FakeWorkloads } from '#shared/platform/fake/workloads.ts';
+import type { MetricKind } from '#shared/platform/metrics.ts';
 import { createFakeRouter, type FakeRouter } from '#shared/routing/fake-router.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
 import { TestClock } from '#test/support/test-clock.ts';
@@ -27,14 +28,17 @@ describe('sampling of apps', () => {
   let clock: TestClock;
   let router: FakeRouter;
   let workloads: FakeWorkloads;
-  let ground: SamplingGround;
+  let metrics: FakeUsageMetrics;
+  let context: SamplingContext;
   let appId: AppId;
   beforeEach(async () => {
     await database.db.deleteFrom('apps').execute();
     clock = TestClock.standing(new Date('2026-03-01T00:00:00.000Z'));
     router = createFakeRouter();
-    workloads = createFakeWorkloads(createFakeApps({ router, logs: createFakeAppLogs(clock), clock }));
-    ground = { db: database.db, clock, log: createLog('silent', () => undefined), platform: { workloads } };
+    const apps = createFakeApps({ router, logs: createFakeAppLogs(clock), clock });
+    workloads = createFakeWorkloads(apps);
+    metrics = createFakeUsageMetrics(apps);
+    context = { db: database.db, clock, log: createLog('silent', () => undefined), platform: { metrics } };
     appId = await startApp();
   });
 
@@ -81,13 +85,13 @@ describe('sampling of apps', () => {
   }
   async function tick(seconds = 10): Promise<void> {
     clock.advance(seconds * 1000);
-    await sampleApps(ground);
+    await sampleApps(context);
   }
   async function read(kind: MetricKind, rangeSeconds: number, type = 'web', statistic?: string) {
     const principal = { tenantId, userId: 'ada' as UserId, role: 'viewer' } as Principal;
-    const platform = { capabilities: { sandbox: true, pipeline: 'fake' } };
-    const metrics = createAppMetrics({ db: database.db, clock, settings: { signup: 'open' }, platform });
-    const series = await metrics.readMetrics(principal, appId, { kind, rangeSeconds });
+    const platform = { capabilities: { sandbox: true, pipeline: 'fake' }, metrics };
+    const service = createAppMetrics({ db: database.db, clock, settings: { signup: 'open' }, platform });
+    const series = await service.readMetrics(principal, appId, { kind, rangeSeconds });
     const found = series.find(({ labels }) => labels['process'] === type && labels['statistic'] === statistic);
     return { ...found, values: (found?.points ?? []).map(([, value]) => value) };
   }
@@ -138,10 +142,10 @@ describe('sampling of apps', () => {
   });
 
   it('gives processor time in cores and memory in bytes for each process type', async () => {
-    workloads.use(appId, 'web.1', { cpuSeconds: 5, memoryBytes: 111 });
-    workloads.use(appId, 'worker.1', { cpuSeconds: 20, memoryBytes: 222 });
+    metrics.use(appId, 'web.1', { cpuSeconds: 5, memoryBytes: 111 });
+    metrics.use(appId, 'worker.1', { cpuSeconds: 20, memoryBytes: 222 });
     await tick();
-    workloads.use(appId, 'web.1', { cpuSeconds: 1, memoryBytes: 99 });
+    metrics.use(appId, 'web.1', { cpuSeconds: 1, memoryBytes: 99 });
     await tick();
     expect((await read('cpu', 60)).values).toEqual([0.5, 0.1]);
     expect((await read('memory', 60)).values).toEqual([111, 99]);
@@ -151,11 +155,11 @@ describe('sampling of apps', () => {
 
   it('loses no request and no second over hours: every range adds up to the same, in at most 361 points', async () => {
     const hours = 7;
-    workloads.use(appId, 'web.1', { cpuSeconds: 1, memoryBytes: 1000 });
+    metrics.use(appId, 'web.1', { cpuSeconds: 1, memoryBytes: 1000 });
     await tick();
     for (let round = 0; round < hours * 60; round += 1) {
       visit(2, { status: round % 2 === 0 ? 200 : 500, milliseconds: 5 });
-      workloads.use(appId, 'web.1', { cpuSeconds: 6, memoryBytes: round === 100 ? 5000 : 1000 });
+      metrics.use(appId, 'web.1', { cpuSeconds: 6, memoryBytes: round === 100 ? 5000 : 1000 });
       await tick(60);
     }
     const total = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0);
@@ -175,16 +179,16 @@ describe('sampling of apps', () => {
     await tick();
     visit(5);
     clock.advance(600_000);
-    // A new ground with the same database and apps: nothing but the database is remembered.
-    await sampleApps({ ...ground });
+    // A new context with the same database and apps: nothing but the database is remembered.
+    await sampleApps({ ...context });
     expect((await read('requests', 3600)).values).toEqual([4, 5]);
   });
 
   it('keeps nothing of a round that failed, and has all of it in the next', async () => {
-    const failing = { workloads: { ...workloads, readUsage: () => Promise.reject(new Error('the gateway is away')) } };
+    const failing = { metrics: { ...metrics, readUsage: () => Promise.reject(new Error('the gateway is away')) } };
     visit(4);
     clock.advance(10_000);
-    await sampleApps({ ...ground, platform: failing });
+    await sampleApps({ ...context, platform: failing });
     visit(1);
     await tick();
     expect((await read('requests', 60)).values).toEqual([5]);
@@ -205,7 +209,7 @@ describe('sampling of apps', () => {
   it('keeps samples of 10 s for 2 hours, of a minute for a day, of 5 minutes for 31 days, and no longer', async () => {
     await tick();
     const kept = async () => {
-      await sweepSamples(ground);
+      await sweepSamples(context);
       const rows = await database.db
         .selectFrom('app_samples')
         .select('step_seconds')
@@ -231,7 +235,7 @@ describe('sampling of apps', () => {
       times.push(clock.now().toISOString().slice(17));
       return { instances: [], traffic: [] };
     };
-    const sampling = keepSampling({ ...ground, platform: { workloads: { ...workloads, readUsage } } }, stop.signal);
+    const sampling = keepSampling({ ...context, platform: { metrics: { ...metrics, readUsage } } }, stop.signal);
     clock.advance(6543);
     clock.advance(1);
     await expect.poll(() => times).toEqual(['10.000Z']);

@@ -3,29 +3,36 @@ import { keptSteps } from '#shared/core/telemetry/metric-range.ts';
 import { type AppSampleRow, addSamples, deleteSamples, saveReadings } from '#shared/core/telemetry/samples-store.ts';
 import { sampleUsage, type UsageReading, type UsageSample } from '#shared/core/telemetry/usage-sample.ts';
 import type { AppId } from '#shared/ids.ts';
+import type { UsageMetrics } from '#shared/platform/metrics.ts';
 import type { Platform } from '#shared/platform/platform.ts';
 
-export type SamplingGround = Pick<Context, 'db' | 'clock' | 'log'> & { platform: Pick<Platform, 'workloads'> };
+export type SamplingContext = Pick<Context, 'db' | 'clock' | 'log'> & { platform: Pick<Platform, 'metrics'> };
 
 const samplingSeconds = keptSteps[0].stepSeconds;
 
 /** Apps that are read at the same time. */
 const appsAtOnce = 16;
 
-/** Samples all apps every 10 s, on the tens of the clock, until the signal aborts. A round that fails is made up for by the next. */
-export async function keepSampling(ground: SamplingGround, signal: AbortSignal): Promise<void> {
-  const { clock, log } = ground;
+/**
+ * Samples all apps every 10 s, on the tens of the clock, until the signal aborts. What a round that failed would have had is
+ * in the next. Does nothing where the platform keeps series itself.
+ */
+export async function keepSampling(context: SamplingContext, signal: AbortSignal): Promise<void> {
+  const { clock, log, platform } = context;
+  if (platform.metrics.kind !== 'usage') return;
   const interval = samplingSeconds * 1000;
   for (;;) {
     await clock.sleep(interval - (clock.now().getTime() % interval), signal).catch(() => undefined);
     if (signal.aborted) return;
-    await sampleApps(ground).catch((error: unknown) => log.warn('The apps could not be sampled.', { error }));
+    await sampleApps(context).catch((error: unknown) => log.warn('The apps could not be sampled.', { error }));
   }
 }
 
 /** Reads every app that may run, and keeps the difference to the reading before, in one transaction with the new reading. */
-export async function sampleApps(ground: SamplingGround): Promise<void> {
-  const { db } = ground;
+export async function sampleApps(context: SamplingContext): Promise<void> {
+  const { db, platform } = context;
+  const { metrics } = platform;
+  if (metrics.kind !== 'usage') return;
   const apps = await db
     .selectFrom('apps')
     .leftJoin('app_readings', 'app_readings.app_id', 'apps.id')
@@ -38,7 +45,12 @@ export async function sampleApps(ground: SamplingGround): Promise<void> {
     const some = apps.slice(from, from + appsAtOnce);
     const results = await Promise.all(
       some.map(({ id, read_at, cpu, traffic }) =>
-        readApp(ground, id, read_at === null || cpu === null || traffic === null ? undefined : { at: read_at, cpu, traffic }),
+        readApp(
+          context,
+          metrics,
+          id,
+          read_at === null || cpu === null || traffic === null ? undefined : { at: read_at, cpu, traffic },
+        ),
       ),
     );
     read.push(...results.filter((result) => result !== undefined));
@@ -61,9 +73,9 @@ export async function sampleApps(ground: SamplingGround): Promise<void> {
 }
 
 /** Undefined when it cannot be read just now: the next reading has it all. */
-async function readApp({ platform, clock, log }: SamplingGround, appId: AppId, before: UsageReading | undefined) {
+async function readApp({ clock, log }: SamplingContext, metrics: UsageMetrics, appId: AppId, before: UsageReading | undefined) {
   try {
-    const usage = await platform.workloads.readUsage(appId);
+    const usage = await metrics.readUsage(appId);
     return { appId, ...sampleUsage(before, usage, clock.now(), samplingSeconds) };
   } catch (error) {
     log.debug('An app could not be sampled.', { appId, error });

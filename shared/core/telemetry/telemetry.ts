@@ -5,6 +5,7 @@
  */
 import type { Caller } from '#shared/core/accounts/principals.ts';
 import type { AppLogEntry, AppLogQuery } from '#shared/platform/app-logs.ts';
+import type { MetricKind } from '#shared/platform/metrics.ts';
 
 export interface Logs {
   readLogs(caller: Caller, app: string, query: AppLogQuery): Promise<readonly AppLogEntry[]>;
@@ -16,8 +17,6 @@ export interface Logs {
     after?: string,
   ): Promise<AsyncIterable<AppLogEntry>>;
 }
-
-export type MetricKind = 'cpu' | 'memory' | 'requests' | 'errors' | 'latency';
 
 /** The time at which its step begins, and the value over that step. */
 export type MetricPoint = readonly [ts: Date, value: number];

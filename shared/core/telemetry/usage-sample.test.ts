@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { sampleUsage, type UsageReading } from '#shared/core/telemetry/usage-sample.ts';
-import type { AppUsage } from '#shared/platform/usage.ts';
+import type { AppUsage } from '#shared/platform/metrics.ts';
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1000);
 const web = (run: string, cpuSeconds: number, memoryBytes = 100) => ({ run, type: 'web', cpuSeconds, memoryBytes });

@@ -1,5 +1,5 @@
 import type { TrafficReading } from '#shared/database/schema.ts';
-import type { AppUsage } from '#shared/platform/usage.ts';
+import type { AppUsage } from '#shared/platform/metrics.ts';
 
 /** The process type that requests go to. */
 export const servingType = 'web';

@@ -17,6 +17,7 @@ const idle: JobHandlers = {
   build: () => Promise.resolve(),
   'delete-cache': () => Promise.resolve(),
   deploy: () => Promise.resolve(),
+  'ensure-app': () => Promise.resolve(),
   'ensure-workload': () => Promise.resolve(),
   restart: () => Promise.resolve(),
   'ensure-addon': () => Promise.resolve(),

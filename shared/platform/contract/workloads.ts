@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { rollOut } from '#shared/platform/testing/roll-out.ts';
 import { type AppUnderTest, createAppUnderTest, type WorkloadsUnderTest } from '#shared/platform/testing/workloads-under-test.ts';
-import type { WorkloadSpec, Workloads } from '#shared/platform/workloads.ts';
+import type { Workloads } from '#shared/platform/workloads.ts';
 
 const patience = { timeout: 10_000 };
 
@@ -22,12 +21,6 @@ export function describeWorkloads(name: string, openFixture: () => Promise<Workl
     afterEach(async () => void (await workloads.deleteWorkload(app.appId)));
 
     const never = new AbortController().signal;
-
-    async function bringLive(spec: WorkloadSpec): Promise<void> {
-      let last: string | undefined;
-      for await (const { phase } of rollOut(fixture.rollouts, spec)) last = phase;
-      expect(last).toBe('live');
-    }
 
     it('scales up and down without touching what stays', async () => {
       const spec = app.web(1);
@@ -80,37 +73,6 @@ export function describeWorkloads(name: string, openFixture: () => Promise<Workl
       await expect.poll(app.running, patience).toMatchObject([{ name: 'web.1', state: 'up', restarts: 1 }]);
       const logged = (await fixture.logs.readLogs(app.appId, { lines: 50, process: 'paas' })).map(({ message }) => message);
       expect(logged).toEqual(expect.arrayContaining([expect.stringMatching(/^web\.1 exited with code 3/)]));
-    });
-
-    it('measures processor time and memory of each instance, and the requests of releases that are gone too', async () => {
-      await bringLive(app.specOf(1, { web: ['serve', 1], worker: ['work', 1] }));
-      const before = (await workloads.readUsage(app.appId)).instances.find(({ type }) => type === 'web');
-      await fixture.work(app.appId, 'web.1');
-      const { instances } = await workloads.readUsage(app.appId);
-      const after = instances.find(({ type }) => type === 'web');
-      expect(instances.map(({ type }) => type).toSorted()).toEqual(['web', 'worker']);
-      expect(after?.run).toBe(before?.run);
-      expect((after?.cpuSeconds ?? 0) - (before?.cpuSeconds ?? 0)).toBeGreaterThan(0.2);
-      for (const { memoryBytes } of instances) expect(memoryBytes).toBeGreaterThan(100_000);
-
-      fixture.visit(app.host)?.end(500);
-      await bringLive(app.specOf(2, { web: ['serve', 1] }));
-      fixture.visit(app.host)?.end();
-      expect((await workloads.readUsage(app.appId)).traffic).toMatchObject([
-        { releaseVersion: 1, requests: 1, errors: 1 },
-        { releaseVersion: 2, requests: 1, errors: 0 },
-      ]);
-    });
-
-    it('begins a new run of an instance with each start', async () => {
-      await workloads.ensureWorkload(app.web(1));
-      const [before] = (await workloads.readUsage(app.appId)).instances;
-      await fixture.crash(app.appId, 'web.1');
-      await expect.poll(app.running, patience).toMatchObject([{ name: 'web.1', state: 'up', restarts: 1 }]);
-      const [after] = (await workloads.readUsage(app.appId)).instances;
-      expect(after?.run).not.toBe(before?.run);
-      await workloads.deleteWorkload(app.appId);
-      expect(await workloads.readUsage(app.appId)).toEqual({ instances: [], traffic: [] });
     });
 
     it('deletes instances and routes, keeps the log, and says whether there was anything', async () => {

@@ -4,7 +4,9 @@ import type { Platform } from '#shared/platform/platform.ts';
 import type { Router } from '#shared/routing/router.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 import { createLocalAddons } from './addons/local-addons.ts';
+import { createLocalAppEnvironments } from './app-environments.ts';
 import { createBuildDrivers } from './builds/build-drivers.ts';
+import { createLocalCertificates } from './certificates.ts';
 import { openSandbox } from './sandbox/open-sandbox.ts';
 import { createSandboxedPrograms } from './workloads/sandboxed-programs.ts';
 import { createLocalWorkloads } from './workloads/workloads.ts';
@@ -62,8 +64,10 @@ export async function createLocalPlatform({
     workloads: local.workloads,
     rollouts: local.rollouts,
     logs: local.logs,
+    metrics: local.metrics,
     addons,
-    certificates: { readCertificate: (host) => router.readCertificate(host) },
+    certificates: createLocalCertificates(router),
+    appEnvironments: createLocalAppEnvironments(sandbox),
     async stop() {
       await builds.stop();
       await local.stopAll();

@@ -15,8 +15,6 @@ export interface WorkloadsUnderTest extends Pick<Platform, 'workloads' | 'rollou
   readWeights(appId: AppId): Promise<Readonly<Record<number, number>>>;
   /** Lets the instance end by itself, with exit code 3. */
   crash(appId: AppId, name: string): Promise<void>;
-  /** Lets the instance work for 0.3 s of processor time. */
-  work(appId: AppId, name: string): Promise<void>;
   stop(): Promise<void>;
 }
 

@@ -147,6 +147,19 @@ export function describeRouter(name: string, startHarness: () => Promise<RouterH
       expect(await router.readCertificate(`c-${newUuid()}.example.com`)).toBeUndefined();
     });
 
+    it('deletes the certificate of a host, and issues another where the host has a route', async () => {
+      const route = routeOf([await backend(1, 100)]);
+      await router.applyRoute(route);
+      expect(await router.deleteCertificate(hostOf(route))).toBe(false);
+      await router.readCertificate(hostOf(route));
+      expect(await router.deleteCertificate(hostOf(route))).toBe(true);
+      expect(await router.deleteCertificate(hostOf(route))).toBe(false);
+      expect(await router.readCertificate(hostOf(route))).toBeDefined();
+      await router.deleteRoute(route.appId);
+      expect(await router.deleteCertificate(hostOf(route))).toBe(true);
+      expect(await router.readCertificate(hostOf(route))).toBeUndefined();
+    });
+
     it('splits requests exactly by weight', async () => {
       const route = routeOf([await backend(1, 75), await backend(2, 25)]);
       await router.applyRoute(route);

@@ -1,4 +1,4 @@
-import type { InstanceUsage } from '#shared/platform/usage.ts';
+import type { InstanceUsage } from '#shared/platform/metrics.ts';
 import type { InstanceRecord } from './instances.ts';
 import type { Programs } from './programs.ts';
 

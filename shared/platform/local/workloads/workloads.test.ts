@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type AppId, newUuid } from '#shared/ids.ts';
 import { describeRollouts } from '#shared/platform/contract/rollouts.ts';
+import { describeUsageMetrics, type UsageMetricsUnderTest } from '#shared/platform/contract/usage-metrics.ts';
 import { describeWorkloads } from '#shared/platform/contract/workloads.ts';
 import { visitRouter } from '#shared/platform/testing/visit-router.ts';
-import type { WorkloadsUnderTest } from '#shared/platform/testing/workloads-under-test.ts';
 import { createFakeRouter } from '#shared/routing/fake-router.ts';
 import {
   makeDataDir,
@@ -14,7 +14,7 @@ import {
   specOf,
 } from '#test/support/workloads/workload-fixture.ts';
 
-async function openFixture(): Promise<WorkloadsUnderTest> {
+async function openFixture(): Promise<UsageMetricsUnderTest> {
   const dataDir = await makeDataDir();
   const router = createFakeRouter();
   const local = await openWorkloadFixture(dataDir, router);
@@ -27,6 +27,7 @@ async function openFixture(): Promise<WorkloadsUnderTest> {
   return {
     workloads: local.workloads,
     rollouts: local.rollouts,
+    metrics: local.metrics,
     logs: local.logs,
     ...visitRouter(router),
     image: await makeImage(dataDir, 'contract', { 'server.js': serverScript() }),
@@ -47,6 +48,7 @@ async function openFixture(): Promise<WorkloadsUnderTest> {
 
 describeWorkloads('local', openFixture);
 describeRollouts('local', openFixture);
+describeUsageMetrics('local', openFixture);
 
 describe('local output', () => {
   it('is taken over from an app that opens its own output, and from one that printed more than any file limit', async () => {

@@ -7,6 +7,7 @@ import { type AppId, isUuid } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 import type { AppLogs } from '#shared/platform/app-logs.ts';
+import type { UsageMetrics } from '#shared/platform/metrics.ts';
 import type { Rollouts } from '#shared/platform/rollouts.ts';
 import type { Workloads } from '#shared/platform/workloads.ts';
 import type { Router } from '#shared/routing/router.ts';
@@ -45,6 +46,7 @@ export interface WorkloadTimings extends InstanceTimings {
 export interface LocalWorkloads {
   readonly workloads: Workloads;
   readonly rollouts: Rollouts;
+  readonly metrics: UsageMetrics;
   readonly logs: AppLogs;
   /**
    * Finds again what an earlier control plane left running, takes out of the routes what is gone, and supervises all of
@@ -170,6 +172,12 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
         )
         .sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }) || a.releaseVersion - b.releaseVersion);
     },
+    runOnce: (run, line, signal) =>
+      runProgramOnce({ programs, clock, stopSeconds: timings.stopSeconds }, run, line, AbortSignal.any([signal, left.signal])),
+  };
+
+  const metrics: UsageMetrics = {
+    kind: 'usage',
     async readUsage(appId) {
       const app = await apps.get(appId);
       const [instances, past, present] = await Promise.all([
@@ -179,13 +187,12 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
       ]);
       return { instances: instances.filter((usage) => usage !== undefined), traffic: [...past, ...present] };
     },
-    runOnce: (run, line, signal) =>
-      runProgramOnce({ programs, clock, stopSeconds: timings.stopSeconds }, run, line, AbortSignal.any([signal, left.signal])),
   };
 
   return {
     workloads,
     rollouts,
+    metrics,
     logs,
     async adopt() {
       const names = await readdir(workloadsDir).catch(ifMissing([]));
