@@ -1,7 +1,9 @@
 /**
- * Public keys as SSH carries them: RFC 4253 §6.6 (RSA), RFC 5656 §3.1 (ECDSA), RFC 8709 §4 (Ed25519), and OpenSSH's
- * PROTOCOL.u2f (security keys). Whoever registers a key and whoever verifies by one must agree on what a key is.
+ * Public keys in SSH's wire format: RFC 4253 §6.6 (RSA), RFC 5656 §3.1 (ECDSA), RFC 8709 §4 (Ed25519), and OpenSSH's
+ * PROTOCOL.u2f (security keys). Shared, so that registering a key and verifying with it agree on what a key is.
  */
+
+/** The supported key types. */
 export const sshKeyTypes = [
   'ssh-ed25519',
   'ecdsa-sha2-nistp256',
@@ -12,16 +14,18 @@ export const sshKeyTypes = [
   'sk-ecdsa-sha2-nistp256@openssh.com',
 ] as const;
 
+/** A supported key type. */
 export type SshKeyType = (typeof sshKeyTypes)[number];
 
+/** Whether the key type is supported. */
 export function isSshKeyType(name: string): name is SshKeyType {
   return sshKeyTypes.some((type) => type === name);
 }
 
-/** Verifying costs the square of the bits, before anybody has logged in. */
+/** Limits of RSA keys: the time to verify a signature grows with the square of the bits, and clients need no login for it. */
 export const rsaBits = { smallest: 2048, largest: 8192 };
 
-/** `application` is there for security keys only. Numbers are big-endian without leading zeros. */
+/** A parsed key. Numbers are big-endian without leading zeros; only security keys have an `application`. */
 export type SshPublicKey =
   | { readonly algorithm: 'rsa'; readonly bits: number; readonly modulus: Uint8Array; readonly exponent: Uint8Array }
   | { readonly algorithm: 'ed25519'; readonly point: Uint8Array; readonly application?: Uint8Array }
@@ -33,13 +37,14 @@ export type SshPublicKey =
       readonly application?: Uint8Array;
     };
 
+/** A curve of RFC 5656 §10.1. */
 export type EcdsaCurve = 'nistp256' | 'nistp384' | 'nistp521';
 
 const coordinateBytes: Readonly<Record<EcdsaCurve, number>> = { nistp256: 32, nistp384: 48, nistp521: 66 };
 
 /**
- * Undefined unless the blob is, to its last byte, one key of that type: anything behind it would give one key two
- * fingerprints. RSA of any size is read; see `rsaBits`.
+ * Parses a raw public key. Undefined unless the whole blob is one key of that type: with extra bytes one key would have two
+ * fingerprints. RSA keys of any size are accepted; see `rsaBits`.
  */
 export function parseSshPublicKey(blob: Uint8Array, type: SshKeyType): SshPublicKey | undefined {
   const [name, ...fields] = readSshStrings(blob);
@@ -55,7 +60,7 @@ function parseRsa([exponent, modulus, ...rest]: readonly Uint8Array[]): SshPubli
   if (exponent === undefined || modulus === undefined || rest.length > 0) return undefined;
   const e = withoutZeros(exponent);
   const n = withoutZeros(modulus);
-  // A huge exponent makes one verification take seconds; 65537 is what everybody has.
+  // With a huge exponent one verification takes seconds. Real keys have 65537.
   if (e.length === 0 || e.length > 4 || n.length === 0) return undefined;
   return { algorithm: 'rsa', bits: n.length * 8 - Math.clz32(n[0] ?? 0) + 24, modulus: n, exponent: e };
 }
@@ -79,7 +84,7 @@ function isCurve(name: string): name is EcdsaCurve {
   return Object.hasOwn(coordinateBytes, name);
 }
 
-/** The length-prefixed strings (RFC 4251 §5) that a blob consists of; none when their lengths do not add up. */
+/** The length-prefixed strings (RFC 4251 §5) of a blob; empty when it is malformed or has more than eight. */
 export function readSshStrings(blob: Uint8Array): Uint8Array[] {
   const view = new DataView(blob.buffer, blob.byteOffset, blob.byteLength);
   const strings: Uint8Array[] = [];
@@ -103,12 +108,12 @@ function latin1(bytes: Uint8Array): string {
   return String.fromCharCode(...bytes.subarray(0, 64));
 }
 
-/** Hex SHA-256 of the raw key: what a key is found by. */
+/** Hex SHA-256 of the raw key, by which registered keys are found. */
 export async function sshKeyHash(blob: Uint8Array): Promise<string> {
   return (await sha256(blob)).toHex();
 }
 
-/** As `ssh-keygen -lf` prints it: `SHA256:` and base64 without padding. */
+/** The fingerprint as `ssh-keygen -lf` prints it: `SHA256:` and base64 without padding. */
 export async function sshFingerprint(blob: Uint8Array): Promise<string> {
   return `SHA256:${(await sha256(blob)).toBase64({ omitPadding: true })}`;
 }

@@ -231,10 +231,10 @@ describe('unsupported requests and algorithms', () => {
     ['Ciphers', 'aes128-cbc', 'no matching cipher'],
     ['MACs', 'hmac-sha1', 'no matching MAC'],
     ['HostKeyAlgorithms', 'ssh-rsa', 'no matching host key type'],
-  ])('%s=%s is not offered', async (option, name, words) => {
+  ])('%s=%s is not offered', async (option, name, message) => {
     const more = ['-o', `${option}=${name}`, ...(option === 'MACs' ? ['-o', 'Ciphers=aes128-ctr'] : [])];
     const ran = await ssh(server.port, key, ['git@127.0.0.1'], more);
-    expect(ran).toMatchObject({ status: 255, stderr: expect.stringContaining(words) });
+    expect(ran).toMatchObject({ status: 255, stderr: expect.stringContaining(message) });
   });
 
   test.each(['ssh-ed25519', 'ecdsa-sha2-nistp256', 'rsa-sha2-512', 'rsa-sha2-256'])(

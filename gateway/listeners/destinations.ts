@@ -39,7 +39,7 @@ export interface DestinationsOptions {
   readonly timeouts: Pick<ForwardTimeouts, 'responseMilliseconds'>;
 }
 
-/** Hosts of apps come from the route table; of the rest some belong to the API, and the others to nobody. */
+/** Looks a host up in the route table first, then among the hosts of the API. */
 export function createDestinations(options: DestinationsOptions): Destinations {
   const { table, apiHosts, appsDomain, apiSocket, timeouts } = options;
   const api: Upstream = { address: { socketPath: apiSocket }, inFlight: { count: 0 }, traffic: noTraffic(0) };

@@ -15,7 +15,7 @@ export interface Backend {
   releaseVersion: number;
   /** Percent of the traffic, a whole number. */
   weight: number;
-  /** Served in turn. */
+  /** Requests go to them in rotation. */
   instances: readonly BackendInstance[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the gateway of one machine is told, and what it has counted. The local driver applies routes; the gateway, a process
- * of its own that outlives the control plane, serves them.
+ * Port: routes of the gateway on one machine, and the traffic it has counted. The local driver applies routes; the gateway,
+ * a process of its own that outlives the control plane, serves them.
  */
 import type { AppId } from '#shared/ids.ts';
 import type { ReleaseTraffic } from '#shared/platform/traffic.ts';

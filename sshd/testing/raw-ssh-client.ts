@@ -94,7 +94,8 @@ export class RawSshClient {
     const lists = { cipher: ['aes128-gcm@openssh.com'], mac: ['hmac-sha2-256'], compress: ['none'], lang: [] };
     this.protocol = new ProtocolClass({
       server: false,
-      ...(kex === undefined ? {} : { offer: { kex: [kex], serverHostKey: ['ssh-ed25519'], cs: lists, sc: lists } }),
+      // ssh2's default without one.
+      offer: kex === undefined ? undefined : { kex: [kex], serverHostKey: ['ssh-ed25519'], cs: lists, sc: lists },
       onWrite: (data: Buffer) => socket.writable && socket.write(data),
       onError: () => socket.destroy(),
       onHandshakeComplete: onHandshake,

@@ -1,12 +1,12 @@
 /**
- * `npm run test:slow-clients -- [--connections N]`: a small push over SSH and over HTTP, alone and beside as many clients
- * (1,000) that send a byte at a time, of each kind by itself and then of all kinds at once. Prints the medians, and ends
- * with 1 when one is above twice that of a push alone, or a push failed.
+ * `npm run test:slow-clients -- [--connections N]`: times a small push over SSH and over HTTP, first alone and then beside N
+ * clients (1,000) that send a byte at a time, of each kind and then of all kinds at once. Prints the medians. Exits with 1
+ * when a median is more than twice that of a push alone, or when a push failed.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { SlowCrowd, type SlowKind, type SlowPerson, slowKinds } from '#test/hostile/slow/slow-clients.ts';
+import { SlowClients, type SlowKind, type SlowUser, slowKinds } from '#test/hostile/slow/slow-clients.ts';
 import { removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
 import { createUser, type User } from '#test/support/platform/user.ts';
 
@@ -32,13 +32,13 @@ async function measureAll(): Promise<void> {
   const { push_url } = await ada.createApp('hello');
   const copy = await ada.createWorkingCopy(push_url, { 'readme.txt': 'hello\n' });
   const urls = { SSH: push_url, HTTP: `http://git:${ada.token}@localhost:${platform.httpPort}/hello.git` };
-  const people: SlowPerson[] = [];
-  // A person may send six hundred requests a minute: the crowd is of several, and none of them is the one who pushes.
+  const slowUsers: SlowUser[] = [];
+  // A user may send 600 requests a minute, so the slow clients belong to several users. None of them makes the timed pushes.
   for (let i = 0; i * 400 < connections; i++) {
     const user = await createUser(platform, `slow-${i}@example.com`);
     others.push(user);
     await user.createApp(`slow-${i}`);
-    people.push({ token: user.token, privateKey: await readFile(join(user.home, 'id_ed25519'), 'utf8'), app: `slow-${i}` });
+    slowUsers.push({ token: user.token, privateKey: await readFile(join(user.home, 'id_ed25519'), 'utf8'), app: `slow-${i}` });
   }
   let pushes = 0;
   /** Median seconds of a push of one commit, by transport. */
@@ -62,20 +62,20 @@ async function measureAll(): Promise<void> {
   await measure();
   for (const kinds of [...slowKinds.map((kind) => [kind]), slowKinds]) {
     const alone = await measure();
-    const crowd = new SlowCrowd({ httpPort: platform.httpPort, sshPort: platform.sshPort, people });
-    for (const kind of kinds) await crowd.send(kind, connections, everyMilliseconds);
+    const slowClients = new SlowClients({ httpPort: platform.httpPort, sshPort: platform.sshPort, users: slowUsers });
+    for (const kind of kinds) await slowClients.open(kind, connections, everyMilliseconds);
     const beside = await measure();
-    report(kinds, crowd, alone, beside);
-    await crowd.end();
+    report(kinds, slowClients, alone, beside);
+    await slowClients.close();
   }
 }
 
-function report(kinds: readonly SlowKind[], crowd: SlowCrowd, alone: readonly number[], beside: readonly number[]): void {
-  const told = ['SSH', 'HTTP'].map((transport, i) => {
+function report(kinds: readonly SlowKind[], slowClients: SlowClients, alone: readonly number[], beside: readonly number[]): void {
+  const medians = ['SSH', 'HTTP'].map((transport, i) => {
     const [before = 0, now = 0] = [alone[i], beside[i]];
     if (now > before * allowedRatio) failed = true;
     return `${transport} ${before.toFixed(2)} s alone, ${now.toFixed(2)} s (× ${(now / before).toFixed(2)})`;
   });
-  const open = kinds.map((kind) => `${crowd.count(kind)} ${kind}`).join(', ');
-  console.log(`${connections} each; open now: ${open}: ${told.join('; ')}`);
+  const open = kinds.map((kind) => `${slowClients.count(kind)} ${kind}`).join(', ');
+  console.log(`${connections} each; open now: ${open}: ${medians.join('; ')}`);
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
+/** A key pair made by ssh-keygen. */
 export interface KeyFile {
   /** Path of the private key. */
   readonly file: string;
@@ -10,12 +11,14 @@ export interface KeyFile {
   readonly publicKey: string;
 }
 
+/** The result of a program. */
 export interface Ran {
   readonly status: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
+/** Runs a program without the machine's git configuration and home directory. */
 export async function run(
   command: string,
   args: readonly string[],
@@ -39,7 +42,7 @@ export async function run(
   return { status: status ?? -1, stdout, stderr };
 }
 
-/** Makes a key pair with ssh-keygen. */
+/** Makes a key pair with ssh-keygen. @param type as its option -t */
 export async function makeKey(directory: string, name: string, type: string, bits?: number): Promise<KeyFile> {
   const file = path.join(directory, name);
   const made = await run('ssh-keygen', [
@@ -58,7 +61,7 @@ export async function makeKey(directory: string, name: string, type: string, bit
   return { file, publicKey: (await readFile(`${file}.pub`, 'utf8')).trim() };
 }
 
-/** Arguments of `ssh` that keep the machine's own configuration, agent and keys out of it. */
+/** Arguments of `ssh` that ignore the machine's own configuration, agent and keys. */
 export function sshOptions(port: number, key: KeyFile | undefined, more: readonly string[] = []): string[] {
   return [
     '-F',
@@ -80,6 +83,7 @@ export function sshOptions(port: number, key: KeyFile | undefined, more: readonl
   ];
 }
 
+/** Runs `ssh` against the server on the loopback's `port`. @param more options */
 export function ssh(port: number, key: KeyFile | undefined, args: readonly string[], more: readonly string[] = []): Promise<Ran> {
   return run('ssh', [...sshOptions(port, key, more), ...args]);
 }
@@ -96,7 +100,7 @@ export function gitSshEnv(port: number, key: KeyFile | undefined, more: readonly
   };
 }
 
-/** A work tree with one commit on `main`. */
+/** Creates a work tree with one commit on `main`. */
 export async function makeWorkTree(directory: string, files: Readonly<Record<string, string | Uint8Array>>): Promise<void> {
   await mkdir(directory, { recursive: true });
   for (const [name, content] of Object.entries(files)) await writeFile(path.join(directory, name), content);

@@ -1,6 +1,6 @@
 /**
- * An SSH door of the real core as a process of its own: told over IPC where the database, the host keys and the packs are, it
- * answers with its port. Nothing runs jobs here. Its like in production differs by its settings and its ground alone.
+ * An SSH server of the real core as a process of its own. Over IPC it receives where the database, the host keys and the
+ * packs are, and replies with its port. It runs no jobs.
  */
 import { join } from 'node:path';
 import { createServices } from '#deploy/control-plane.ts';
@@ -18,11 +18,12 @@ import { loadHostKeys } from '#sshd/host-keys.ts';
 import { createSshServer } from '#sshd/server.ts';
 import { createCoreContext } from '#test/support/core/core-context.ts';
 
+/** The message that starts the server. */
 export interface SshServerStart {
   databaseUrl: string;
-  /** Of host keys; all daemons share it. */
+  /** The directory of host keys, which all servers share. */
   sshDirectory: string;
-  /** Of quarantines, of packs unless they are in a store, else of the cache. */
+  /** The directory of quarantines, and of packs; with a store, of the pack cache. */
   gitDirectory: string;
   store: S3BucketOptions | undefined;
 }
@@ -55,5 +56,5 @@ process.once('message', (message) => {
     },
   );
 });
-// It does not outlive whoever started it.
+// It ends with the process that started it.
 process.once('disconnect', () => process.exit(0));
