@@ -1,27 +1,28 @@
-/** Objects by key, in a store that other processes use too. Keys are relative to what the store was given as its place. */
+/** Objects by key, in a store that other processes use too. Keys are relative to the bucket's prefix. */
 export interface Bucket {
   /**
-   * Durable when it resolves, with its checksum; whoever reads meanwhile finds what was there before, or all of it. Again is
-   * harmless. Resolves with the file's SHA-256 in hexadecimal.
+   * Stores a file. It is durable when this resolves, with the file's SHA-256 in hexadecimal. Until then readers get the object that
+   * was there before, or all of the new one. Calling it again is harmless.
    */
   putFile(key: string, path: string): Promise<string>;
-  /** Writes an object to a new file. Resolves with its SHA-256, which is as it was when it was put; undefined without one. */
+  /** Writes an object to a new file, and checks its SHA-256. Resolves with that; undefined when there is no such object. */
   getFile(key: string, path: string): Promise<string | undefined>;
   hasObject(key: string): Promise<boolean>;
-  /** In order of their keys. */
+  /** The objects whose keys begin with `prefix`, in the order of their keys. */
   listObjects(prefix: string): AsyncIterable<StoredObject>;
-  /** The next parts of the keys that go on after `prefix` and a further slash: with '', what is before the first slash. */
+  /** The distinct parts of keys between `prefix` and the next slash; with '', what comes before the first slash. */
   listFolders(prefix: string): AsyncIterable<string>;
-  /** Harmless without one. */
+  /** Does nothing when there is no such object. */
   deleteObject(key: string): Promise<void>;
-  /** Calls off uploads that were begun so long ago and never finished. Resolves with how many there were. */
+  /** Aborts unfinished uploads that began at least so long ago. Resolves with how many there were. */
   abortUploads(olderThanSeconds: number): Promise<number>;
-  /** Ends its connections. */
+  /** Closes the connections. */
   close(): Promise<void>;
 }
 
+/** An object in a list. */
 export interface StoredObject {
   key: string;
-  /** By the clock of the store. */
+  /** Since it was stored, by the clock of the store. */
   ageSeconds: number;
 }

@@ -3,16 +3,17 @@ import { join } from 'node:path';
 import type { Bucket } from '#shared/object-store/bucket.ts';
 
 /**
- * Finds out at a start what would otherwise fail in somebody's push: writes, lists, reads and deletes one small object.
+ * Checks at the start of the platform that the bucket works, before a push needs it: writes, lists, reads and deletes one small
+ * object.
  *
- * @param directory for two small files, gone again afterwards
- * @throws ObjectStoreError naming what the store said
+ * @param directory for two small temporary files
+ * @throws ObjectStoreError with the store's error
  */
 export async function checkBucket(bucket: Bucket, directory: string): Promise<void> {
   const name = `start-check-${crypto.randomUUID()}`;
   const [written, read] = [join(directory, name), join(directory, `${name}.read`)];
   try {
-    await writeFile(written, 'A platform has checked that it can write here.\n');
+    await writeFile(written, 'The platform checks that it can write here.\n');
     await bucket.putFile(name, written);
     await Array.fromAsync(bucket.listObjects(name));
     await bucket.getFile(name, read);

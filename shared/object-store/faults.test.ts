@@ -10,7 +10,7 @@ import { type Fault, openTestS3Server, type TestS3Server } from '#shared/object-
 const attempts = 4;
 const partBytes = 100_000;
 
-describe('a store that fails', () => {
+describe('a failing store', () => {
   let server: TestS3Server;
   let bucket: Bucket;
   let directory: string;
@@ -28,24 +28,24 @@ describe('a store that fails', () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  /** On a busy machine an answer may take its time: short patience is for answers that never come. */
+  /** A response may take long on a busy machine: short time-outs are only for responses that never come. */
   function openBucket(idleMilliseconds: number): Bucket {
     const patience = { connectMilliseconds: 30_000, idleMilliseconds, attempts, backoffMilliseconds: 1 };
     return createS3Bucket({ ...server.account, prefix: 'p/', patience, partBytes });
   }
 
-  /** The next requests meet these, one each. */
+  /** Lets the next requests fail, one after the other. */
   function failNext(...faults: (Fault | undefined)[]): void {
     server.fault = () => faults.shift();
   }
 
-  const passing: [string, Fault][] = [
-    ['an answer of 500', { status: 500, code: 'InternalError' }],
+  const temporary: [string, Fault][] = [
+    ['a response of 500', { status: 500, code: 'InternalError' }],
     ['SlowDown', { status: 503, code: 'SlowDown' }],
     ['a lost connection', 'drop'],
-    ['a lost answer', 'lose-answer'],
+    ['a lost response', 'lose-response'],
   ];
-  it.each(passing)('is asked again after %s', async (_, fault) => {
+  it.each(temporary)('gets the request again after %s', async (_, fault) => {
     failNext(fault, fault);
     await bucket.putFile('a', file);
     expect(server.objects.get('p/a')?.body.toString()).toBe('the content');
@@ -60,7 +60,7 @@ describe('a store that fails', () => {
     expect(server.objects.size).toBe(0);
   });
 
-  it('is asked again when no answer comes', async () => {
+  it('gets the request again when there is no response', async () => {
     const hasty = openBucket(500);
     try {
       failNext('hang', 'hang');
@@ -72,9 +72,9 @@ describe('a store that fails', () => {
   });
 
   it.each<[string, Fault]>([
-    ['breaks off', 'cut'],
+    ['ends early', 'cut'],
     ['arrives changed', 'flip'],
-  ])('gives an object that %s again, and never half', async (_, fault) => {
+  ])('is asked again for an object that %s, and the file is never incomplete', async (_, fault) => {
     await bucket.putFile('a', file);
     failNext(fault, fault);
     const target = join(directory, 'target');
@@ -86,25 +86,25 @@ describe('a store that fails', () => {
     expect(await readdir(directory)).not.toContain('never');
   });
 
-  it('is given up after so many attempts, with what it said last', async () => {
+  it('gets a limited number of attempts, and its last error is thrown', async () => {
     server.fault = () => ({ status: 503, code: 'SlowDown' });
     await expect(bucket.putFile('a', file)).rejects.toMatchObject({ status: 503, code: 'SlowDown' });
     expect(server.seen).toHaveLength(attempts);
   });
 
-  it('is not asked again when it refuses for good', async () => {
+  it('gets a request once when the error is permanent', async () => {
     server.fault = () => ({ status: 403, code: 'AccessDenied' });
     await expect(bucket.putFile('a', file)).rejects.toMatchObject({ status: 403, code: 'AccessDenied' });
     expect(server.seen).toHaveLength(1);
   });
 
-  it('takes a large file though every request fails once, also when only the answers are lost', async () => {
+  it('stores a large file although every request fails once, even when only responses are lost', async () => {
     const content = randomBytes(1.5 * partBytes);
     await writeFile(file, content);
-    for (const fault of ['drop', 'lose-answer', { status: 503, code: 'SlowDown' }] as const) {
+    for (const fault of ['drop', 'lose-response', { status: 503, code: 'SlowDown' }] as const) {
       const failed = new Set<string>();
       server.fault = ({ method, key, query }) => {
-        // Begun twice is begun twice: the first of the two is what the sweep calls off.
+        // An upload may be begun twice: the sweep aborts the first.
         const name = `${method} ${key} ${query.get('partNumber')} ${query.has('uploads')}`;
         if (failed.has(name)) return undefined;
         failed.add(name);
@@ -119,7 +119,7 @@ describe('a store that fails', () => {
     expect(server.uploads.size).toBe(0);
   });
 
-  it('keeps nothing of a large file that it could not take', async () => {
+  it('keeps nothing of a large file that it could not store', async () => {
     await writeFile(file, randomBytes(1.5 * partBytes));
     server.fault = ({ query }) => (query.get('partNumber') === '2' ? { status: 503, code: 'SlowDown' } : undefined);
     await expect(bucket.putFile('large', file)).rejects.toMatchObject({ code: 'SlowDown' });
@@ -127,7 +127,7 @@ describe('a store that fails', () => {
     expect(server.uploads.size).toBe(0);
   });
 
-  it('is believed about an upload only when it says in the end that it is done', async () => {
+  it('must confirm an upload at its end', async () => {
     await writeFile(file, randomBytes(1.5 * partBytes));
     server.fault = ({ method, query }) =>
       method === 'POST' && query.has('uploadId') ? { status: 200, code: 'InternalError' } : undefined;
@@ -135,12 +135,12 @@ describe('a store that fails', () => {
     expect(server.objects.size).toBe(0);
   });
 
-  it('never finds credentials in what is said of it', async () => {
+  it('never gets credentials into an error', async () => {
     server.fault = () => ({ status: 403, code: 'SignatureDoesNotMatch' });
     const error = await bucket.putFile('a', file).catch((thrown: unknown) => thrown);
-    const said = `${String(error)} ${JSON.stringify(error)} ${(error as Error).stack}`;
-    expect(said).toContain('SignatureDoesNotMatch');
-    expect(said).not.toContain(server.account.secretAccessKey);
-    expect(said).not.toContain(server.account.accessKeyId);
+    const text = `${String(error)} ${JSON.stringify(error)} ${(error as Error).stack}`;
+    expect(text).toContain('SignatureDoesNotMatch');
+    expect(text).not.toContain(server.account.secretAccessKey);
+    expect(text).not.toContain(server.account.accessKeyId);
   });
 });

@@ -1,15 +1,17 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { ObjectStoreError } from '#shared/object-store/object-store-error.ts';
-import { refusal, type S3Requests } from '#shared/object-store/s3-requests.ts';
+import { rejection, type S3Requests } from '#shared/object-store/s3-requests.ts';
 import { textOf } from '#shared/object-store/xml.ts';
 
-/** Parts of one upload under way at once: so many are held in memory. */
+/** Parts of one upload that are sent at once, and are in memory. */
 const partsAtOnce = 2;
 
 /**
- * Uploads a file in parts, of which each can be sent again. When it fails nothing is left of it in the store.
+ * Uploads a file in parts. Each part can be sent again by itself. When the upload fails, the store keeps nothing of it.
  *
- * @param partBytes of each part but the last
+ * @param partBytes size of each part but the last
+ * @param headers to store with the object
+ * @throws ObjectStoreError
  */
 export async function uploadInParts(
   requests: S3Requests,
@@ -24,7 +26,7 @@ export async function uploadInParts(
     const tags = await sendParts(requests, key, uploadId, path, partBytes);
     await complete(requests, key, uploadId, tags, headers);
   } catch (error) {
-    // What cannot be called off now is swept later.
+    // If this fails too, a sweep aborts the upload later.
     await requests.send({ method: 'DELETE', key, query: { uploadId } }, async () => undefined).catch(() => undefined);
     throw error;
   }
@@ -42,7 +44,7 @@ async function sendParts(
     const { size } = await file.stat();
     const tags = Array.from({ length: Math.ceil(size / partBytes) }, () => '');
     let next = 0;
-    const sender = async (): Promise<void> => {
+    const sendNext = async (): Promise<void> => {
       while (next < tags.length) {
         const number = next++;
         const body = await readPart(file, number * partBytes, Math.min(partBytes, size - number * partBytes));
@@ -50,8 +52,8 @@ async function sendParts(
         tags[number] = await requests.send({ method: 'PUT', key, query, body }, async ({ headers: { etag = '' } }) => etag);
       }
     };
-    const senders = Array.from({ length: partsAtOnce }, sender);
-    // Also when one has failed, the file is read by the others until they end.
+    const senders = Array.from({ length: partsAtOnce }, sendNext);
+    // When one has failed, the others still read the file until they end.
     await Promise.allSettled(senders);
     await Promise.all(senders);
     return tags;
@@ -81,12 +83,12 @@ async function complete(
   const body = Buffer.from(`<CompleteMultipartUpload>${parts}</CompleteMultipartUpload>`);
   try {
     await requests.send({ method: 'POST', key, query: { uploadId }, body }, async ({ text }) => {
-      // It may take the store so long that it says 200 first, and what went wrong afterwards.
-      const answer = await text();
-      if (answer.includes('<Error>')) throw refusal(`completing ${key}`, 500, answer);
+      // The store may take so long that it answers with 200 first, and with an error afterwards.
+      const response = await text();
+      if (response.includes('<Error>')) throw rejection(`completing ${key}`, 500, response);
     });
   } catch (error) {
-    // The attempt whose answer was lost had done it.
+    // An earlier attempt completed the upload, and its response was lost.
     const done = error instanceof ObjectStoreError && error.code === 'NoSuchUpload' && (await isStored(requests, key, headers));
     if (!done) throw error;
   }

@@ -7,14 +7,14 @@ import type { Bucket } from '#shared/object-store/bucket.ts';
 import { checkBucket } from '#shared/object-store/check-bucket.ts';
 import { createS3Bucket } from '#shared/object-store/s3-bucket.ts';
 import { createS3Requests, type S3Account } from '#shared/object-store/s3-requests.ts';
-import { type BucketPlace, openBucketPlace } from '#shared/object-store/testing/bucket-place.ts';
+import { openTestBucket, type TestBucket } from '#shared/object-store/testing/test-bucket.ts';
 
 describe('a bucket', () => {
-  let place: BucketPlace;
+  let place: TestBucket;
   let bucket: Bucket;
   let directory: string;
   beforeAll(async () => {
-    place = await openBucketPlace();
+    place = await openTestBucket();
     bucket = createS3Bucket({ ...place.account, prefix: place.prefix, partBytes: 5 * 1024 * 1024 });
     directory = await mkdtemp(join(tmpdir(), 'paas-bucket-'));
   });
@@ -39,7 +39,7 @@ describe('a bucket', () => {
   const keysBelow = async (prefix: string): Promise<string[]> =>
     (await Array.fromAsync(bucket.listObjects(prefix))).map(({ key }) => key);
 
-  it('gives back what was put, with its sum, and the newest of what was put twice', async () => {
+  it('returns what was stored, with its digest, and the newest version', async () => {
     const sum = await put('one/a.pack', 'first');
     expect(sum).toBe(createHash('sha256').update('first').digest('hex'));
     expect(await get('one/a.pack')).toBe('first');
@@ -49,7 +49,7 @@ describe('a bucket', () => {
     expect(await get('one/empty.links')).toBe('');
   });
 
-  it('says that there is nothing where nothing is, and deletes what is there or not', async () => {
+  it('reports missing objects, and deletes objects whether they exist or not', async () => {
     expect(await get('one/none')).toBeUndefined();
     expect(await bucket.hasObject('one/none')).toBe(false);
     await bucket.deleteObject('one/none');
@@ -59,7 +59,7 @@ describe('a bucket', () => {
     expect(await bucket.hasObject('one/gone')).toBe(false);
   });
 
-  it('takes a large file in parts, and gives the same bytes back', async () => {
+  it('stores a large file in parts, and returns the same bytes', async () => {
     const content = randomBytes(11 * 1024 * 1024 + 7);
     const sum = await put('large/b.pack', content);
     expect(sum).toBe(createHash('sha256').update(content).digest('hex'));
@@ -69,7 +69,7 @@ describe('a bucket', () => {
     expect(await bucket.abortUploads(0)).toBe(0);
   });
 
-  it('lists objects in order over many pages, folders once each, and how old they are', async () => {
+  it('lists objects in order over many pages, each folder once, and ages', async () => {
     const keys = Array.from({ length: 11 }, (_, i) => `many/${String.fromCharCode(97 + i)}/${i % 3}.idx`);
     await Promise.all(keys.map((key) => put(key, key)));
     await put('many/a/more.idx', 'x');
@@ -80,7 +80,7 @@ describe('a bucket', () => {
     for await (const { ageSeconds } of bucket.listObjects('many/')) expect(ageSeconds).toBeLessThan(120);
   });
 
-  it('keeps to its place in the store', async () => {
+  it('stays within its prefix', async () => {
     const other = createS3Bucket({ ...place.account, prefix: `${place.prefix}inner/` });
     try {
       await put('inner/x', 'mine');
@@ -91,7 +91,7 @@ describe('a bucket', () => {
     }
   });
 
-  it('calls off uploads that were begun and never finished, once they are old enough', async () => {
+  it('aborts unfinished uploads that are old enough', async () => {
     const requests = createS3Requests(place.account, { now: () => new Date(), sleep: async () => undefined });
     try {
       const key = `${place.prefix}half.pack`;
@@ -105,13 +105,13 @@ describe('a bucket', () => {
     }
   });
 
-  it('leaves no file behind for an object that is not there', async () => {
+  it('leaves no file behind for a missing object', async () => {
     const target = await mkdtemp(join(directory, 'target-'));
     expect(await bucket.getFile('nothing', join(target, 'file'))).toBeUndefined();
     expect(await readdir(target)).toEqual([]);
   });
 
-  it('passes the check of a start, and leaves nothing of it', async () => {
+  it('passes the check at the start, which leaves nothing behind', async () => {
     const before = await keysBelow('');
     await checkBucket(bucket, directory);
     expect(await keysBelow('')).toEqual(before);
@@ -119,11 +119,11 @@ describe('a bucket', () => {
 
   it.each<[string, (account: S3Account) => Partial<S3Account>, RegExp]>([
     ['a wrong secret', () => ({ secretAccessKey: 'wrong' }), /^SignatureDoesNotMatch$/],
-    // versitygw has a word of its own for it.
+    // versitygw has a code of its own.
     ['an unknown key', () => ({ accessKeyId: 'NOBODY' }), /^(InvalidAccessKeyId|XAdminUserNotFound)$/],
-    ['a bucket that is not there', ({ bucketUrl }) => ({ bucketUrl: bucketUrl.replace(/[^/]+$/, 'nowhere') }), /^NoSuchBucket$/],
-    ['nobody who listens', () => ({ bucketUrl: 'http://127.0.0.1:1/bucket' }), /^ECONNREFUSED$/],
-  ])('fails the check of a start on %s, and says so', async (_, changed, code) => {
+    ['a missing bucket', ({ bucketUrl }) => ({ bucketUrl: bucketUrl.replace(/[^/]+$/, 'nowhere') }), /^NoSuchBucket$/],
+    ['a closed port', () => ({ bucketUrl: 'http://127.0.0.1:1/bucket' }), /^ECONNREFUSED$/],
+  ])('fails the check at the start with the cause: %s', async (_, changed, code) => {
     const patience = { connectMilliseconds: 30_000, idleMilliseconds: 30_000, attempts: 1, backoffMilliseconds: 1 };
     const wrong = createS3Bucket({ ...place.account, ...changed(place.account), prefix: place.prefix, patience });
     try {

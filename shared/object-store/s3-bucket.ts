@@ -16,23 +16,24 @@ import {
 } from '#shared/object-store/s3-requests.ts';
 import { elements, textOf } from '#shared/object-store/xml.ts';
 
+/** Which bucket, and how to use it. */
 export interface S3BucketOptions extends S3Account {
-  /** What every key begins with: '' or as `paas/production/`. */
+  /** The prefix of every key: '', or with a slash at the end as in `paas/production/`. */
   prefix: string;
   clock?: Clock;
-  patience?: S3Patience;
-  /** A larger file goes in parts of this size, two of them in memory. S3 takes 10,000 parts of 5 MiB at least. */
+  patience?: S3Patience | undefined;
+  /** Larger files are sent in parts of this size, two of them in memory. S3 accepts 10,000 parts of at least 5 MiB. */
   partBytes?: number;
 }
 
-const usualPartBytes = 8 * 1024 * 1024;
+const defaultPartBytes = 8 * 1024 * 1024;
 
-/** Kept beside each object: what `getFile` holds against what arrives. The store's own ETag of a large object is no such sum. */
+/** The digest that is stored with each object, for `getFile` to check. The store's ETag of a large object is not a digest of it. */
 const digestHeader = 'x-amz-meta-sha256';
 
-/** Any store that speaks S3: AWS, MinIO, Garage, Ceph, R2, … */
+/** A bucket of any store with the S3 protocol: AWS, MinIO, Garage, Ceph, R2, … */
 export function createS3Bucket(options: S3BucketOptions): Bucket {
-  const { prefix, clock = systemClock, patience, partBytes = usualPartBytes, ...account } = options;
+  const { prefix, clock = systemClock, patience, partBytes = defaultPartBytes, ...account } = options;
   const requests = createS3Requests(account, clock, patience);
   const full = (key: string): string => `${prefix}${key}`;
   return {
@@ -45,14 +46,14 @@ export function createS3Bucket(options: S3BucketOptions): Bucket {
       }
       const body = await readFile(path);
       const digest = createHash('sha256').update(body).digest('hex');
-      const asked = { method: 'PUT', key: full(key), headers: { [digestHeader]: digest }, body } as const;
-      await requests.send(asked, async () => undefined);
+      const request = { method: 'PUT', key: full(key), headers: { [digestHeader]: digest }, body } as const;
+      await requests.send(request, async () => undefined);
       return digest;
     },
 
     async getFile(key, path) {
-      const asked = { method: 'GET', key: full(key) } as const;
-      return await unlessMissing(requests.send(asked, (response) => writeVerified(response, path, describe(asked))));
+      const request = { method: 'GET', key: full(key) } as const;
+      return await unlessMissing(requests.send(request, (response) => writeVerified(response, path, describe(request))));
     },
 
     async hasObject(key) {
@@ -82,7 +83,7 @@ export function createS3Bucket(options: S3BucketOptions): Bucket {
     },
 
     async abortUploads(olderThanSeconds) {
-      // The first page: what is beyond it goes next time.
+      // The first page only: the rest is aborted next time.
       const query = { uploads: '', prefix };
       const { xml, at } = await requests.send({ method: 'GET', key: '', query }, readPage);
       let aborted = 0;
@@ -99,7 +100,7 @@ export function createS3Bucket(options: S3BucketOptions): Bucket {
   };
 }
 
-/** Memory stays small whatever the size; the file is gone again when it did not arrive whole. */
+/** Writes a response to a file in small pieces. The file is deleted when the response is incomplete or changed. */
 async function writeVerified({ headers, body }: S3Response, path: string, what: string): Promise<string> {
   const digest = createHash('sha256');
   const file = await open(path, 'w', 0o600);
@@ -117,12 +118,12 @@ async function writeVerified({ headers, body }: S3Response, path: string, what: 
   const arrived = digest.digest('hex');
   if (arrived === headers[digestHeader]) return arrived;
   await rm(path, { force: true });
-  throw new ObjectStoreError(what, 'ChecksumMismatch', 200, 'what arrived is not what was stored');
+  throw new ObjectStoreError(what, 'ChecksumMismatch', 200, 'the content does not match the stored digest');
 }
 
 interface Page {
   xml: string;
-  /** The store's time, in milliseconds of the epoch. */
+  /** The store's time, in milliseconds since the epoch. */
   at: number;
 }
 
@@ -132,8 +133,8 @@ async function readPage({ headers, text }: S3Response): Promise<Page> {
 
 async function* pages(requests: S3Requests, query: S3Request['query']): AsyncIterable<Page> {
   for (let token: string | undefined; ; ) {
-    const asked = { 'list-type': '2', ...query, ...(token === undefined ? {} : { 'continuation-token': token }) };
-    const page = await requests.send({ method: 'GET', key: '', query: asked }, readPage);
+    const request = { method: 'GET', key: '', query: { 'list-type': '2', ...query, 'continuation-token': token } } as const;
+    const page = await requests.send(request, readPage);
     yield page;
     if (textOf(page.xml, 'IsTruncated') !== 'true') return;
     token = textOf(page.xml, 'NextContinuationToken');
@@ -144,9 +145,9 @@ function ageOf(time: string | undefined, at: number): number {
   return Math.max(0, (at - Date.parse(time ?? '')) / 1000);
 }
 
-async function unlessMissing<T>(answer: Promise<T>): Promise<T | undefined> {
+async function unlessMissing<T>(result: Promise<T>): Promise<T | undefined> {
   try {
-    return await answer;
+    return await result;
   } catch (error) {
     const missing = error instanceof ObjectStoreError && error.status === 404 && error.code !== 'NoSuchBucket';
     if (!missing) throw error;

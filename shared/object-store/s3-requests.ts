@@ -5,22 +5,23 @@ import type { Clock } from '#shared/clock.ts';
 import { ObjectStoreError } from '#shared/object-store/object-store-error.ts';
 import { textOf } from '#shared/object-store/xml.ts';
 
+/** A bucket, and the credentials for it. */
 export interface S3Account {
-  /** Of the bucket, path style, without a slash at the end: `https://s3.example.com/bucket`. */
+  /** URL of the bucket in path style, without a slash at the end: `https://s3.example.com/bucket`. */
   bucketUrl: string;
   region: string;
   accessKeyId: string;
   secretAccessKey: string;
 }
 
-/** How long a store may take, and how often it is asked again. */
+/** How long requests may take, and how often they are repeated. */
 export interface S3Patience {
   connectMilliseconds: number;
-  /** Without a byte from the store. */
+  /** How long the store may send nothing. */
   idleMilliseconds: number;
-  /** In all, the first among them. */
+  /** How often a request is sent at most. */
   attempts: number;
-  /** Before the second attempt; doubled for each further one, and cut by chance to as little as half. */
+  /** Longest wait before the second attempt, doubled for each further one. The wait is random, and at least half as long. */
   backoffMilliseconds: number;
 }
 
@@ -31,15 +32,18 @@ const defaultPatience: S3Patience = {
   backoffMilliseconds: 300,
 };
 
+/** A request to the bucket. */
 export interface S3Request {
   method: 'GET' | 'PUT' | 'HEAD' | 'POST' | 'DELETE';
-  /** Within the bucket; '' for the bucket itself. */
+  /** Of the object; '' for the bucket itself. */
   key: string;
-  query?: Readonly<Record<string, string>>;
+  /** Undefined values are left out. */
+  query?: Readonly<Record<string, string | undefined>>;
   headers?: Readonly<Record<string, string>>;
   body?: Uint8Array;
 }
 
+/** A successful response. */
 export interface S3Response {
   status: number;
   headers: Readonly<Record<string, string | undefined>>;
@@ -50,20 +54,21 @@ export interface S3Response {
 /** Sends signed requests to one bucket. */
 export interface S3Requests {
   /**
-   * Sends until it is answered by success, and `read` has taken the answer: with back-off after network faults, time-outs and
-   * the refusals that pass (5xx, SlowDown). So a request must be harmless to repeat.
+   * Sends a request until it succeeds and `read` has read the response. Waits and repeats it after network faults, time-outs and
+   * temporary errors (5xx, SlowDown). A request must therefore be harmless to repeat.
    *
-   * @throws ObjectStoreError when it was refused for good, or every attempt failed; whatever else `read` throws, at once
+   * @throws ObjectStoreError for a permanent error, or when every attempt failed; other errors of `read` at once
    */
-  send<T>(asked: S3Request, read: (response: S3Response) => Promise<T>): Promise<T>;
+  send<T>(s3Request: S3Request, read: (response: S3Response) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
 const connections = 16;
-const passingStatuses = new Set([408, 429, 500, 502, 503, 504]);
-/** Of status 400 and 409, and yet worth another try. */
-const passingCodes = new Set(['RequestTimeout', 'OperationAborted', 'BadDigest', 'ChecksumMismatch', 'IncompleteBody']);
+const temporaryStatuses = new Set([408, 429, 500, 502, 503, 504]);
+/** Codes of temporary errors with status 400 or 409. */
+const temporaryCodes = new Set(['RequestTimeout', 'OperationAborted', 'BadDigest', 'ChecksumMismatch', 'IncompleteBody']);
 
+/** Opens connections to one bucket. */
 export function createS3Requests(account: S3Account, clock: Clock, patience: S3Patience = defaultPatience): S3Requests {
   const { connectMilliseconds, idleMilliseconds, attempts, backoffMilliseconds } = patience;
   const agent = new Agent({
@@ -76,7 +81,7 @@ export function createS3Requests(account: S3Account, clock: Clock, patience: S3P
 
   const sign = async ({ method, key, query, headers, body }: S3Request): Promise<{ url: URL; headers: Headers }> => {
     const url = new URL(key === '' ? account.bucketUrl : `${account.bucketUrl}/${key}`);
-    for (const [name, value] of Object.entries(query ?? {})) url.searchParams.set(name, value);
+    for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) url.searchParams.set(name, value);
     return await new AwsV4Signer({
       ...account,
       method,
@@ -87,19 +92,19 @@ export function createS3Requests(account: S3Account, clock: Clock, patience: S3P
         .now()
         .toISOString()
         .replace(/[:-]|\.\d{3}/g, ''),
-      // Signed, so the store refuses a body that was changed on its way.
+      // Signed, so that the store rejects a body that was changed on its way.
       headers: { ...headers, 'x-amz-content-sha256': hash('sha256', body ?? '') },
     }).sign();
   };
 
-  const once = async <T>(asked: S3Request, read: (response: S3Response) => Promise<T>): Promise<T> => {
-    const what = describe(asked);
-    const { url, headers } = await sign(asked);
+  const sendOnce = async <T>(s3Request: S3Request, read: (response: S3Response) => Promise<T>): Promise<T> => {
+    const what = describe(s3Request);
+    const { url, headers } = await sign(s3Request);
     const answer = await request(url, {
       dispatcher: agent,
-      method: asked.method,
+      method: s3Request.method,
       headers: Object.fromEntries(headers),
-      body: asked.body ?? null,
+      body: s3Request.body ?? null,
     }).catch((error: unknown) => {
       throw networkError(what, error);
     });
@@ -110,10 +115,10 @@ export function createS3Requests(account: S3Account, clock: Clock, patience: S3P
       return Buffer.concat(chunks).toString('utf8');
     };
     const { statusCode: status } = answer;
-    if (status < 200 || status > 299) throw refusal(what, status, await text());
+    if (status < 200 || status > 299) throw rejection(what, status, await text());
     try {
       const result = await read({ status, headers: answer.headers as S3Response['headers'], body, text });
-      // Read or not, it must be over before the connection serves again.
+      // The connection is used again only when the whole body was read.
       await answer.body.dump();
       return result;
     } catch (error) {
@@ -123,12 +128,12 @@ export function createS3Requests(account: S3Account, clock: Clock, patience: S3P
   };
 
   return {
-    async send(asked, read) {
+    async send(s3Request, read) {
       for (let attempt = 1; ; attempt++) {
         try {
-          return await once(asked, read);
+          return await sendOnce(s3Request, read);
         } catch (error) {
-          if (attempt >= attempts || !(error instanceof ObjectStoreError) || !passes(error)) throw error;
+          if (attempt >= attempts || !(error instanceof ObjectStoreError) || !isTemporary(error)) throw error;
           const longest = backoffMilliseconds * 2 ** (attempt - 1);
           await clock.sleep(longest * (0.5 + Math.random() / 2));
         }
@@ -138,14 +143,14 @@ export function createS3Requests(account: S3Account, clock: Clock, patience: S3P
   };
 }
 
-function passes({ status, code }: ObjectStoreError): boolean {
-  return status === undefined || passingStatuses.has(status) || passingCodes.has(code);
+function isTemporary({ status, code }: ObjectStoreError): boolean {
+  return status === undefined || temporaryStatuses.has(status) || temporaryCodes.has(code);
 }
 
-/** What a store that refuses says of it, which may also be the body of a success (S3: `CompleteMultipartUpload`). */
-export function refusal(what: string, status: number, xml: string): ObjectStoreError {
-  const nameless = status === 404 ? 'NotFound' : status === 403 ? 'Forbidden' : 'refused';
-  return new ObjectStoreError(what, textOf(xml, 'Code') ?? nameless, status, textOf(xml, 'Message'));
+/** The error in a response. A successful response can contain one, too (S3: `CompleteMultipartUpload`). */
+export function rejection(what: string, status: number, xml: string): ObjectStoreError {
+  const defaultCode = status === 404 ? 'NotFound' : status === 403 ? 'Forbidden' : 'rejected';
+  return new ObjectStoreError(what, textOf(xml, 'Code') ?? defaultCode, status, textOf(xml, 'Message'));
 }
 
 async function* received(what: string, body: Dispatcher.ResponseData['body']): AsyncIterable<Uint8Array> {
@@ -159,10 +164,11 @@ async function* received(what: string, body: Dispatcher.ResponseData['body']): A
 function networkError(what: string, error: unknown): ObjectStoreError {
   const causes = [error, ...(error instanceof AggregateError ? (error.errors as unknown[]) : [])];
   const codes = causes.flatMap((cause) => (cause instanceof Error && 'code' in cause ? [String(cause.code)] : []));
-  return new ObjectStoreError(what, codes[0] ?? 'no answer', undefined, error instanceof Error ? error.message : '');
+  return new ObjectStoreError(what, codes[0] ?? 'no response', undefined, error instanceof Error ? error.message : '');
 }
 
+/** A short description of a request for messages: `GET key`, `PUT key (partNumber, uploadId)`. */
 export function describe({ method, key, query }: Pick<S3Request, 'method' | 'key' | 'query'>): string {
-  const asked = Object.keys(query ?? {}).join(', ');
-  return `${method} ${key === '' ? 'bucket' : key}${asked === '' ? '' : ` (${asked})`}`;
+  const names = Object.entries(query ?? {}).flatMap(([name, value]) => (value === undefined ? [] : name));
+  return `${method} ${key === '' ? 'bucket' : key}${names.length === 0 ? '' : ` (${names.join(', ')})`}`;
 }

@@ -1,11 +1,12 @@
 /**
- * What S3 answers is flat XML of its own making, without attributes that matter: elements are found by name.
+ * The contents of all elements with this name. Responses of S3 are simple enough for that: they have no attributes that matter, and
+ * no element contains one of the same name.
  */
 export function* elements(xml: string, name: string): Iterable<string> {
   for (const [, inner = ''] of xml.matchAll(new RegExp(`<${name}(?:\\s[^>]*)?>([^]*?)</${name}>`, 'g'))) yield inner;
 }
 
-/** The text of the first element of this name; undefined when there is none. */
+/** The text of the first element with this name; undefined when there is none. */
 export function textOf(xml: string, name: string): string | undefined {
   for (const inner of elements(xml, name)) return decode(inner);
   return undefined;

@@ -10,7 +10,7 @@ import { systemClock } from '#shared/clock.ts';
 import { createFakeGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { createLog } from '#shared/log.ts';
-import { type BucketPlace, openBucketPlace } from '#shared/object-store/testing/bucket-place.ts';
+import { openTestBucket, type TestBucket } from '#shared/object-store/testing/test-bucket.ts';
 import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
 import { createCoreContext } from '#test/support/core/core-context.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
@@ -34,7 +34,7 @@ const none = '0'.repeat(40);
 describe.each(['a directory', 'an object store'])('two daemons that serve one repository, with its packs in %s', (kind) => {
   const running: ChildProcess[] = [];
   let database: TestDatabase;
-  let place: BucketPlace;
+  let place: TestBucket;
   let directory: string;
   let key: KeyFile;
   let appName: string;
@@ -43,7 +43,7 @@ describe.each(['a directory', 'an object store'])('two daemons that serve one re
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'paas-two-daemons-'));
     database = await createTestDatabase();
-    place = await openBucketPlace();
+    place = await openTestBucket();
     const log = createLog('silent', () => undefined);
     await migrateJobs(database.pool, log);
     const storage = createFakeGitStorage({ directory: join(directory, 'unused'), log });

@@ -3,12 +3,12 @@ import { PackCache } from '#shared/git/packs/files/pack-cache.ts';
 import type { PackFiles } from '#shared/git/packs/files/pack-files.ts';
 import type { Log } from '#shared/log.ts';
 import { createS3Bucket } from '#shared/object-store/s3-bucket.ts';
-import { type BucketPlace, openBucketPlace } from '#shared/object-store/testing/bucket-place.ts';
+import { openTestBucket, type TestBucket } from '#shared/object-store/testing/test-bucket.ts';
 
 /** The object store driver for packs, on a bucket for tests. */
 export interface ObjectStoreFiles {
   files: PackFiles;
-  place: BucketPlace;
+  place: TestBucket;
   close(): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ export async function openObjectStorePackFiles(
   log: Log,
   cacheBytes = 64 * 1024 * 1024,
 ): Promise<ObjectStoreFiles> {
-  const place = await openBucketPlace();
+  const place = await openTestBucket();
   const bucket = createS3Bucket({ ...place.account, prefix: place.prefix });
   const files = createObjectStorePackFiles({
     bucket,

@@ -3,20 +3,21 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { S3Account } from '#shared/object-store/s3-requests.ts';
 
-/** What befalls a request: a refusal, or the network's ways of losing one. */
+/** How a request fails: by an error of the store, or by one of the network. */
 export type Fault =
   | { status: number; code: string }
-  /** The connection ends before anything is done. */
+  /** The connection is closed before the request is handled. */
   | 'drop'
-  /** All is done, and the connection ends without an answer. */
-  | 'lose-answer'
-  /** No answer ever comes. */
+  /** The request is handled, and the connection is closed without a response. */
+  | 'lose-response'
+  /** There is never a response. */
   | 'hang'
-  /** The body ends half-way. */
+  /** The body ends in the middle. */
   | 'cut'
-  /** One bit of the body is another. */
+  /** One bit of the body is changed. */
   | 'flip';
 
+/** A request that was received. */
 export interface SeenRequest {
   method: string;
   /** '' for the bucket. */
@@ -25,16 +26,17 @@ export interface SeenRequest {
 }
 
 /**
- * The twin of an S3 store, for machines without one: one bucket in memory, signatures and sums of bodies checked as S3 does,
- * and faults on request. It passes the suite that real servers pass.
+ * A fake S3 store for machines without a real one: one bucket in memory. It checks signatures and digests of bodies as S3 does, and
+ * fails on request. It passes the same suite as real stores.
  */
 export interface TestS3Server {
   readonly account: S3Account;
   readonly objects: ReadonlyMap<string, StoredBytes>;
-  /** Of uploads begun and not finished. */
+  /** Unfinished uploads by their ids. */
   readonly uploads: ReadonlyMap<string, { key: string }>;
+  /** All requests so far. */
   readonly seen: readonly SeenRequest[];
-  /** Asked for each request; undefined lets it pass. */
+  /** Called for each request; undefined when it shall not fail. */
   fault: (request: SeenRequest) => Fault | undefined;
   close(): Promise<void>;
 }
@@ -45,31 +47,32 @@ interface StoredBytes {
   at: Date;
 }
 
-interface Answer {
+interface Reply {
   status: number;
   headers?: Record<string, string>;
   body?: Buffer;
 }
 
-/** Small, so that every longer list comes in pages. */
+/** Few, so that longer lists have several pages. */
 const pageKeys = 3;
 const bucketName = 'packs';
 
+/** Starts the server on a free port. */
 export async function openTestS3Server(): Promise<TestS3Server> {
   const objects = new Map<string, StoredBytes>();
   const uploads = new Map<string, { key: string; meta: Record<string, string>; at: Date; parts: Map<number, Buffer> }>();
   const seen: SeenRequest[] = [];
   const credentials = { region: 'eu-test-1', accessKeyId: 'TESTKEY', secretAccessKey: 'test/secret+key' };
 
-  const put = (key: string, meta: Record<string, string>, body: Buffer): Answer => {
+  const put = (key: string, meta: Record<string, string>, body: Buffer): Reply => {
     objects.set(key, { body, meta, at: new Date() });
     return { status: 200, headers: { etag: tagOf(body) } };
   };
-  const handle = (request: SeenRequest, headers: IncomingMessage['headers'], body: Buffer): Answer => {
+  const handle = (request: SeenRequest, headers: IncomingMessage['headers'], body: Buffer): Reply => {
     const { method, key, query } = request;
     const uploadId = query.get('uploadId') ?? '';
     const upload = uploads.get(uploadId);
-    if (uploadId !== '' && upload === undefined) return refuse(404, 'NoSuchUpload');
+    if (uploadId !== '' && upload === undefined) return reject(404, 'NoSuchUpload');
     const stored = objects.get(key);
     if (key === '') {
       if (query.has('uploads')) return listUploads(uploads, query.get('prefix') ?? '');
@@ -84,7 +87,7 @@ export async function openTestS3Server(): Promise<TestS3Server> {
       if (method === 'DELETE') return { status: 204 };
       const parts = [...body.toString().matchAll(/<PartNumber>(\d+)<\/PartNumber><ETag>(.*?)<\/ETag>/g)];
       const named = parts.map(([, number, tag]) => ({ part: upload.parts.get(Number(number)), tag }));
-      if (named.some(({ part, tag }) => part === undefined || tagOf(part) !== tag)) return refuse(400, 'InvalidPart');
+      if (named.some(({ part, tag }) => part === undefined || tagOf(part) !== tag)) return reject(400, 'InvalidPart');
       put(upload.key, upload.meta, Buffer.concat(named.flatMap(({ part }) => part ?? [])));
       return xml('<CompleteMultipartUploadResult/>');
     }
@@ -103,7 +106,7 @@ export async function openTestS3Server(): Promise<TestS3Server> {
         objects.delete(key);
         return { status: 204 };
       default:
-        return stored === undefined ? refuse(404, 'NoSuchKey') : { status: 200, headers: stored.meta, body: stored.body };
+        return stored === undefined ? reject(404, 'NoSuchKey') : { status: 200, headers: stored.meta, body: stored.body };
     }
   };
 
@@ -118,14 +121,14 @@ export async function openTestS3Server(): Promise<TestS3Server> {
     const fault = server.fault(request);
     if (fault === 'drop') return void incoming.socket.destroy();
     if (fault === 'hang') return;
-    const answer =
+    const reply =
       typeof fault === 'object'
-        ? refuse(fault.status, fault.code)
+        ? reject(fault.status, fault.code)
         : (problemOf(incoming, url, body, credentials, bucket) ?? handle(request, incoming.headers, body));
-    if (fault === 'lose-answer') return void incoming.socket.destroy();
-    const sent = Buffer.from(answer.body ?? '');
+    if (fault === 'lose-response') return void incoming.socket.destroy();
+    const sent = Buffer.from(reply.body ?? '');
     if (fault === 'flip' && sent.length > 0) sent[sent.length >> 1] = (sent[sent.length >> 1] ?? 0) ^ 1;
-    response.writeHead(answer.status, { ...answer.headers, 'content-length': sent.length });
+    response.writeHead(reply.status, { ...reply.headers, 'content-length': sent.length });
     if (fault === 'cut') response.write(sent.subarray(0, sent.length >> 1), () => incoming.socket.destroy());
     else response.end(incoming.method === 'HEAD' ? undefined : sent);
   };
@@ -150,20 +153,20 @@ export async function openTestS3Server(): Promise<TestS3Server> {
   return server;
 }
 
-/** What S3 checks of every request: who signed it, that it arrived as it was signed, and the bucket. */
+/** What S3 checks in every request: who signed it, that it is unchanged, and the bucket. */
 function problemOf(
   { method, headers }: IncomingMessage,
   url: URL,
   body: Buffer,
   { region, accessKeyId, secretAccessKey }: Omit<S3Account, 'bucketUrl'>,
   bucket: string,
-): Answer | undefined {
+): Reply | undefined {
   const pattern =
     /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, SignedHeaders=([^,]+), Signature=(\w+)$/;
   const [, id, day = '', signedRegion, names = '', signature] = pattern.exec(headers.authorization ?? '') ?? [];
-  if (id === undefined) return refuse(403, 'AccessDenied');
-  if (id !== accessKeyId) return refuse(403, 'InvalidAccessKeyId');
-  if (signedRegion !== region) return refuse(400, 'AuthorizationHeaderMalformed');
+  if (id === undefined) return reject(403, 'AccessDenied');
+  if (id !== accessKeyId) return reject(403, 'InvalidAccessKeyId');
+  if (signedRegion !== region) return reject(400, 'AuthorizationHeaderMalformed');
   const sum = String(headers['x-amz-content-sha256']);
   const query = [...url.searchParams]
     .map((pair) => pair.map(encodeStrictly).join('='))
@@ -182,9 +185,9 @@ function problemOf(
   const hashed = createHash('sha256').update(canonical).digest('hex');
   const text = `AWS4-HMAC-SHA256\n${String(headers['x-amz-date'])}\n${scope}\n${hashed}`;
   const key = scope.split('/').reduce<string | Buffer>((above, part) => hmac(above, part), `AWS4${secretAccessKey}`);
-  if (hmac(key, text).toString('hex') !== signature) return refuse(403, 'SignatureDoesNotMatch');
-  if (createHash('sha256').update(body).digest('hex') !== sum) return refuse(400, 'XAmzContentSHA256Mismatch');
-  return bucket === bucketName ? undefined : refuse(404, 'NoSuchBucket');
+  if (hmac(key, text).toString('hex') !== signature) return reject(403, 'SignatureDoesNotMatch');
+  if (createHash('sha256').update(body).digest('hex') !== sum) return reject(400, 'XAmzContentSHA256Mismatch');
+  return bucket === bucketName ? undefined : reject(404, 'NoSuchBucket');
 }
 
 function hmac(key: string | Buffer, text: string): Buffer {
@@ -199,15 +202,15 @@ function tagOf(body: Buffer): string {
   return `"${createHash('md5').update(body).digest('hex')}"`;
 }
 
-function xml(body: string): Answer {
+function xml(body: string): Reply {
   return { status: 200, headers: { 'content-type': 'application/xml' }, body: Buffer.from(`<?xml version="1.0"?>${body}`) };
 }
 
-function refuse(status: number, code: string): Answer {
+function reject(status: number, code: string): Reply {
   return { ...xml(`<Error><Code>${code}</Code><Message>as &quot;asked&quot;</Message></Error>`), status };
 }
 
-function listObjects(objects: ReadonlyMap<string, StoredBytes>, query: URLSearchParams): Answer {
+function listObjects(objects: ReadonlyMap<string, StoredBytes>, query: URLSearchParams): Reply {
   const prefix = query.get('prefix') ?? '';
   const after = query.get('continuation-token') ?? '';
   const entries = new Map<string, string>();
@@ -229,7 +232,7 @@ function listObjects(objects: ReadonlyMap<string, StoredBytes>, query: URLSearch
   return xml(`<ListBucketResult xmlns="s3"><IsTruncated>${more}</IsTruncated>${next}${listed}</ListBucketResult>`);
 }
 
-function listUploads(uploads: ReadonlyMap<string, { key: string; at: Date }>, prefix: string): Answer {
+function listUploads(uploads: ReadonlyMap<string, { key: string; at: Date }>, prefix: string): Reply {
   const listed = [...uploads]
     .filter(([, { key }]) => key.startsWith(prefix))
     .map(
