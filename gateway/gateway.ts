@@ -12,7 +12,7 @@ import { createHttpServer, createHttpsServer, drain, listen } from './listeners/
 import { createRequestListeners } from './listeners/request-listeners.ts';
 import { createRouteFile, type RouteFile } from './routes/route-file.ts';
 import { createRouteTable, type EarlierTraffic } from './routes/route-table.ts';
-import type { Certificates } from './tls/certificates.ts';
+import type { CertificateIssuer } from './tls/certificate-issuer.ts';
 import { createLocalAuthority } from './tls/local-authority.ts';
 
 /** A gateway that serves. */
@@ -32,7 +32,7 @@ export interface GatewayDependencies {
   /** Called right before the ports are opened, to make a running gateway close them. */
   readonly takeOver?: () => Promise<Handover>;
   /** A local certificate authority by default. */
-  readonly certificates?: Certificates;
+  readonly certificates?: CertificateIssuer;
   readonly timeouts?: Partial<ForwardTimeouts>;
   readonly now?: () => Date;
 }

@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { z } from 'zod';
+import { hostOfAuthority } from '#gateway/forwarding/host.ts';
 import { appRouteSchema, type RouteFile } from '#gateway/routes/route-file.ts';
 import type { RouteTable } from '#gateway/routes/route-table.ts';
-import type { Certificates } from '#gateway/tls/certificates.ts';
+import type { CertificateIssuer } from '#gateway/tls/certificate-issuer.ts';
 import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { Log } from '#shared/log.ts';
@@ -18,7 +19,7 @@ export interface GatewayIdentity {
 export interface ControlServerOptions {
   readonly table: RouteTable;
   readonly file: RouteFile;
-  readonly certificates: Certificates;
+  readonly certificates: CertificateIssuer;
   readonly identity: GatewayIdentity;
   /** Stops the gateway. Resolves when its ports are closed. */
   readonly stop: (drainSeconds?: number) => Promise<void>;
@@ -109,6 +110,8 @@ async function handle(
       return { status: 200, body: { expiresAt: certificate?.expiresAt.toISOString() ?? null } };
     }
     case 'DELETE certificates/:id':
+      // Its file is named after the host.
+      if (hostOfAuthority(id) !== id) throw new AppError('not_found', `${JSON.stringify(id)} is not a host.`);
       return { status: 200, body: { existed: await certificates.deleteCertificate(id) } };
     case 'GET in-flight/:id':
       return { status: 200, body: { count: table.inFlight(id) } };

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import type { Certificates } from '#gateway/tls/certificates.ts';
+import type { CertificateIssuer } from '#gateway/tls/certificate-issuer.ts';
 import type { Log } from '#shared/log.ts';
 import type { RequestListeners } from './request-listeners.ts';
 
@@ -48,7 +48,7 @@ export function createHttpServer(listeners: RequestListeners): Server {
 }
 
 export interface HttpsOptions {
-  readonly certificates: Certificates;
+  readonly certificates: CertificateIssuer;
   /** The platform's own host, which the default certificate is for. */
   readonly platformHost: string;
   /** Whether a certificate may be issued for the host. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { replaceFile } from '#shared/files/replace-file.ts';
-import type { Certificate, Certificates } from './certificates.ts';
+import type { Certificate, CertificateIssuer } from './certificate-issuer.ts';
 
 const dayMilliseconds = 24 * 60 * 60 * 1000;
 const authorityDays = 3650;
@@ -20,13 +20,13 @@ interface KeyPair {
   readonly key: string;
 }
 
-type Hosts = Parameters<Certificates['certificateFor']>[0];
+type Hosts = Parameters<CertificateIssuer['certificateFor']>[0];
 
 /**
  * A certificate authority of this machine: `ca.pem` (for `curl --cacert`, or a browser's trust store) and `ca-key.pem`
  * (mode 600) in `directory`, created once. The certificates of hosts are stored in `certificates/`.
  */
-export async function createLocalAuthority(directory: string, now: () => Date): Promise<Certificates> {
+export async function createLocalAuthority(directory: string, now: () => Date): Promise<CertificateIssuer> {
   const leaves = join(directory, 'certificates');
   await mkdir(leaves, { recursive: true, mode: 0o700 });
   const authority = await ensureAuthority(directory, now());
