@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Lifetime } from '#deploy/parts/lifetime.ts';
 import { openPackStorage } from '#deploy/parts/pack-storage.ts';
 import type { StartOptions } from '#deploy/parts/start-options.ts';
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { GitStorage } from '#shared/git/git-storage.ts';
 import { createGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { limits } from '#shared/limits.ts';

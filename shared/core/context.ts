@@ -1,7 +1,7 @@
 import type { Clock } from '#shared/clock.ts';
 import type { Addresses } from '#shared/core/addresses.ts';
 import type { Bindings } from '#shared/core/bindings.ts';
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { Resolver } from '#shared/dns/resolver.ts';
 import type { GitStorage } from '#shared/git/git-storage.ts';
 import type { Identity } from '#shared/identity/identity.ts';

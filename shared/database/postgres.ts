@@ -1,13 +1,13 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
+import type { Tables } from '#shared/database/db.ts';
 import { nameOfStatement } from '#shared/database/prepared.ts';
-import type { Database } from '#shared/database/schema.ts';
 
 /** bigint: byte counts and milliseconds stay below 2^53. */
 const int8 = 20;
 
 export interface PostgresConnection {
-  db: Kysely<Database>;
+  db: Kysely<Tables>;
   pool: pg.Pool;
   /** Ends every connection. */
   close(): Promise<void>;
@@ -30,7 +30,7 @@ export function connectPostgres(url: string, onIdleError: (error: Error) => void
   // A client that is checked out reports its end here, and to its query: without a listener it would end the process.
   pool.on('connect', (client) => client.on('error', onIdleError));
   pool.on('connect', namePreparedStatements);
-  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   return {
     db,
     pool,

@@ -8,7 +8,7 @@ import {
   type RawBuilder,
   sql,
 } from 'kysely';
-import type { Database, Db } from '#shared/database/schema.ts';
+import type { Db, Tables } from '#shared/database/db.ts';
 
 /** A statement that is asked so often that compiling and planning it each time would cost more than answering it. */
 export interface PreparedStatement<Values, Row> {
@@ -25,7 +25,7 @@ class Slot {
 }
 
 const names = new Map<string, string>();
-const compiler: Db = new Kysely<Database>({
+const compiler: Db = new Kysely<Tables>({
   dialect: {
     createAdapter: () => new PostgresAdapter(),
     createDriver: () => new DummyDriver(),

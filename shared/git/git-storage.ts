@@ -3,7 +3,7 @@
  * of processes may serve one repository. Drivers: refs and the list of packs in PostgreSQL, packs in a directory or an object
  * store; a fake for tests keeps all of it in memory.
  */
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
 /** A branch, tag or other name for an object. */

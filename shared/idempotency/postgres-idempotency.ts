@@ -1,8 +1,24 @@
-import { sql } from 'kysely';
+import { type Generated, sql } from 'kysely';
 import type { Clock } from '#shared/clock.ts';
-import type { Db } from '#shared/database/schema.ts';
+import type { Db, UpdatedAt } from '#shared/database/db.ts';
 import { abandonedSeconds, type IdempotencyKeys, keptSeconds } from '#shared/idempotency/idempotency.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
+
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    /** The first answer to each POST with an Idempotency-Key. */
+    idempotency_keys: {
+      subject: string;
+      key: string;
+      request_hash: string;
+      /** Of what the request makes. */
+      resource_id: Generated<string>;
+      status: number | null;
+      response: string | null;
+      created_at: UpdatedAt;
+    };
+  }
+}
 
 /** Dependencies of {@link createPostgresIdempotencyKeys}. */
 export interface PostgresIdempotencyOptions {

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Db } from '#shared/database/db.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
-import type { Db } from '#shared/database/schema.ts';
 import type { AppId, BuildId } from '#shared/ids.ts';
 import { describeJobs } from '#shared/jobs/contract/jobs.ts';
 import { FakeJobs } from '#shared/jobs/fake-jobs.ts';

@@ -1,9 +1,16 @@
 import { sql } from 'kysely';
+import type { Db, UpdatedAt } from '#shared/database/db.ts';
 import { prepare } from '#shared/database/prepared.ts';
-import type { Db } from '#shared/database/schema.ts';
 import { gatherHits, type Hit, type WaitingHits } from '#shared/rate-limits/gathered-hits.ts';
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 import { createSlidingLogLimits, type SlidingLog, type SlidingLogFacts } from '#shared/rate-limits/sliding-log-limits.ts';
+
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    /** A sliding log of hits: one row for each limited key, newest hits in milliseconds since the epoch. */
+    rate_limits: { key: string; hits: number[]; updated_at: UpdatedAt };
+  }
+}
 
 /**
  * Rate limits shared by all processes that use the database, exact to the call.

@@ -1,8 +1,36 @@
-import { type Insertable, sql } from 'kysely';
-import type { Database, Db } from '#shared/database/schema.ts';
+import { type Insertable, type JSONColumnType, sql } from 'kysely';
+import type { TrafficReading } from '#shared/core/telemetry/usage-sample.ts';
+import type { Db, Tables } from '#shared/database/db.ts';
 import type { AppId } from '#shared/ids.ts';
 
-export type AppSampleRow = Database['app_samples'];
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    /** What a process type of an app used and answered in `step_seconds` from `ts` on. Columns are sums, `memory_bytes` is a maximum. */
+    app_samples: {
+      app_id: AppId;
+      step_seconds: number;
+      ts: Date;
+      process_type: string;
+      seconds: number;
+      cpu_seconds: number;
+      memory_bytes: number;
+      requests: number;
+      errors: number;
+      milliseconds: number;
+      /** Requests by bucket of shared/platform/latencies.ts, without the empty ones at the end. */
+      latencies: number[];
+    };
+    /** The counters as they were last read, by instance and by release version: the next sample is the difference. */
+    app_readings: {
+      app_id: AppId;
+      read_at: Date;
+      cpu: JSONColumnType<Record<string, number>>;
+      traffic: JSONColumnType<Record<string, TrafficReading>>;
+    };
+  }
+}
+
+export type AppSampleRow = Tables['app_samples'];
 
 /** Rows in one statement: PostgreSQL takes 65,535 parameters, a row has 11. */
 const rowsAtOnce = 1000;
@@ -29,7 +57,7 @@ export async function addSamples(trx: Db, samples: readonly AppSampleRow[]): Pro
   }
 }
 
-export async function saveReadings(trx: Db, readings: readonly Insertable<Database['app_readings']>[]): Promise<void> {
+export async function saveReadings(trx: Db, readings: readonly Insertable<Tables['app_readings']>[]): Promise<void> {
   for (let from = 0; from < readings.length; from += rowsAtOnce) {
     await trx
       .insertInto('app_readings')

@@ -1,10 +1,19 @@
-import type { TrafficReading } from '#shared/database/schema.ts';
 import type { AppUsage } from '#shared/platform/metrics.ts';
 
 /** The process type that requests go to. */
 export const servingType = 'web';
 
-/** Counters of an app as they stood at a time. */
+/** Counters of the requests to one release. */
+export interface TrafficReading {
+  requests: number;
+  errors: number;
+  /** Sum of the times that the requests took. */
+  milliseconds: number;
+  /** Requests by bucket of shared/platform/latencies.ts; readings of older versions have none. */
+  latencies?: readonly number[];
+}
+
+/** Counters of an app at one time. */
 export interface UsageReading {
   at: Date;
   /** Processor seconds by run of an instance. */

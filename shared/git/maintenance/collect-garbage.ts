@@ -1,4 +1,4 @@
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { GarbageFacts, Ref } from '#shared/git/git-storage.ts';
 import { type NewPack, pathsOf, replacePacks } from '#shared/git/maintenance/replace-packs.ts';
 import type { ListedPack } from '#shared/git/packs/catalog/pack-catalog.ts';

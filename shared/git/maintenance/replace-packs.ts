@@ -1,4 +1,4 @@
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { CataloguedPack } from '#shared/git/packs/catalog/pack-catalog.ts';
 import type { PackPaths } from '#shared/git/packs/files/pack-files.ts';
 import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';

@@ -1,10 +1,16 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Db } from '#shared/database/schema.ts';
+import type { Db, UpdatedAt } from '#shared/database/db.ts';
 import type { Ref, RefChange } from '#shared/git/git-storage.ts';
 import { applicableChanges } from '#shared/git/refs/applicable-changes.ts';
 import { prefixRanges } from '#shared/git/refs/prefix-ranges.ts';
 import type { RefDriver } from '#shared/git/refs/ref-driver.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
+
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    git_refs: { repository_id: RepositoryId; name: string; oid: ObjectId; updated_at: UpdatedAt };
+  }
+}
 
 /** From this number of names on, reading all refs is faster than looking up each. */
 const manyNames = 5000;

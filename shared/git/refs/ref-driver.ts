@@ -1,4 +1,4 @@
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { Ref, RefChange, RefStore } from '#shared/git/git-storage.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 

@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database, Db } from '#shared/database/schema.ts';
+import type { Db, Tables } from '#shared/database/db.ts';
 import type { RefChange } from '#shared/git/git-storage.ts';
 import { createFakeRefs } from '#shared/git/refs/fake-refs.ts';
 import { createPostgresRefs } from '#shared/git/refs/postgres-refs.ts';
@@ -20,7 +20,7 @@ describe.each(['postgres', 'memory'] as const)('refs in %s', (kind) => {
   let statements = 0;
   beforeAll(async () => {
     database = await createTestDatabase();
-    db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: database.pool }), log: () => void (statements += 1) });
+    db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: database.pool }), log: () => void (statements += 1) });
     refs = kind === 'memory' ? createFakeRefs() : createPostgresRefs(db);
   });
   afterAll(() => database.close());

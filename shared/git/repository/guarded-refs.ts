@@ -1,4 +1,4 @@
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { RefChange } from '#shared/git/git-storage.ts';
 import type { RefDriver } from '#shared/git/refs/ref-driver.ts';
 import { locatePacks } from '#shared/git/repository/locate-packs.ts';

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '#shared/clock.ts';
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { GitStorage } from '#shared/git/git-storage.ts';
 import { collectGarbage } from '#shared/git/maintenance/collect-garbage.ts';
 import { repack } from '#shared/git/maintenance/repack.ts';

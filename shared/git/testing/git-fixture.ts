@@ -2,7 +2,7 @@ import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '#shared/clock.ts';
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { ApplyPush, GitStorage, PushRequest, RefResult } from '#shared/git/git-storage.ts';
 import type { TolerableFault } from '#shared/git/objects/tolerable-faults.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';

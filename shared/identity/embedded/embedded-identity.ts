@@ -1,5 +1,5 @@
 import type { Clock } from '#shared/clock.ts';
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import { type Argon2Cost, createArgon2Hasher } from '#shared/identity/embedded/argon2-hasher.ts';
 import { createPostgresLoginAttempts } from '#shared/identity/embedded/postgres-login-attempts.ts';
 import { createPostgresRefreshTokens } from '#shared/identity/embedded/postgres-refresh-tokens.ts';

@@ -1,6 +1,15 @@
-import { sql } from 'kysely';
-import type { Db } from '#shared/database/schema.ts';
+import { type Generated, sql } from 'kysely';
+import type { Db } from '#shared/database/db.ts';
 import type { LoginAttemptStore } from '#shared/identity/login-limits.ts';
+
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    /** `account` is the SHA-256 of an email address, known or not; `source` is '' for sources that never logged in to it. */
+    login_failures: { id: Generated<string>; account: string; source: string; failed_at: Date };
+    /** Where users have logged in from. */
+    login_sources: { account: string; source: string; logged_in_at: Date };
+  }
+}
 
 /** Login attempts in PostgreSQL, shared by all processes. */
 export function createPostgresLoginAttempts(db: Db): LoginAttemptStore {

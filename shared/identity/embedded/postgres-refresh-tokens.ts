@@ -1,6 +1,22 @@
 import { sql, type Transaction } from 'kysely';
-import type { Database, Db } from '#shared/database/schema.ts';
+import type { CreatedAt, Db, Tables } from '#shared/database/db.ts';
 import type { RefreshTokenStore } from '#shared/identity/password-identity.ts';
+import type { UserId } from '#shared/ids.ts';
+
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    /** Only the SHA-256 of a token is stored. */
+    refresh_tokens: {
+      token_hash: string;
+      family_id: string;
+      user_id: UserId;
+      created_at: CreatedAt;
+      expires_at: Date;
+      used_at: Date | null;
+      revoked_at: Date | null;
+    };
+  }
+}
 
 /** Refresh tokens in PostgreSQL, shared by all processes. */
 export function createPostgresRefreshTokens(db: Db): RefreshTokenStore {
@@ -47,14 +63,14 @@ export function createPostgresRefreshTokens(db: Db): RefreshTokenStore {
 }
 
 /** Serializes changes of a family: otherwise a token added while the family is revoked would stay valid. */
-async function lockFamily(trx: Transaction<Database>, hash: string): Promise<string | undefined> {
+async function lockFamily(trx: Transaction<Tables>, hash: string): Promise<string | undefined> {
   const token = await trx.selectFrom('refresh_tokens').select('family_id').where('token_hash', '=', hash).executeTakeFirst();
   if (token === undefined) return undefined;
   await sql`select pg_advisory_xact_lock(hashtextextended(${token.family_id}, 0))`.execute(trx);
   return token.family_id;
 }
 
-async function endFamily(trx: Transaction<Database>, familyId: string, now: Date): Promise<void> {
+async function endFamily(trx: Transaction<Tables>, familyId: string, now: Date): Promise<void> {
   await trx
     .updateTable('refresh_tokens')
     .set({ revoked_at: now })

@@ -1,8 +1,22 @@
 import type { JWK } from 'jose';
-import { sql, type Transaction } from 'kysely';
-import type { Database, Db } from '#shared/database/schema.ts';
+import { type JSONColumnType, sql, type Transaction } from 'kysely';
+import type { CreatedAt, Db, Tables } from '#shared/database/db.ts';
 import type { SigningKeyStore, StoredKey } from '#shared/identity/signing-keys.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
+
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    /** `private_key` is sealed. Retired keys verify until `retired_at` + the longest token life. */
+    signing_keys: {
+      id: string;
+      public_jwk: JSONColumnType<Record<string, unknown>>;
+      private_key: string;
+      created_at: CreatedAt;
+      signs_from: Date;
+      retired_at: Date | null;
+    };
+  }
+}
 
 /** Signing keys in PostgreSQL. Private keys are encrypted, each bound to its own id. */
 export function createPostgresSigningKeys(db: Db, secrets: SecretBox): SigningKeyStore {
@@ -72,7 +86,7 @@ function purpose(id: string): string {
 }
 
 /** Two processes that start or rotate keys at the same time must end up with one new key. */
-function oneAtATime<Result>(db: Db, change: (trx: Transaction<Database>) => Promise<Result>): Promise<Result> {
+function oneAtATime<Result>(db: Db, change: (trx: Transaction<Tables>) => Promise<Result>): Promise<Result> {
   return db.transaction().execute(async (trx) => {
     await sql`lock table signing_keys in share row exclusive mode`.execute(trx);
     return change(trx);

@@ -1,5 +1,13 @@
-import type { Db } from '#shared/database/schema.ts';
+import type { CreatedAt, Db } from '#shared/database/db.ts';
 import type { UserStore } from '#shared/identity/password-identity.ts';
+import type { UserId } from '#shared/ids.ts';
+
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    /** `email_key` is the lower-cased address, and unique. */
+    users: { id: UserId; email: string; email_key: string; password_hash: string; created_at: CreatedAt };
+  }
+}
 
 /** Users with passwords, in PostgreSQL. */
 export function createPostgresUsers(db: Db): UserStore {

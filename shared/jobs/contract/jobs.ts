@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { AppId, BuildId } from '#shared/ids.ts';
 import type { JobHandlers, Jobs, JobWorker } from '#shared/jobs/jobs.ts';
 

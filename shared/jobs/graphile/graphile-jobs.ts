@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Logger, type Runner, run, runMigrations, type TaskList } from 'graphile-worker';
 import { type Kysely, sql } from 'kysely';
 import type pg from 'pg';
-import type { Database } from '#shared/database/schema.ts';
+import type { Tables } from '#shared/database/db.ts';
 import { keepLeases } from '#shared/jobs/graphile/leases.ts';
 import type { JobHandlers, JobName, Jobs, JobWorker } from '#shared/jobs/jobs.ts';
 import type { Log } from '#shared/log.ts';
@@ -28,7 +28,7 @@ export async function migrateJobs(pool: pg.Pool, log: Log): Promise<void> {
 
 export interface GraphileWorkerOptions {
   pool: pg.Pool;
-  db: Kysely<Database>;
+  db: Kysely<Tables>;
   handlers: JobHandlers;
   log: Log;
   /** Jobs at once in this process. */

@@ -1,7 +1,14 @@
 import type { EventEmitter } from 'node:events';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Database } from '#shared/database/schema.ts';
+import type { Tables, UpdatedAt } from '#shared/database/db.ts';
 import type { Log } from '#shared/log.ts';
+
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    /** One row for each worker process. */
+    worker_leases: { worker_id: string; heartbeat_at: UpdatedAt };
+  }
+}
 
 interface JobEvent {
   /** A string or a number, as the pool reads bigint. */
@@ -12,7 +19,7 @@ interface JobEvent {
 const heartbeats = 5;
 
 export interface LeaseOptions {
-  db: Kysely<Database>;
+  db: Kysely<Tables>;
   events: EventEmitter;
   log: Log;
   soleWorker: boolean;
@@ -97,7 +104,7 @@ export async function keepLeases(options: LeaseOptions): Promise<{ release(): Pr
   };
 }
 
-async function freeJobs(db: Kysely<Database>, isDead: RawBuilder<boolean>): Promise<void> {
+async function freeJobs(db: Kysely<Tables>, isDead: RawBuilder<boolean>): Promise<void> {
   const dead = await sql<{ locked_by: string }>`
     select distinct locked_by from (
       select locked_by, locked_at from graphile_worker._private_jobs where locked_by is not null

@@ -1,6 +1,6 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
 import { createFakeGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { cut, streamed } from '#shared/git/testing/mutation.ts';

@@ -2,7 +2,7 @@ import type { Clock } from '#shared/clock.ts';
 import { createBindings } from '#shared/core/addons/bindings.ts';
 import { createAddresses } from '#shared/core/addresses.ts';
 import type { Context } from '#shared/core/context.ts';
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import { createFakeResolver } from '#shared/dns/fake-resolver.ts';
 import type { GitStorage } from '#shared/git/git-storage.ts';
 import { createFakeIdentity } from '#shared/identity/fake-identity.ts';

@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely';
 import type pg from 'pg';
 import { inject } from 'vitest';
+import type { Tables } from '#shared/database/db.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
-import type { Database } from '#shared/database/schema.ts';
 import { onServer } from '#test/support/database/on-server.ts';
 import { openDatabases } from '#test/support/database/open-databases.ts';
 
@@ -12,7 +12,7 @@ export const templateDatabase = 'paas_template';
 export interface TestDatabase {
   /** Of the superuser; the database is this test's alone. */
   readonly url: string;
-  readonly db: Kysely<Database>;
+  readonly db: Kysely<Tables>;
   readonly pool: pg.Pool;
   /** Ends the pool and drops the database, whoever else is connected. */
   close(): Promise<void>;

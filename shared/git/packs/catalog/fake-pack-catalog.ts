@@ -1,4 +1,4 @@
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { ListedPack, PackCatalog } from '#shared/git/packs/catalog/pack-catalog.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 

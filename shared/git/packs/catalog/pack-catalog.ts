@@ -1,4 +1,4 @@
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
 /** A pack as the catalog records it. */

@@ -1,6 +1,24 @@
-import type { Db } from '#shared/database/schema.ts';
+import type { ColumnType } from 'kysely';
+import type { CreatedAt, Db } from '#shared/database/db.ts';
 import type { PackCatalog } from '#shared/git/packs/catalog/pack-catalog.ts';
 import { lockRepository } from '#shared/git/refs/postgres-refs.ts';
+import type { RepositoryId } from '#shared/ids.ts';
+
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    /** `pack_id` is the pack's trailing checksum. With `retired_at`, another pack holds its objects. */
+    git_packs: {
+      repository_id: RepositoryId;
+      pack_id: string;
+      object_count: number;
+      bytes: number;
+      created_at: CreatedAt;
+      /** Nothing needed its objects when they were last looked at. */
+      unreachable_since: ColumnType<Date | null, Date | null | undefined, Date | null>;
+      retired_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+    };
+  }
+}
 
 /** The catalog in the table `git_packs`. */
 export function createPostgresPackCatalog(db: Db): PackCatalog {
