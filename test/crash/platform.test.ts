@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { nodeApp, slowApp } from '#test/support/builds/sample-apps.ts';
 import { holdLoad } from '#test/support/platform/load.ts';
 import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
@@ -16,18 +16,19 @@ interface DeployAnswer {
 /** What the design promises: everything unfinished is finished or cleanly failed this long after the next start. */
 const resumeMilliseconds = 30_000;
 
+/** On one platform, which each test kills and starts again. */
 describe('kill -9 of the control plane', () => {
   let platform: RunningPlatform;
   let user: User;
   let copy: WorkingCopy;
-  beforeEach(async () => {
+  beforeAll(async () => {
     platform = await startPlatform();
     user = await createUser(platform);
     const app = await user.createApp('survivor');
     copy = await user.createWorkingCopy(app.push_url, nodeApp('before'));
     expect((await copy.push()).code).toBe(0);
   });
-  afterEach(async () => {
+  afterAll(async () => {
     await user.remove();
     await removePlatform(platform);
   });
@@ -88,14 +89,14 @@ describe('kill -9 of the control plane', () => {
   });
 
   it('during a rollout: the rollout is finished after the next start', async () => {
-    await copy.commit(nodeApp('after'));
+    await copy.commit(nodeApp('rolled out'));
     const load = holdLoad(platform, 'survivor');
     const pushing = user.git(copy.directory, ['push', 'paas', 'main'], {
       onOutput: (text) => void (text.includes('Rolling out') && platform.kill()),
     });
     await pushing;
     await startAgain();
-    await expectSettled('after');
+    await expectSettled('rolled out');
     expect(Object.keys((await load.stop()).outcomes)).toEqual(['200']);
   });
 

@@ -19,7 +19,7 @@ describe('git push paas main', () => {
   let platform: RunningPlatform;
   let user: User;
   beforeAll(async () => {
-    platform = await startPlatform();
+    platform = await startPlatform({ empty: true });
     user = await createUser(platform);
   });
   afterAll(async () => {

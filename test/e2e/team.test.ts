@@ -84,7 +84,7 @@ describe('a team at a real platform', () => {
     const ci = await createPerson({ PAAS_API_URL: platform.baseUrl, PAAS_TOKEN: token });
     await ok(ci, ['info', '-a', 'hello']);
     expect((await ci.paas(['config:set', 'A=1', '-a', 'hello'])).code).not.toBe(0);
-    expect((await ci.paas(['tokens:create', 'more'])).stderr).toContain('log in');
+    expect((await ci.paas(['tokens:create', 'more'])).stderr).toContain('Log in');
     expect((await ok(ada, ['tokens'])).stdout).toMatch(/ci +read +expires in 2[34] h +used/);
     await ok(ada, ['tokens:revoke', 'ci']);
     expect((await ci.paas(['info', '-a', 'hello'])).stderr).toContain('revoked');

@@ -5,6 +5,7 @@ import { createLog } from '#shared/log.ts';
 import type { PostgresSettings } from '#shared/platform/local/postgres/postgres-commands.ts';
 import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
 import { findPostmaster, waitForEnd } from '#shared/platform/local/postgres/postmaster.ts';
+import { copyClusterTemplate } from '#test/support/database/cluster-template.ts';
 
 const prefix = 'paas-test-postgres-';
 
@@ -35,6 +36,7 @@ export async function openTestPostgres(settings: PostgresSettings = {}): Promise
   await writeFile(join(directory, 'owner'), String(process.pid));
   const log = createLog('warn', (line) => process.stderr.write(`${line}\n`));
   const options = { directory: join(directory, 'postgres'), settings: { ...forgetful, ...settings }, log };
+  await copyClusterTemplate(options.directory);
   const server = await startPostgres(options);
   let running = server;
   return {

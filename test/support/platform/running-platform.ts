@@ -4,6 +4,7 @@ import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { copyClusterTemplate } from '#test/support/database/cluster-template.ts';
 import { freePort } from '#test/support/servers/free-port.ts';
 
 const root = new URL('../../../', import.meta.url).pathname;
@@ -27,13 +28,15 @@ export interface RunningPlatform {
 export interface PlatformOptions {
   /** Of an earlier platform; else a new one that `removePlatform` removes. */
   dataDir?: string;
+  /** Whether the new data directory is empty, as an operator's is; else it has a database cluster without tables. */
+  empty?: boolean;
   ports?: { http: number; https: number; ssh: number };
   env?: Record<string, string>;
 }
 
 /** The whole of `npm start` but the set-up: a real control plane on ports and a data directory of its own. */
 export async function startPlatform(options: PlatformOptions = {}): Promise<RunningPlatform> {
-  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'paas-platform-')));
+  const dataDir = options.dataDir ?? (await makeDataDir(options.empty ?? false));
   const ports = options.ports ?? { http: await freePort(), https: await freePort(), ssh: await freePort() };
   const metricsPort = await freePort();
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PAAS_')));
@@ -75,6 +78,12 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Runn
       await exited;
     },
   };
+}
+
+async function makeDataDir(empty: boolean): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'paas-platform-'));
+  if (!empty) await copyClusterTemplate(join(dataDir, 'postgres'));
+  return dataDir;
 }
 
 /** Resolves once it prints that it is ready; rejects with all it printed when it ends before. */

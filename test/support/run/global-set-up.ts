@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
+import { createClusterTemplate } from '#test/support/database/cluster-template.ts';
 import { templateDatabase } from '#test/support/database/test-database.ts';
 import { openTestPostgres, removeAbandonedPostgres } from '#test/support/database/test-postgres.ts';
 import { listAbandonedDirectories, openTemporaryDirectory } from '#test/support/run/temporary-directory.ts';
@@ -15,8 +16,8 @@ declare module 'vitest' {
 }
 
 /**
- * Once a run, before any test file: one PostgreSQL server with a migrated template database, and what all processes of
- * the run inherit by the environment.
+ * Once a run, before any test file: one PostgreSQL server with a migrated template database, the files of an empty server
+ * for those that tests start, and what all processes of the run inherit by the environment.
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   await removeAbandonedPostgres();
@@ -28,9 +29,11 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   if (temporary !== undefined) process.env['TMPDIR'] = temporary.path;
   // Platforms are started by the dozen: what they are made of is compiled once.
   process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('../../../node_modules/.cache/paas-tests', import.meta.url));
+  const removeClusterTemplate = await createClusterTemplate();
   const postgres = await openTestPostgres();
   const close = async (): Promise<void> => {
     await postgres.close();
+    await removeClusterTemplate();
     await temporary?.remove();
   };
   try {
