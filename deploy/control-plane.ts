@@ -6,6 +6,7 @@ import { createTeam } from '#shared/core/accounts/team-service.ts';
 import { enqueueAddonJobs, runEnsureAddonJob } from '#shared/core/addons/addon-job.ts';
 import type { AppAddons } from '#shared/core/addons/addons.ts';
 import { createAddons } from '#shared/core/addons/addons-service.ts';
+import { listAppIdsWithAddons } from '#shared/core/addons/addons-store.ts';
 import { enqueueEnsureWorkload } from '#shared/core/app-jobs.ts';
 import { runEnsureAppJob } from '#shared/core/apps/app-environment.ts';
 import type { AppDeletion, Apps, Domains } from '#shared/core/apps/apps.ts';
@@ -107,13 +108,7 @@ export function createJobHandlers(context: Context): JobHandlers {
  */
 export async function resumeApps(context: Context): Promise<number> {
   const { db } = context;
-  const withAddons = await db
-    .selectFrom('apps')
-    .select('id')
-    .where('deleted_at', 'is', null)
-    .where('id', 'in', db.selectFrom('app_addons').select('app_id'))
-    .execute();
-  for (const { id } of withAddons) await enqueueAddonJobs(context, db, id);
+  for (const id of await listAppIdsWithAddons(db)) await enqueueAddonJobs(context, db, id);
   const released = await listReleasedAppIds(db);
   for (const id of released) await enqueueEnsureWorkload(context, db, id);
   return released.length;

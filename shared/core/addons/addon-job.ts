@@ -1,12 +1,19 @@
 import { addonStatus, addonVariable, planSize } from '#shared/core/addons/addon-plans.ts';
 import { openAddonCredentials, openAddonPassword, sealAddonSecret } from '#shared/core/addons/addon-secrets.ts';
-import { type AddonRow, readAddonRow } from '#shared/core/addons/addons-store.ts';
+import type { AddonStatus } from '#shared/core/addons/addons.ts';
+import {
+  type AddonRow,
+  deleteAddonRow,
+  listAddonTypes,
+  readAddonRow,
+  recordAddonState,
+} from '#shared/core/addons/addons-store.ts';
 import { enqueueEnsureAddon } from '#shared/core/app-jobs.ts';
 import { type AppRow, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
 import { readLatestGoodRelease } from '#shared/core/releases/releases-store.ts';
-import type { AddonStatus, Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { AddonCredentials, AddonType } from '#shared/platform/addons.ts';
 
@@ -18,8 +25,7 @@ const retryMilliseconds = 15_000;
 
 /** For each add-on of the app, whatever state it is in. */
 export async function enqueueAddonJobs(context: Context, db: Db, appId: AppId): Promise<void> {
-  const rows = await db.selectFrom('app_addons').select('addon_type').where('app_id', '=', appId).execute();
-  for (const row of rows) await enqueueEnsureAddon(context, db, appId, row.addon_type);
+  for (const type of await listAddonTypes(db, appId)) await enqueueEnsureAddon(context, db, appId, type);
 }
 
 /**
@@ -33,7 +39,7 @@ export async function runEnsureAddonJob(context: Context, appId: AppId, type: Ad
   if (row === undefined || app === undefined) return;
   if (row.removed_at !== null) {
     await platform.addons.deleteAddon(appId, type);
-    await db.deleteFrom('app_addons').where('app_id', '=', appId).where('addon_type', '=', type).execute();
+    await deleteAddonRow(db, row);
     return;
   }
   if (app.deleted_at !== null) {
@@ -86,14 +92,9 @@ async function recordOutcome(
     const known = await openAddonCredentials(context, app.tenant_id, row);
     const isNew = isReachable && known?.uri !== credentials.uri;
     const sealed = isNew
-      ? await sealAddonSecret(context, app.tenant_id, app.id, type, 'credentials', JSON.stringify(credentials))
+      ? await sealAddonSecret(context, app, { type, key: 'credentials', value: JSON.stringify(credentials) })
       : row.credentials;
-    await trx
-      .updateTable('app_addons')
-      .set({ status, credentials: sealed })
-      .where('app_id', '=', app.id)
-      .where('addon_type', '=', type)
-      .execute();
+    await recordAddonState(trx, row, { status, credentials: sealed });
     const base = isNew ? await readLatestGoodRelease(trx, app.id) : undefined;
     if (base === undefined) return;
     await createRelease(context, trx, locked, {

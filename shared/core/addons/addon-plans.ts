@@ -1,4 +1,4 @@
-import type { AddonPlan, AddonStatus } from '#shared/database/schema.ts';
+import type { AddonPlan, AddonStatus } from '#shared/core/addons/addons.ts';
 import type { AddonFacts, AddonSpec, AddonType } from '#shared/platform/addons.ts';
 
 const mebibyte = 1024 * 1024;

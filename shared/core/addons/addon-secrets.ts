@@ -1,5 +1,6 @@
 /** What of an add-on is secret: sealed in its row, open to the app and to who may see the app's variables. */
 import type { AddonRow } from '#shared/core/addons/addons-store.ts';
+import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { AppId, TenantId } from '#shared/ids.ts';
 import { authSecretName, kvstoreName } from '#shared/names.ts';
@@ -12,15 +13,18 @@ export function newAddonPassword(): string {
 
 type SecretKey = 'password' | 'credentials';
 
+interface AddonSecret {
+  type: AddonType;
+  key: SecretKey;
+  value: string;
+}
+
 export function sealAddonSecret(
   { secrets }: Pick<Context, 'secrets'>,
-  tenantId: TenantId,
-  appId: AppId,
-  type: AddonType,
-  key: SecretKey,
-  value: string,
+  app: Pick<AppRow, 'id' | 'tenant_id'>,
+  { type, key, value }: AddonSecret,
 ): Promise<string> {
-  return secrets.seal(value, purpose(tenantId, appId, type, key));
+  return secrets.seal(value, purpose(app.tenant_id, app.id, type, key));
 }
 
 export function openAddonPassword({ secrets }: Pick<Context, 'secrets'>, tenantId: TenantId, row: AddonRow): Promise<string> {

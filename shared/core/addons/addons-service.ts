@@ -3,14 +3,22 @@ import type { Principal } from '#shared/core/accounts/principals.ts';
 import { addonStatus, addonVariable, toPlan } from '#shared/core/addons/addon-plans.ts';
 import { newAddonPassword, openAddonCredentials, sealAddonSecret } from '#shared/core/addons/addon-secrets.ts';
 import type { Addon, AppAddons } from '#shared/core/addons/addons.ts';
-import { type AddonRow, listAddonRows, readAddonRow } from '#shared/core/addons/addons-store.ts';
+import {
+  type AddonChange,
+  type AddonRow,
+  changeAddonRow,
+  insertAddon,
+  listAddonRows,
+  readAddonRow,
+} from '#shared/core/addons/addons-store.ts';
 import { enqueueEnsureAddon } from '#shared/core/app-jobs.ts';
 import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { type AppRow, lockApp } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
+import { hasConfigVar } from '#shared/core/releases/config-store.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
 import { readLatestGoodRelease } from '#shared/core/releases/releases-store.ts';
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import { type AddonType, addonTypes } from '#shared/platform/addons.ts';
@@ -25,30 +33,20 @@ export function createAddons(context: Context): AppAddons {
     return toAddon(row, status);
   }
 
-  /** In one transaction with the app's lock: its add-on as it is, and what is to be done with it. */
+  /** In one transaction with the app's lock. `change` gives what is written besides who asked for it. */
   async function changeAddon(
     principal: Principal,
     app: AppRow,
     type: string,
-    change: (trx: Db, locked: AppRow, row: AddonRow) => Promise<void>,
+    change: (trx: Db, locked: AppRow, row: AddonRow) => Promise<Omit<AddonChange, 'changed_by' | 'updated_at'>>,
   ): Promise<Addon> {
     const known = requireType(type);
     return db.transaction().execute(async (trx) => {
       const locked = await lockApp(trx, app.id);
       const row = await readAddonRow(trx, app.id, known);
       if (locked === undefined || row === undefined || row.removed_at !== null) throw notFound('add-on');
-      await change(trx, locked, row);
-      await trx
-        .updateTable('app_addons')
-        .set((addon) => ({
-          status: 'creating',
-          generation: addon('generation', '+', 1),
-          changed_by: principal.userId,
-          updated_at: clock.now(),
-        }))
-        .where('app_id', '=', app.id)
-        .where('addon_type', '=', known)
-        .execute();
+      const changes = await change(trx, locked, row);
+      await changeAddonRow(trx, row, { ...changes, changed_by: principal.userId, updated_at: clock.now() });
       await enqueueEnsureAddon(context, trx, app.id, known);
       const after = await readAddonRow(trx, app.id, known);
       if (after === undefined) throw notFound('add-on');
@@ -67,7 +65,7 @@ export function createAddons(context: Context): AppAddons {
       const plan = toPlan(planName);
       const problem = await platform.addons.findProblem(type);
       if (problem !== undefined) throw new AppError('conflict', problem);
-      const password = await sealAddonSecret(context, row.tenant_id, row.id, type, 'password', newAddonPassword());
+      const password = await sealAddonSecret(context, row, { type, key: 'password', value: newAddonPassword() });
       const created = await db.transaction().execute(async (trx) => {
         const locked = await lockApp(trx, row.id);
         if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
@@ -77,30 +75,12 @@ export function createAddons(context: Context): AppAddons {
           return false;
         }
         await refuseVariableSetByHand(trx, row.id, type);
-        const now = clock.now();
-        await trx
-          .insertInto('app_addons')
-          .values({
-            app_id: row.id,
-            addon_type: type,
-            plan,
-            status: 'creating',
-            password,
-            credentials: null,
-            changed_by: principal.userId,
-            created_at: now,
-            updated_at: now,
-            removed_at: null,
-          })
-          .execute();
+        const [changed_by, created_at] = [principal.userId, clock.now()];
+        await insertAddon(trx, { app_id: row.id, addon_type: type, plan, password, changed_by, created_at });
         await enqueueEnsureAddon(context, trx, row.id, type);
         return true;
       });
-      if (!created) {
-        const set = (trx: Db) =>
-          trx.updateTable('app_addons').set({ plan }).where('app_id', '=', row.id).where('addon_type', '=', type).execute();
-        return { addon: await changeAddon(principal, row, type, async (trx) => void (await set(trx))), created };
-      }
+      if (!created) return { addon: await changeAddon(principal, row, type, async () => ({ plan })), created };
       const made = await readAddonRow(db, row.id, type);
       if (made === undefined) throw notFound('add-on');
       return { addon: toAddon(made, 'creating'), created };
@@ -108,16 +88,9 @@ export function createAddons(context: Context): AppAddons {
 
     async rotatePassword(caller, app, type) {
       const { principal, row } = await requireAppToChange(context, caller, app);
-      return changeAddon(principal, row, type, async (trx, locked, addon) => {
-        const password = newAddonPassword();
-        const sealed = await sealAddonSecret(context, locked.tenant_id, locked.id, addon.addon_type, 'password', password);
-        await trx
-          .updateTable('app_addons')
-          .set({ password: sealed })
-          .where('app_id', '=', locked.id)
-          .where('addon_type', '=', addon.addon_type)
-          .execute();
-      });
+      return changeAddon(principal, row, type, async (_trx, locked, { addon_type }) => ({
+        password: await sealAddonSecret(context, locked, { type: addon_type, key: 'password', value: newAddonPassword() }),
+      }));
     },
 
     async readCredentials(caller, app, type) {
@@ -134,21 +107,17 @@ export function createAddons(context: Context): AppAddons {
       const { principal, row } = await requireApp(context, caller, app);
       requireRole(principal, 'admin');
       return changeAddon(principal, row, type, async (trx, locked, addon) => {
-        await trx
-          .updateTable('app_addons')
-          .set({ removed_at: clock.now() })
-          .where('app_id', '=', row.id)
-          .where('addon_type', '=', addon.addon_type)
-          .execute();
         const base = addon.credentials === null ? undefined : await readLatestGoodRelease(trx, row.id);
-        if (base === undefined) return;
-        await createRelease(context, trx, locked, {
-          kind: 'addon',
-          image: base,
-          description: `Detach ${addon.addon_type} (${addonVariable(addon.addon_type)})`,
-          createdBy: principal.userId,
-          buildId: null,
-        });
+        if (base !== undefined) {
+          await createRelease(context, trx, locked, {
+            kind: 'addon',
+            image: base,
+            description: `Detach ${addon.addon_type} (${addonVariable(addon.addon_type)})`,
+            createdBy: principal.userId,
+            buildId: null,
+          });
+        }
+        return { removed_at: clock.now() };
       });
     },
   };
@@ -166,13 +135,7 @@ function beingRemoved(type: AddonType): AppError {
 
 async function refuseVariableSetByHand(trx: Db, appId: AppId, type: AddonType): Promise<void> {
   const name = addonVariable(type);
-  const byHand = await trx
-    .selectFrom('config_vars')
-    .select('name')
-    .where('app_id', '=', appId)
-    .where('name', '=', name)
-    .executeTakeFirst();
-  if (byHand === undefined) return;
+  if (!(await hasConfigVar(trx, appId, name))) return;
   throw new AppError(
     'conflict',
     `${name} is set by hand, and the add-on would set it too. Unset it first: paas config:unset ${name}`,

@@ -1,9 +1,34 @@
-import type { Selectable } from 'kysely';
-import type { Database, Db } from '#shared/database/schema.ts';
-import type { AppId } from '#shared/ids.ts';
+import type { Generated, Selectable } from 'kysely';
+import type { AddonPlan, AddonStatus } from '#shared/core/addons/addons.ts';
+import type { CreatedAt, Db, Tables, UpdatedAt } from '#shared/database/db.ts';
+import type { AppId, UserId } from '#shared/ids.ts';
 import type { AddonType } from '#shared/platform/addons.ts';
 
-export type AddonRow = Selectable<Database['app_addons']>;
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    /** SPEC.md §2. `password` is what the servers shall accept, `credentials` the JSON that lets the app in; both are sealed. */
+    app_addons: {
+      app_id: AppId;
+      addon_type: AddonType;
+      plan: AddonPlan;
+      /** 'creating' until the servers have been brought to the row; then what was seen last. */
+      status: AddonStatus;
+      password: string;
+      /** Null until the servers have been brought to the row for the first time. */
+      credentials: string | null;
+      /** Counted up by each change that is asked for: what a job for an older one finds out is not written. */
+      generation: Generated<number>;
+      changed_by: UserId;
+      created_at: CreatedAt;
+      updated_at: UpdatedAt;
+      /** Set while it is being removed; then the row is deleted. */
+      removed_at: Date | null;
+    };
+  }
+}
+
+export type AddonRow = Selectable<Tables['app_addons']>;
+type AddonKey = Pick<AddonRow, 'app_id' | 'addon_type'>;
 
 /** Also one that is being removed. */
 export async function readAddonRow(db: Db, appId: AppId, type: AddonType): Promise<AddonRow | undefined> {
@@ -19,4 +44,60 @@ export async function listAddonRows(db: Db, appId: AppId): Promise<AddonRow[]> {
     .where('removed_at', 'is', null)
     .orderBy('addon_type')
     .execute();
+}
+
+/** Of the app, in whatever state they are. */
+export async function listAddonTypes(db: Db, appId: AppId): Promise<AddonType[]> {
+  const rows = await db.selectFrom('app_addons').select('addon_type').where('app_id', '=', appId).execute();
+  return rows.map((row) => row.addon_type);
+}
+
+/** Active apps that have add-ons. */
+export async function listAppIdsWithAddons(db: Db): Promise<AppId[]> {
+  const rows = await db
+    .selectFrom('apps')
+    .select('id')
+    .where('deleted_at', 'is', null)
+    .where('id', 'in', db.selectFrom('app_addons').select('app_id'))
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+export type NewAddon = AddonKey & Pick<AddonRow, 'plan' | 'password' | 'changed_by' | 'created_at'>;
+
+/** A `creating` one. */
+export async function insertAddon(trx: Db, addon: NewAddon): Promise<void> {
+  await trx
+    .insertInto('app_addons')
+    .values({ ...addon, status: 'creating', credentials: null, updated_at: addon.created_at, removed_at: null })
+    .execute();
+}
+
+export interface AddonChange extends Partial<Pick<AddonRow, 'plan' | 'password' | 'removed_at'>> {
+  changed_by: UserId;
+  updated_at: Date;
+}
+
+/** A change that somebody asked for: it is `creating` again, in the next generation. */
+export async function changeAddonRow(trx: Db, addon: AddonKey, change: AddonChange): Promise<void> {
+  await trx
+    .updateTable('app_addons')
+    .set((row) => ({ ...change, status: 'creating', generation: row('generation', '+', 1) }))
+    .where('app_id', '=', addon.app_id)
+    .where('addon_type', '=', addon.addon_type)
+    .execute();
+}
+
+/** What its servers were found to be. */
+export async function recordAddonState(trx: Db, addon: AddonKey, state: Pick<AddonRow, 'status' | 'credentials'>): Promise<void> {
+  await trx
+    .updateTable('app_addons')
+    .set(state)
+    .where('app_id', '=', addon.app_id)
+    .where('addon_type', '=', addon.addon_type)
+    .execute();
+}
+
+export async function deleteAddonRow(db: Db, { app_id, addon_type }: AddonKey): Promise<void> {
+  await db.deleteFrom('app_addons').where('app_id', '=', app_id).where('addon_type', '=', addon_type).execute();
 }

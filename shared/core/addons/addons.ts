@@ -1,7 +1,10 @@
 import type { Caller } from '#shared/core/accounts/principals.ts';
-import type { AddonPlan, AddonStatus } from '#shared/database/schema.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { AddonCredentials, AddonType } from '#shared/platform/addons.ts';
+
+export type AddonPlan = 'free' | 'standard' | 'pro';
+/** SPEC.md §3: 'creating' when it was accepted, then what follows from the servers that are ready. */
+export type AddonStatus = 'creating' | 'Ready' | 'Creating' | 'Failed';
 
 export interface Addon {
   appId: AppId;

@@ -1,6 +1,6 @@
 import { type BuildRow, isBuildOver, readBuildById } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
-import { readDeployOfRelease } from '#shared/core/releases/releases-store.ts';
+import { readDeployOfRelease } from '#shared/core/releases/deploys-store.ts';
 import { buildLogKey } from '#shared/core/telemetry/build-log-writer.ts';
 import { type BuildLogLine, readBuildLog } from '#shared/core/telemetry/build-logs-store.ts';
 import type { BuildId } from '#shared/ids.ts';

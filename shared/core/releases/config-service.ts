@@ -6,7 +6,7 @@ import { createRelease } from '#shared/core/releases/release-creation.ts';
 import type { Config } from '#shared/core/releases/releases.ts';
 import { readLatestGoodRelease } from '#shared/core/releases/releases-store.ts';
 import { readVariables, writeVariables } from '#shared/core/releases/variables.ts';
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';

@@ -4,14 +4,15 @@ import { readAppById, setCurrentRelease } from '#shared/core/apps/apps-store.ts'
 import { deletionKey } from '#shared/core/apps/deleted-apps.ts';
 import type { Context } from '#shared/core/context.ts';
 import { type DeployRun, deletionCause, describeWhatServes, type Verdict } from '#shared/core/releases/deploy-run.ts';
-import { claimDeploy, type DeployRow, type ReleaseRow, readReleaseById } from '#shared/core/releases/releases-store.ts';
+import { claimDeploy, type DeployRow, endDeploy, hasNewerDeploy } from '#shared/core/releases/deploys-store.ts';
+import { type ReleaseRow, readReleaseById, setReleaseStatus } from '#shared/core/releases/releases-store.ts';
 import { rollOut } from '#shared/core/releases/rollout.ts';
 import { workloadSpec } from '#shared/core/releases/workload-spec.ts';
 import { type BuildLogWriter, buildLogKey, createBuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
 import { createRedactor } from '#shared/core/telemetry/redaction.ts';
 import { watchForEnd } from '#shared/core/watch.ts';
+import type { Db } from '#shared/database/db.ts';
 import { isDatabaseOutage } from '#shared/database/outages.ts';
-import type { Db } from '#shared/database/schema.ts';
 import type { AppId, DeployId } from '#shared/ids.ts';
 import { workloadEnvironment } from '#shared/platform/workload-environment.ts';
 
@@ -67,7 +68,7 @@ async function findDeletion({ db }: Context, appId: AppId): Promise<Error | unde
 async function decide(run: DeployRun): Promise<Verdict> {
   const { context, app, deploy, release, log } = run;
   if (app.deleted_at !== null) return appWasDeleted;
-  if (deploy.attempt === 1 && (await hasNewerDeploy(context, release))) {
+  if (deploy.attempt === 1 && (await hasNewerDeploy(context.db, release))) {
     return {
       status: 'superseded',
       error: 'A newer release was waiting.',
@@ -77,19 +78,6 @@ async function decide(run: DeployRun): Promise<Verdict> {
   if (deploy.attempt === 1) log.line(`-----> Releasing v${release.version}`);
   await ensureAppEnvironment(context, app);
   return (await runReleaseCommand(run)) ?? rollOut(run);
-}
-
-async function hasNewerDeploy({ db }: Context, release: ReleaseRow): Promise<boolean> {
-  const newer = await db
-    .selectFrom('deploys')
-    .innerJoin('releases', 'releases.id', 'deploys.release_id')
-    .select('deploys.id')
-    .where('deploys.app_id', '=', release.app_id)
-    .where('deploys.status', '=', 'pending')
-    .where('releases.version', '>', release.version)
-    .limit(1)
-    .executeTakeFirst();
-  return newer !== undefined;
 }
 
 /** Undefined when the rollout may begin. */
@@ -116,22 +104,11 @@ async function recordVerdict(
   afterwards: (trx: Db) => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    const written = await trx
-      .updateTable('deploys')
-      .set({
-        status: verdict.status,
-        error: verdict.error,
-        finished_at: clock.now(),
-        ...(verdict.status === 'live' ? { weight: 100 } : { weight: 0 }),
-      })
-      .where('id', '=', deploy.id)
-      .where('attempt', '=', deploy.attempt)
-      .where('status', '=', 'rolling')
-      .executeTakeFirst();
-    if (written.numUpdatedRows === 0n) return;
-    const status = verdict.status === 'live' ? 'succeeded' : verdict.status === 'superseded' ? 'pending' : 'failed';
-    await trx.updateTable('releases').set({ status }).where('id', '=', release.id).execute();
-    if (verdict.status === 'live') await setCurrentRelease(trx, release.app_id, release.id);
+    const { status, error } = verdict;
+    const end = { status, error, weight: status === 'live' ? 100 : 0, finished_at: clock.now() };
+    if (!(await endDeploy(trx, deploy, end))) return;
+    await setReleaseStatus(trx, release.id, status === 'live' ? 'succeeded' : status === 'superseded' ? 'pending' : 'failed');
+    if (status === 'live') await setCurrentRelease(trx, release.app_id, release.id);
     await afterwards(trx);
   });
   if (release.build_id !== null) wakeups.wake(buildLogKey(release.build_id));

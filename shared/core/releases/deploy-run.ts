@@ -1,8 +1,9 @@
 import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
-import type { DeployRow, ReleaseRow } from '#shared/core/releases/releases-store.ts';
+import type { DeployRow } from '#shared/core/releases/deploys-store.ts';
+import type { DeployStatus } from '#shared/core/releases/releases.ts';
+import type { ReleaseRow } from '#shared/core/releases/releases-store.ts';
 import type { BuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
-import type { DeployStatus } from '#shared/database/schema.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 
 /** One attempt at a deploy, and all it works with. */

@@ -4,6 +4,7 @@ import { ensureAppEnvironment } from '#shared/core/apps/app-environment.ts';
 import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
 import { deleteRemovedHosts, listActiveHosts, listRemovedHosts } from '#shared/core/apps/domains-store.ts';
 import type { Context } from '#shared/core/context.ts';
+import { setFormation } from '#shared/core/releases/formations-store.ts';
 import type { Processes, ProcessType } from '#shared/core/releases/releases.ts';
 import { type ReleaseRow, readReleaseById } from '#shared/core/releases/releases-store.ts';
 import { readQuantities, workloadSpec } from '#shared/core/releases/workload-spec.ts';
@@ -37,11 +38,7 @@ export function createProcesses(context: Context): Processes {
         });
       }
       await db.transaction().execute(async (trx) => {
-        await trx
-          .insertInto('formations')
-          .values({ app_id: row.id, type, quantity })
-          .onConflict((conflict) => conflict.columns(['app_id', 'type']).doUpdateSet({ quantity }))
-          .execute();
+        await setFormation(trx, row.id, type, quantity);
         await enqueueEnsureWorkload(context, trx, row.id);
       });
       const after = (await describeProcesses(context, row)).find((process) => process.type === type);

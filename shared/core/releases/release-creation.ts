@@ -1,9 +1,11 @@
 import { enqueueDeploy } from '#shared/core/app-jobs.ts';
 import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
-import { nextReleaseVersion, type ReleaseRow } from '#shared/core/releases/releases-store.ts';
+import { insertDeploy } from '#shared/core/releases/deploys-store.ts';
+import type { ReleaseKind } from '#shared/core/releases/releases.ts';
+import { insertRelease, nextReleaseVersion, type ReleaseRow } from '#shared/core/releases/releases-store.ts';
 import { readVariables } from '#shared/core/releases/variables.ts';
-import type { Db, ReleaseKind } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import { type AppId, type BuildId, type DeployId, newUuid, type ReleaseId, type UserId } from '#shared/ids.ts';
 
 export interface NewRelease {
@@ -32,38 +34,22 @@ export async function createRelease(
   const version = await nextReleaseVersion(trx, app.id);
   const variables = await readVariables(context, trx, app.id);
   const now = context.clock.now();
-  await trx
-    .insertInto('releases')
-    .values({
-      id: releaseId,
-      app_id: app.id,
-      version,
-      status: 'pending',
-      kind: release.kind,
-      commit: release.image.commit,
-      image_url: release.image.image_url,
-      processes: JSON.stringify(release.image.processes),
-      release_command: release.image.release_command,
-      config: await context.secrets.seal(JSON.stringify(variables), configPurpose(app.id, version)),
-      build_id: release.buildId,
-      description: release.description,
-      created_by: release.createdBy,
-      created_at: now,
-    })
-    .execute();
-  await trx
-    .insertInto('deploys')
-    .values({
-      id: deployId,
-      app_id: app.id,
-      release_id: releaseId,
-      status: 'pending',
-      steps: '[]',
-      error: null,
-      created_at: now,
-      finished_at: null,
-    })
-    .execute();
+  await insertRelease(trx, {
+    id: releaseId,
+    app_id: app.id,
+    version,
+    kind: release.kind,
+    commit: release.image.commit,
+    image_url: release.image.image_url,
+    processes: release.image.processes,
+    release_command: release.image.release_command,
+    config: await context.secrets.seal(JSON.stringify(variables), configPurpose(app.id, version)),
+    build_id: release.buildId,
+    description: release.description,
+    created_by: release.createdBy,
+    created_at: now,
+  });
+  await insertDeploy(trx, { id: deployId, app_id: app.id, release_id: releaseId, created_at: now });
   await enqueueDeploy(context, trx, app.id, deployId);
   return { releaseId, deployId, version };
 }

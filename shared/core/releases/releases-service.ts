@@ -2,11 +2,12 @@ import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts'
 import { lockApp } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { toKeysetPage, toPage } from '#shared/core/page.ts';
+import { type ListedDeploy, listDeploys } from '#shared/core/releases/deploys-store.ts';
 import { createRelease, readReleaseConfig } from '#shared/core/releases/release-creation.ts';
 import type { Deploy, Release, Releases } from '#shared/core/releases/releases.ts';
-import { findRelease, listDeploys, listReleases } from '#shared/core/releases/releases-store.ts';
+import { findRelease, type ListedRelease, listReleases } from '#shared/core/releases/releases-store.ts';
 import { writeVariables } from '#shared/core/releases/variables.ts';
-import type { Db } from '#shared/database/schema.ts';
+import type { Db } from '#shared/database/db.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import { type AppId, newUuid, type ReleaseId } from '#shared/ids.ts';
 
@@ -67,7 +68,7 @@ async function findRollback(db: Db, appId: AppId, releaseId: ReleaseId) {
   return release && deploy && { release: toRelease(release), deploy: toDeploy(deploy) };
 }
 
-function toRelease(row: Awaited<ReturnType<typeof listReleases>>[number]): Release {
+function toRelease(row: ListedRelease): Release {
   return {
     id: row.id,
     version: row.version,
@@ -82,7 +83,7 @@ function toRelease(row: Awaited<ReturnType<typeof listReleases>>[number]): Relea
   };
 }
 
-function toDeploy(row: Awaited<ReturnType<typeof listDeploys>>[number]): Deploy {
+function toDeploy(row: ListedDeploy): Deploy {
   return {
     id: row.id,
     releaseId: row.release_id,

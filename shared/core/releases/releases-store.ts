@@ -1,11 +1,50 @@
-import { type Selectable, sql } from 'kysely';
+import { type JSONColumnType, type Selectable, sql } from 'kysely';
+import type { ReleaseKind, ReleaseStatus } from '#shared/core/releases/releases.ts';
+import type { CreatedAt, Db, Tables } from '#shared/database/db.ts';
 import { type KeysetPage, keysetBefore } from '#shared/database/keyset.ts';
-import type { Database, Db, DeployStep } from '#shared/database/schema.ts';
-import type { AppId, DeployId, ObjectId, ReleaseId, RepositoryId } from '#shared/ids.ts';
-import { isUuid } from '#shared/ids.ts';
+import { type AppId, type BuildId, isUuid, type ObjectId, type ReleaseId, type RepositoryId, type UserId } from '#shared/ids.ts';
 
-export type ReleaseRow = Selectable<Database['releases']>;
-export type DeployRow = Selectable<Database['deploys']>;
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    releases: {
+      id: ReleaseId;
+      app_id: AppId;
+      version: number;
+      status: ReleaseStatus;
+      kind: ReleaseKind;
+      commit: string | null;
+      image_url: string;
+      processes: JSONColumnType<Record<string, string>>;
+      release_command: string | null;
+      /** Sealed JSON of the variables at the time: a rollback restores them too. */
+      config: string;
+      build_id: BuildId | null;
+      description: string;
+      created_by: UserId;
+      created_at: CreatedAt;
+    };
+    /** How many releases an app ever had: versions are given by counting up under this row's lock. */
+    release_counters: { app_id: AppId; last_version: number };
+  }
+}
+
+export type ReleaseRow = Selectable<Tables['releases']>;
+
+/** With the email of who created it, where that is known, and the app's current release. */
+export type ListedRelease = ReleaseRow & { author_email: string | null; current_release_id: ReleaseId | null };
+
+/** A `pending` one. */
+export async function insertRelease(trx: Db, release: Omit<ReleaseRow, 'status'>): Promise<void> {
+  const processes = JSON.stringify(release.processes);
+  await trx
+    .insertInto('releases')
+    .values({ ...release, processes, status: 'pending' })
+    .execute();
+}
+
+export async function setReleaseStatus(trx: Db, releaseId: ReleaseId, status: ReleaseStatus): Promise<void> {
+  await trx.updateTable('releases').set({ status }).where('id', '=', releaseId).execute();
+}
 
 export async function readReleaseById(db: Db, releaseId: ReleaseId): Promise<ReleaseRow | undefined> {
   return db.selectFrom('releases').selectAll().where('id', '=', releaseId).executeTakeFirst();
@@ -20,8 +59,8 @@ export async function findRelease(db: Db, appId: AppId, release: string): Promis
 }
 
 /**
- * The newest release that is live or on its way there: what the next change of config builds upon. One that was left to
- * a newer release never showed that it comes up.
+ * The newest release that is live or on its way there: the next change of config or add-ons is based on its image. One that
+ * was superseded by a newer release has never shown that it starts.
  */
 export async function readLatestGoodRelease(db: Db, appId: AppId): Promise<ReleaseRow | undefined> {
   return db
@@ -48,7 +87,7 @@ export async function listReleasedCommits(db: Db, repositoryId: RepositoryId): P
   return rows.map(({ commit }) => commit as ObjectId);
 }
 
-/** 1 for an app's first release; gaps never, numbers never given twice. */
+/** 1 for an app's first release, then without gaps; no number is given twice. */
 export async function nextReleaseVersion(trx: Db, appId: AppId): Promise<number> {
   const row = await trx
     .insertInto('release_counters')
@@ -61,14 +100,14 @@ export async function nextReleaseVersion(trx: Db, appId: AppId): Promise<number>
   return row.last_version;
 }
 
-interface ListQuery extends KeysetPage {
+export interface ReleaseListQuery extends KeysetPage {
   appId: AppId;
-  /** Of this release only. */
+  /** This release only. */
   releaseId?: ReleaseId;
 }
 
-/** Newest first, with the email of who made it where it is known. */
-export async function listReleases(db: Db, { appId, before, limit, releaseId }: ListQuery) {
+/** Newest first. */
+export async function listReleases(db: Db, { appId, before, limit, releaseId }: ReleaseListQuery): Promise<ListedRelease[]> {
   let select = db
     .selectFrom('releases')
     .innerJoin('apps', 'apps.id', 'releases.app_id')
@@ -81,44 +120,4 @@ export async function listReleases(db: Db, { appId, before, limit, releaseId }: 
     .where(keysetBefore(before, 'releases'));
   if (releaseId !== undefined) select = select.where('releases.id', '=', releaseId);
   return select.orderBy('releases.created_at', 'desc').orderBy('releases.id', 'desc').limit(limit).execute();
-}
-
-/** Newest first, with the version of the release. */
-export async function listDeploys(db: Db, { appId, before, limit, releaseId }: ListQuery) {
-  let select = db
-    .selectFrom('deploys')
-    .innerJoin('releases', 'releases.id', 'deploys.release_id')
-    .selectAll('deploys')
-    .select('releases.version')
-    .where('deploys.app_id', '=', appId)
-    .where(keysetBefore(before, 'deploys'));
-  if (releaseId !== undefined) select = select.where('deploys.release_id', '=', releaseId);
-  return select.orderBy('deploys.created_at', 'desc').orderBy('deploys.id', 'desc').limit(limit).execute();
-}
-
-/** The deploy of a release; a release has one. */
-export async function readDeployOfRelease(db: Db, releaseId: ReleaseId): Promise<DeployRow | undefined> {
-  return db.selectFrom('deploys').selectAll().where('release_id', '=', releaseId).limit(1).executeTakeFirst();
-}
-
-/** See `claimBuild`. Undefined when it is over already. */
-export async function claimDeploy(db: Db, deployId: DeployId): Promise<DeployRow | undefined> {
-  return db
-    .updateTable('deploys')
-    .set((deploy) => ({ status: 'rolling', attempt: deploy('attempt', '+', 1) }))
-    .where('id', '=', deployId)
-    .where('status', 'in', ['pending', 'rolling'])
-    .returningAll()
-    .executeTakeFirst();
-}
-
-/** Records the steps of a rollout so far. Writes nothing and gives false when another attempt has claimed the deploy since. */
-export async function writeDeploySteps(db: Db, deploy: DeployRow, steps: readonly DeployStep[]): Promise<boolean> {
-  const written = await db
-    .updateTable('deploys')
-    .set({ weight: steps.at(-1)?.weight ?? 0, steps: JSON.stringify(steps) })
-    .where('id', '=', deploy.id)
-    .where('attempt', '=', deploy.attempt)
-    .executeTakeFirst();
-  return written.numUpdatedRows > 0n;
 }

@@ -5,9 +5,22 @@
  */
 import type { Caller } from '#shared/core/accounts/principals.ts';
 import type { Page, PageQuery } from '#shared/core/page.ts';
-import type { DeployStatus, DeployStep, ReleaseKind, ReleaseStatus } from '#shared/database/schema.ts';
 import type { DeployId, ReleaseId } from '#shared/ids.ts';
 import type { InstanceFacts } from '#shared/platform/workloads.ts';
+
+export type ReleaseKind = 'build' | 'config' | 'addon' | 'rollback';
+/** 'pending' too when it was superseded by a newer release before it was rolled out. */
+export type ReleaseStatus = 'pending' | 'succeeded' | 'failed';
+export type DeployStatus = 'pending' | 'rolling' | 'live' | 'failed' | 'aborted' | 'superseded';
+
+/** A weight that a rollout has reached. */
+export interface DeployStep {
+  /** Traffic of the new release, in percent. */
+  weight: number;
+  /** ISO 8601 UTC. */
+  at: string;
+  detail?: string;
+}
 
 export interface Release {
   id: ReleaseId;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { runBuildJob } from '#shared/core/builds/build-job.ts';
 import { runDeployJob } from '#shared/core/releases/deploy-job.ts';
-import { claimDeploy } from '#shared/core/releases/releases-store.ts';
+import { claimDeploy } from '#shared/core/releases/deploys-store.ts';
 import type { DeployId } from '#shared/ids.ts';
 import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
 

@@ -1,5 +1,5 @@
 import { type DeployRun, deletionCause, describeWhatServes, type Verdict } from '#shared/core/releases/deploy-run.ts';
-import { writeDeploySteps } from '#shared/core/releases/releases-store.ts';
+import { writeDeploySteps } from '#shared/core/releases/deploys-store.ts';
 import {
   decideStep,
   defaultRolloutRules,

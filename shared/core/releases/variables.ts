@@ -1,11 +1,12 @@
 import type { Context } from '#shared/core/context.ts';
-import type { Db } from '#shared/database/schema.ts';
+import { listConfigVars, replaceConfigVars } from '#shared/core/releases/config-store.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { AppId, TenantId } from '#shared/ids.ts';
 import { workloadEnvironment } from '#shared/platform/workload-environment.ts';
 
 /** In the open: for the process that needs them, never for a log. */
 export async function readVariables({ secrets }: Context, db: Db, appId: AppId): Promise<Record<string, string>> {
-  const rows = await db.selectFrom('config_vars').select(['name', 'value']).where('app_id', '=', appId).orderBy('name').execute();
+  const rows = await listConfigVars(db, appId);
   const opened = rows.map(async (row) => [row.name, await secrets.open(row.value, purpose(appId, row.name))] as const);
   return Object.fromEntries(await Promise.all(opened));
 }
@@ -28,14 +29,11 @@ export async function writeVariables(
   appId: AppId,
   variables: Readonly<Record<string, string>>,
 ): Promise<void> {
-  await trx.deleteFrom('config_vars').where('app_id', '=', appId).execute();
   const sealed = Object.entries(variables).map(async ([name, value]) => ({
-    app_id: appId,
     name,
     value: await secrets.seal(value, purpose(appId, name)),
   }));
-  const rows = await Promise.all(sealed);
-  if (rows.length > 0) await trx.insertInto('config_vars').values(rows).execute();
+  await replaceConfigVars(trx, appId, await Promise.all(sealed));
 }
 
 function purpose(appId: AppId, name: string): string {

@@ -1,6 +1,7 @@
 import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import { listActiveHosts } from '#shared/core/apps/domains-store.ts';
 import type { Context } from '#shared/core/context.ts';
+import { readFormation } from '#shared/core/releases/formations-store.ts';
 import { readReleaseConfig } from '#shared/core/releases/release-creation.ts';
 import type { ReleaseRow } from '#shared/core/releases/releases-store.ts';
 import type { AppId } from '#shared/ids.ts';
@@ -24,16 +25,15 @@ export async function workloadSpec(context: Context, app: AppRow, release: Relea
   };
 }
 
-/** As set by hand; else one web and none of the others, or one of each for an app that has no web. */
+/** As scaled; else one web and none of the others, or one of each for an app that has no web. */
 export async function readQuantities(
   { db }: Context,
   appId: AppId,
   processes: Readonly<Record<string, string>>,
 ): Promise<Record<string, number>> {
-  const rows = await db.selectFrom('formations').select(['type', 'quantity']).where('app_id', '=', appId).execute();
-  const byHand = new Map(rows.map((row) => [row.type, row.quantity]));
+  const scaled = await readFormation(db, appId);
   const hasWeb = 'web' in processes;
   return Object.fromEntries(
-    Object.keys(processes).map((type) => [type, byHand.get(type) ?? (type === 'web' || !hasWeb ? 1 : 0)]),
+    Object.keys(processes).map((type) => [type, scaled.get(type) ?? (type === 'web' || !hasWeb ? 1 : 0)]),
   );
 }

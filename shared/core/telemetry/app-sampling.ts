@@ -1,6 +1,12 @@
 import type { Context } from '#shared/core/context.ts';
 import { keptSteps } from '#shared/core/telemetry/metric-range.ts';
-import { type AppSampleRow, addSamples, deleteSamples, saveReadings } from '#shared/core/telemetry/samples-store.ts';
+import {
+  type AppSampleRow,
+  addSamples,
+  deleteSamples,
+  listReadings,
+  saveReadings,
+} from '#shared/core/telemetry/samples-store.ts';
 import { sampleUsage, type UsageReading, type UsageSample } from '#shared/core/telemetry/usage-sample.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { UsageMetrics } from '#shared/platform/metrics.ts';
@@ -33,24 +39,13 @@ export async function sampleApps(context: SamplingContext): Promise<void> {
   const { db, platform } = context;
   const { metrics } = platform;
   if (metrics.kind !== 'usage') return;
-  const apps = await db
-    .selectFrom('apps')
-    .leftJoin('app_readings', 'app_readings.app_id', 'apps.id')
-    .select(['apps.id', 'app_readings.read_at', 'app_readings.cpu', 'app_readings.traffic'])
-    .where('apps.current_release_id', 'is not', null)
-    .where('apps.deleted_at', 'is', null)
-    .execute();
+  const apps = await listReadings(db);
   const read: { appId: AppId; samples: readonly UsageSample[]; reading: UsageReading }[] = [];
   for (let from = 0; from < apps.length; from += appsAtOnce) {
     const some = apps.slice(from, from + appsAtOnce);
     const results = await Promise.all(
-      some.map(({ id, read_at, cpu, traffic }) =>
-        readApp(
-          context,
-          metrics,
-          id,
-          read_at === null || cpu === null || traffic === null ? undefined : { at: read_at, cpu, traffic },
-        ),
+      some.map(({ appId, reading }) =>
+        readApp(context, metrics, appId, reading && { at: reading.read_at, cpu: reading.cpu, traffic: reading.traffic }),
       ),
     );
     read.push(...results.filter((result) => result !== undefined));

@@ -1,4 +1,4 @@
-import { type Insertable, type JSONColumnType, sql } from 'kysely';
+import { type Insertable, type JSONColumnType, type Selectable, sql } from 'kysely';
 import type { TrafficReading } from '#shared/core/telemetry/usage-sample.ts';
 import type { Db, Tables } from '#shared/database/db.ts';
 import type { AppId } from '#shared/ids.ts';
@@ -31,6 +31,7 @@ declare module '#shared/database/db.ts' {
 }
 
 export type AppSampleRow = Tables['app_samples'];
+export type AppReadingRow = Selectable<Tables['app_readings']>;
 
 /** Rows in one statement: PostgreSQL takes 65,535 parameters, a row has 11. */
 const rowsAtOnce = 1000;
@@ -55,6 +56,21 @@ export async function addSamples(trx: Db, samples: readonly AppSampleRow[]): Pro
       )
       .execute();
   }
+}
+
+/** Every active app that has a release, with its last reading where there is one. */
+export async function listReadings(db: Db): Promise<{ appId: AppId; reading: AppReadingRow | undefined }[]> {
+  const rows = await db
+    .selectFrom('apps')
+    .leftJoin('app_readings', 'app_readings.app_id', 'apps.id')
+    .select(['apps.id', 'app_readings.read_at', 'app_readings.cpu', 'app_readings.traffic'])
+    .where('apps.current_release_id', 'is not', null)
+    .where('apps.deleted_at', 'is', null)
+    .execute();
+  return rows.map(({ id, read_at, cpu, traffic }) => ({
+    appId: id,
+    reading: read_at === null || cpu === null || traffic === null ? undefined : { app_id: id, read_at, cpu, traffic },
+  }));
 }
 
 export async function saveReadings(trx: Db, readings: readonly Insertable<Tables['app_readings']>[]): Promise<void> {

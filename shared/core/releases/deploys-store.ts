@@ -1,0 +1,117 @@
+import type { Generated, JSONColumnType, Selectable } from 'kysely';
+import type { DeployStatus, DeployStep } from '#shared/core/releases/releases.ts';
+import type { ReleaseRow } from '#shared/core/releases/releases-store.ts';
+import type { CreatedAt, Db, Tables } from '#shared/database/db.ts';
+import { type KeysetPage, keysetBefore } from '#shared/database/keyset.ts';
+import type { AppId, DeployId, ReleaseId } from '#shared/ids.ts';
+
+declare module '#shared/database/db.ts' {
+  interface Tables {
+    /** How a release was brought live, or why it was not; a release has one. */
+    deploys: {
+      id: DeployId;
+      app_id: AppId;
+      release_id: ReleaseId;
+      status: DeployStatus;
+      weight: Generated<number>;
+      steps: JSONColumnType<DeployStep[]>;
+      error: string | null;
+      /** Counted up by each attempt: writes that name an older one match no row. */
+      attempt: Generated<number>;
+      created_at: CreatedAt;
+      finished_at: Date | null;
+    };
+  }
+}
+
+export type DeployRow = Selectable<Tables['deploys']>;
+
+/** With the version of its release. */
+export type ListedDeploy = DeployRow & Pick<ReleaseRow, 'version'>;
+
+/** A `pending` one. */
+export async function insertDeploy(
+  trx: Db,
+  deploy: Pick<DeployRow, 'id' | 'app_id' | 'release_id' | 'created_at'>,
+): Promise<void> {
+  const pending = { status: 'pending', steps: '[]', error: null, finished_at: null } as const;
+  await trx
+    .insertInto('deploys')
+    .values({ ...deploy, ...pending })
+    .execute();
+}
+
+export interface DeployListQuery extends KeysetPage {
+  appId: AppId;
+  /** Of this release only. */
+  releaseId?: ReleaseId;
+}
+
+/** Newest first. */
+export async function listDeploys(db: Db, { appId, before, limit, releaseId }: DeployListQuery): Promise<ListedDeploy[]> {
+  let select = db
+    .selectFrom('deploys')
+    .innerJoin('releases', 'releases.id', 'deploys.release_id')
+    .selectAll('deploys')
+    .select('releases.version')
+    .where('deploys.app_id', '=', appId)
+    .where(keysetBefore(before, 'deploys'));
+  if (releaseId !== undefined) select = select.where('deploys.release_id', '=', releaseId);
+  return select.orderBy('deploys.created_at', 'desc').orderBy('deploys.id', 'desc').limit(limit).execute();
+}
+
+export async function readDeployOfRelease(db: Db, releaseId: ReleaseId): Promise<DeployRow | undefined> {
+  return db.selectFrom('deploys').selectAll().where('release_id', '=', releaseId).limit(1).executeTakeFirst();
+}
+
+/** Whether a newer release than this one waits for its deploy. */
+export async function hasNewerDeploy(db: Db, { app_id, version }: Pick<ReleaseRow, 'app_id' | 'version'>): Promise<boolean> {
+  const newer = await db
+    .selectFrom('deploys')
+    .innerJoin('releases', 'releases.id', 'deploys.release_id')
+    .select('deploys.id')
+    .where('deploys.app_id', '=', app_id)
+    .where('deploys.status', '=', 'pending')
+    .where('releases.version', '>', version)
+    .limit(1)
+    .executeTakeFirst();
+  return newer !== undefined;
+}
+
+/** Begins another attempt, which fences off those before. Undefined when the deploy is over already. */
+export async function claimDeploy(db: Db, deployId: DeployId): Promise<DeployRow | undefined> {
+  return db
+    .updateTable('deploys')
+    .set((deploy) => ({ status: 'rolling', attempt: deploy('attempt', '+', 1) }))
+    .where('id', '=', deployId)
+    .where('status', 'in', ['pending', 'rolling'])
+    .returningAll()
+    .executeTakeFirst();
+}
+
+type DeployAttempt = Pick<DeployRow, 'id' | 'attempt'>;
+
+/** Records the steps of a rollout so far. False when another attempt has claimed the deploy since: nothing is written then. */
+export async function writeDeploySteps(db: Db, deploy: DeployAttempt, steps: readonly DeployStep[]): Promise<boolean> {
+  const written = await db
+    .updateTable('deploys')
+    .set({ weight: steps.at(-1)?.weight ?? 0, steps: JSON.stringify(steps) })
+    .where('id', '=', deploy.id)
+    .where('attempt', '=', deploy.attempt)
+    .executeTakeFirst();
+  return written.numUpdatedRows > 0n;
+}
+
+export type DeployEnd = Pick<DeployRow, 'status' | 'error' | 'weight' | 'finished_at'>;
+
+/** False when another attempt has claimed the deploy since, or it is over: nothing is written then. */
+export async function endDeploy(trx: Db, deploy: DeployAttempt, end: DeployEnd): Promise<boolean> {
+  const written = await trx
+    .updateTable('deploys')
+    .set(end)
+    .where('id', '=', deploy.id)
+    .where('attempt', '=', deploy.attempt)
+    .where('status', '=', 'rolling')
+    .executeTakeFirst();
+  return written.numUpdatedRows > 0n;
+}
