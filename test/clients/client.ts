@@ -1,11 +1,11 @@
-/** A program that speaks git, with whatever it takes to start it. */
+/** A git client, and how to run it. */
 export interface GitClient {
   /** With its version. */
   name: string;
   transports: readonly Transport[];
-  /** Whether a refspec may have an asterisk. git holds each one without against every ref: thousands take it a minute. */
+  /** Whether refspecs may have an asterisk. git compares each one without with every ref: thousands of them take a minute. */
   patterns: boolean;
-  /** A new working copy or repository in `directory`, which does not exist. Rejects with all it said when it fails. */
+  /** Clones into `directory`, which does not exist. Rejects with the client's output when it fails. */
   clone(server: Address, directory: string): Promise<void>;
   /** @param refspecs as 'refs/heads/main:refs/remotes/origin/main' */
   fetch(server: Address, directory: string, refspecs: readonly string[]): Promise<void>;
@@ -13,26 +13,28 @@ export interface GitClient {
   push(server: Address, directory: string, refspecs: readonly string[]): Promise<void>;
 }
 
+/** How a client connects. */
 export type Transport = 'ssh' | 'http';
 
-/** Where a repository is, and how to be let in. */
+/** A repository, and the credentials for it. */
 export interface Address {
   transport: Transport;
   url: string;
-  /** OpenSSH's format, ed25519. */
+  /** An ed25519 key in OpenSSH's format. */
   keyFile: string;
   /** The password over HTTP. */
   token: string;
 }
 
-/** A client that cannot be had here, and why. */
+/** A client that is not available here, and why. */
 export interface Skipped {
   name: string;
   because: string;
 }
 
+/** Where to find and keep clients. */
 export interface Toolbox {
-  /** Kept between runs: what was fetched and built. */
+  /** What was downloaded and built, kept between runs. */
   cache: string;
   /** Paths of git programs to try besides the one in PATH. */
   gits: readonly string[];

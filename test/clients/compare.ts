@@ -1,8 +1,8 @@
 /**
- * `npm run test:clients:compare -- [--git /path/to/git]... [--only name] [--transport ssh|http]`: what a client of today
- * can ask of a server (filters, histories cut off, fetches on demand, negotiations of their own, leases ...), asked of a
- * whole platform and of git's own server with the same history: on the same machine in place of SSH, by `git http-backend` for
- * HTTP, where a conversation is told anew in each request. Prints each difference, and ends with 1 when there is one.
+ * `npm run test:clients:compare -- [--git /path/to/git]... [--only name] [--transport ssh|http]`: compares a
+ * whole platform with git's own server, with the same history and everything that a current client can ask for: filters, shallow
+ * histories, fetches on demand, negotiation, leases and more. git's server is a local directory in place of SSH, and `git
+ * http-backend` for HTTP. Prints each difference, and exits with 1 when there is one.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ const { values } = parseArgs({
     transport: { type: 'string' },
   },
 });
-/** Begins the result of a comparison that could not be made. */
+/** Prefix of the result of a comparison that failed. */
 const failed = 'failed: ';
 const home = await mkdtemp(join(tmpdir(), 'paas-compare-'));
 const gitHost = await startGitHttpServer();
@@ -49,14 +49,14 @@ try {
 console.log(`${compared} comparisons, ${differences} differences`);
 process.exitCode = differences > 0 ? 1 : 0;
 
-/** Of repositories: with the whole history, with the same to push to, and without a ref. */
+/** Repositories: with the whole history, with the same history for pushes, and without refs. */
 interface Addresses {
   full: string;
   pushed: string;
   empty: string;
 }
 
-/** The same history in apps of ours, and in directories that git itself serves. */
+/** Pushes the same history to apps of the platform, and to directories that git serves. */
 async function openServers(): Promise<Record<'ours' | 'theirs', Record<'ssh' | 'http', Addresses>>> {
   const history = join(home, 'history');
   await makeHistory(history);
@@ -112,7 +112,7 @@ async function compareAll(program: string, version: string, ours: Addresses, the
       continue;
     }
     compared++;
-    // What fails at both sides alike was not compared.
+    // When both sides fail, nothing was compared.
     if (ourResult === theirResult && !ourResult.startsWith(failed)) continue;
     different++;
     console.log(`${title}: ${name}\n${firstDifference(theirResult, ourResult)}\n`);

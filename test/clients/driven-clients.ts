@@ -6,7 +6,7 @@ import type { Address, GitClient, Skipped, Toolbox, Transport } from '#test/clie
 import { run, runChecked } from '#test/support/run-program.ts';
 
 /**
- * Libraries in other languages, each with a small program around it in drivers/, which takes
+ * Libraries in other languages. Each has a small program in drivers/, which takes
  * `<library> <clone|fetch|push> <url> <directory> <key file> <refspec>...` and the token in CLIENT_TOKEN.
  */
 interface Library {
@@ -14,7 +14,7 @@ interface Library {
   transports: readonly Transport[];
   /** Programs that must be in PATH. */
   needs: readonly string[];
-  /** Fetches and builds what is not there yet. @returns the command to start */
+  /** Downloads and builds what is missing. Returns the command that runs it. */
   prepare(place: string): Promise<readonly string[]>;
 }
 
@@ -75,6 +75,7 @@ const libraries: readonly Library[] = [
   },
 ];
 
+/** Clients made of libraries in Python, Go and Java. */
 export async function openDrivenClients({ cache }: Toolbox): Promise<(GitClient | Skipped)[]> {
   const clients: (GitClient | Skipped)[] = [];
   for (const library of libraries) clients.push(await open(library, cache));
@@ -91,7 +92,7 @@ async function open({ name, transports, needs, prepare }: Library, cache: string
   try {
     command = await prepare(place);
   } catch (error) {
-    return { name, because: `it could not be fetched or built: ${String(error).slice(0, 300)}` };
+    return { name, because: `it could not be downloaded or built: ${String(error).slice(0, 300)}` };
   }
   const [program = '', ...first] = command;
   const start = async (verb: string, { url, keyFile, token }: Address, directory: string, refspecs: readonly string[]) => {

@@ -3,7 +3,7 @@ import isomorphic from 'isomorphic-git';
 import http from 'isomorphic-git/http/node';
 import type { Address, GitClient } from '#test/clients/client.ts';
 
-/** In JavaScript; it knows no SSH, and one ref at a time. */
+/** A client in JavaScript. It does not support SSH, and handles one ref at a time. */
 export function openIsomorphicGit(): GitClient {
   const access = ({ url, token }: Address) => ({ url, fs, http, onAuth: () => ({ username: 'git', password: token }) });
   return {

@@ -1,7 +1,7 @@
 import type { Address, GitClient, Skipped, Toolbox } from '#test/clients/client.ts';
 import { run, runChecked } from '#test/support/run-program.ts';
 
-/** The git in PATH and those given by path, by both versions of the protocol. */
+/** The git in PATH and those given by path, with both versions of the protocol. */
 export async function openStockGits({ gits }: Toolbox): Promise<(GitClient | Skipped)[]> {
   const clients: (GitClient | Skipped)[] = [];
   for (const program of ['git', ...gits]) {
@@ -10,7 +10,7 @@ export async function openStockGits({ gits }: Toolbox): Promise<(GitClient | Ski
     if (code !== 0) clients.push({ name: program, because: 'it does not run' });
     else for (const protocol of ['0', '2']) clients.push(stockGit(`${name}, protocol ${protocol}`, program, protocol));
   }
-  if (gits.length === 0) clients.push({ name: 'newest git', because: 'none was given: -- --git /path/to/git' });
+  if (gits.length === 0) clients.push({ name: 'newest git', because: 'pass it with -- --git /path/to/git' });
   return clients;
 }
 

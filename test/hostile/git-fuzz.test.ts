@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { GitFault } from '#shared/git/git-fault.ts';
 import { Fuzzer, type FuzzTarget } from '#test/fuzz/git/engine.ts';
-import { doorTargets } from '#test/fuzz/git/entry-point-targets.ts';
+import { entryPointTargets } from '#test/fuzz/git/entry-point-targets.ts';
 import { type PackFault, packFaults } from '#test/fuzz/git/pack-faults.ts';
 import { encodeModel } from '#test/fuzz/git/pack-model.ts';
 import { createPackFuzz, type PackFuzz } from '#test/fuzz/git/pack-target.ts';
@@ -19,7 +19,7 @@ let directory: string;
 let packs: PackFuzz;
 let sessions: { targets: readonly FuzzTarget[]; close(): Promise<void> };
 beforeAll(async () => {
-  // In memory where there is such a place: every pack that is taken is flushed.
+  // In memory where that is possible: every accepted pack is flushed.
   directory = await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'paas-fuzz-'));
   packs = await createPackFuzz(directory);
   sessions = await createSessionTargets(directory);
@@ -34,20 +34,20 @@ afterAll(async () => {
 async function expectNoFindings(target: FuzzTarget, count: number): Promise<void> {
   const fuzzer = new Fuzzer(target, createRandom(2026));
   await fuzzer.run(count);
-  const { findings, inputs, taken } = fuzzer.result;
+  const { findings, inputs, accepted } = fuzzer.result;
   expect(findings.map(({ input, error }) => `${input.toString('base64')}: ${error.stack}`)).toEqual([]);
   expect(inputs).toBe(count);
-  expect(taken).toBeLessThanOrEqual(inputs);
+  expect(accepted).toBeLessThanOrEqual(inputs);
 }
 
-it.each([...parserTargets, ...doorTargets])(
-  '$name: thousands of changed inputs are read or refused with a reason',
+it.each([...parserTargets, ...entryPointTargets])(
+  '$name: thousands of changed inputs are read, or rejected with a reason',
   async (target) => {
     await expectNoFindings(target, target.batch === undefined ? 2000 : 200);
   },
 );
 
-/** Anything but a refusal fails. True when it was taken. */
+/** True when the pack was accepted. Any error but a rejection fails the test. */
 async function take(fault: PackFault, seed: number): Promise<boolean> {
   try {
     await packs.take(createRandom(seed), [fault]);
@@ -58,15 +58,15 @@ async function take(fault: PackFault, seed: number): Promise<boolean> {
   }
 }
 
-it('packs with each fault that the format has room for are refused, or git finds them sound too', async () => {
-  let taken = 0;
+it('packs with each possible fault are rejected, or git accepts them too', async () => {
+  let accepted = 0;
   for (const fault of packFaults)
-    for (const seed of fault.isLarge === true ? [1] : [1, 2, 3]) if (await take(fault, seed)) taken++;
-  expect(taken).toBeGreaterThan(packFaults.length / 3);
+    for (const seed of fault.isLarge === true ? [1] : [1, 2, 3]) if (await take(fault, seed)) accepted++;
+  expect(accepted).toBeGreaterThan(packFaults.length / 3);
   await packs.targets[0]?.settle?.();
 });
 
-it('a pack that ends at any of its bytes is refused', async () => {
+it('a pack that is cut off at any byte is rejected', async () => {
   // Blobs, a tree, commits, and deltas of both kinds, one of them thin.
   const seed = 7;
   let whole = 0;
@@ -77,19 +77,19 @@ it('a pack that ends at any of its bytes is refused', async () => {
     await take({ name: `ends at ${length}`, isFatal: true, apply: (pack) => (pack.length = length) }, seed);
 });
 
-it('packs by the hundred are taken only where git fsck finds them sound', async () => {
+it('hundreds of packs are accepted only when git fsck finds them valid', async () => {
   for (const target of packs.targets) await expectNoFindings(target, 200);
 });
 
-it('sessions by the hundred move no ref that they report as refused, and leave no file behind', async () => {
+it('hundreds of sessions move no ref that they report as rejected, and leave no file behind', async () => {
   for (const target of sessions.targets) await expectNoFindings(target, 100);
 });
 
 it.each([
   ['planted-crash', [], /planted: a crash/],
   ['planted-endless', ['--input-seconds', '1'], /an input did not end within 1 s/],
-  ['planted-memory', ['--max-rss', '384'], /an input made the process hold \d+ MiB/],
-])('the fuzzer fails on what it is there to find: %s', async (target, more, told) => {
+  ['planted-memory', ['--max-rss', '384'], /an input made the process use \d+ MiB/],
+])('the fuzzer finds planted bugs: %s', async (target, more, message) => {
   const main = fileURLToPath(import.meta.resolve('#test/fuzz/git/fuzz.ts'));
   const { code, output } = await new Promise<{ code: number | null; output: string }>((resolve) => {
     const child = execFile(
@@ -98,7 +98,7 @@ it.each([
       (_error, stdout, stderr) => resolve({ code: child.exitCode, output: stdout + stderr }),
     );
   });
-  expect(output).toMatch(told);
+  expect(output).toMatch(message);
   expect(code).toBe(1);
   const [, findings] = /findings in (.+)/.exec(output) ?? [];
   const [found] = await readdir(findings ?? '');

@@ -14,7 +14,7 @@ import ssh2 from 'ssh2';
 import { commitFiles, git } from '#shared/git/testing/git-client.ts';
 import { limits } from '#shared/limits.ts';
 import { makeClientKey, openOurs } from '#test/bench/push/open-servers.ts';
-import { heldBytes } from '#test/bench/push/process-tree.ts';
+import { residentBytes } from '#test/bench/push/process-tree.ts';
 import { runChecked } from '#test/support/run-program.ts';
 
 const { values } = parseArgs({
@@ -93,7 +93,7 @@ async function soak(): Promise<void> {
   await push(place);
   await connectIdle();
   const [host = 0] = server.pids;
-  const megabytes = (pids: readonly number[]): number => Math.round(heldBytes(pids) / 1024 / 1024);
+  const megabytes = (pids: readonly number[]): number => Math.round(residentBytes(pids) / 1024 / 1024);
   console.log(
     `${idle.size} idle connections; the server holds ${megabytes([host])} MiB, ${megabytes(server.pids)} with PostgreSQL`,
   );
@@ -104,7 +104,7 @@ async function soak(): Promise<void> {
   for (let number = 1; number <= total; number++) {
     await commitFiles(place, { [`src/${number % 100}.txt`]: `push ${number}\n` });
     seconds.push(await push(place));
-    held.push(heldBytes([host]));
+    held.push(residentBytes([host]));
     if (number % perMinute === 0)
       report(number / perMinute, seconds.slice(-perMinute), megabytes([host]), megabytes(server.pids));
     await wait(Math.max(0, started + (number * 60_000) / perMinute - performance.now()));

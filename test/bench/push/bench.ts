@@ -1,12 +1,12 @@
 /**
- * Pushes and clones, ours against OpenSSH's sshd + git on this machine: npm run bench:push -- [options]
+ * Compares pushes and clones of our server with those of OpenSSH and git on this machine: npm run bench:push -- [options]
  *
- *   --case NAME           only this one, may be given again: small, middle, large, at-once, after-N (one more push to a repository
+ *   --case NAME           only this case; may be repeated. small, middle, large, at-once, after-N (one more push to a repository
  *                         that had N, and a clone of it; 2,000 take half an hour), or the path of a bare repository
- *   --rounds N            of each case; in each round every server has its turn (5; small pushes three times as many)
- *   --repositories DIR    where the made-up repositories are kept for the next run; making them takes longer than pushing them
+ *   --rounds N            rounds of each case, in each of which every server has a turn (5; three times as many for small pushes)
+ *   --repositories DIR    where generated repositories are kept for the next run; generating them takes longer than pushing them
  *
- * git is shown twice: as it is by default, and with receive.fsckObjects, which is what we do with every push.
+ * git is measured twice: with its defaults, and with receive.fsckObjects, which does what we do with every push.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -34,7 +34,7 @@ const { values: options } = parseArgs({
 });
 const rounds = Number(options.rounds);
 const directory = await mkdtemp(join(tmpdir(), 'paas-bench-push-'));
-const kept = options.repositories ?? directory;
+const repositoryDirectory = options.repositories ?? directory;
 const key = await makeClientKey(directory);
 const sshCommand = `ssh -i ${key.file} -F none -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -o IdentitiesOnly=yes`;
 const ours = await openOurs(join(directory, 'ours'), key.publicKey);
@@ -50,18 +50,18 @@ async function close(): Promise<void> {
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close().finally(() => process.exit(1)));
 
 try {
-  await mkdir(kept, { recursive: true });
+  await mkdir(repositoryDirectory, { recursive: true });
   for (const name of options.case) {
     if (name === 'small') await benchSmallPushes();
     else if (name === 'at-once') await benchAtOnce(20);
     else if (/^after-\d+$/.test(name)) await benchAfterPushes(Number(name.slice('after-'.length)));
-    else await benchRepository(name, name in shapes ? await madeRepository(name) : name);
+    else await benchRepository(name, name in shapes ? await generatedRepository(name) : name);
   }
 } finally {
   await close();
 }
 
-/** One commit on a repository of a hundred files, pushed again and again. */
+/** Pushes of one commit to a repository of a hundred files. */
 async function benchSmallPushes(): Promise<void> {
   const places = new Map<BenchServer, string>();
   for (const [number, server] of servers.entries()) {
@@ -80,12 +80,12 @@ async function benchSmallPushes(): Promise<void> {
   });
 }
 
-/** Both kept small meanwhile: ours by its job, theirs by `git gc --auto` after each push, as hosts do it. */
+/** Maintenance runs meanwhile: ours by its job, and `git gc --auto` after each push, as on git hosts. */
 async function benchAfterPushes(count: number): Promise<void> {
   const places = new Map<BenchServer, { place: string; url: string }>();
-  const kept = [ours, theirs.byDefault];
-  for (const server of kept) {
-    const place = join(directory, `after-${count}-${kept.indexOf(server)}`);
+  const compared = [ours, theirs.byDefault];
+  for (const server of compared) {
+    const place = join(directory, `after-${count}-${compared.indexOf(server)}`);
     const url = newRepository(server);
     await git(directory, 'init', '-q', place);
     const files = Array.from({ length: 100 }, (_, i) => [`src/file-${i}.txt`, `content ${i}\n`.repeat(30)]);
@@ -97,7 +97,7 @@ async function benchAfterPushes(count: number): Promise<void> {
     }
     places.set(server, { place, url });
   }
-  await compare([`push after ${count} pushes`, `clone after ${count} pushes`], kept, rounds * 3, async (server, round) => {
+  await compare([`push after ${count} pushes`, `clone after ${count} pushes`], compared, rounds * 3, async (server, round) => {
     const { place, url } = places.get(server) ?? { place: '', url: '' };
     const copy = join(directory, `copy-after-${count}`);
     await commitFiles(place, { 'round.txt': `round ${round}\n` });
@@ -108,7 +108,7 @@ async function benchAfterPushes(count: number): Promise<void> {
   });
 }
 
-/** A first push of everything, then a fresh clone. */
+/** A first push of a whole repository, then a fresh clone. */
 async function benchRepository(name: string, path: string): Promise<void> {
   const sizes = await git(path, 'count-objects', '-v');
   const [objects, kilobytes] = ['in-pack', 'size-pack'].map((field) => new RegExp(`${field}: (\\d+)`).exec(sizes)?.[1]);
@@ -123,9 +123,9 @@ async function benchRepository(name: string, path: string): Promise<void> {
   });
 }
 
-/** A repository of two thousand objects to as many new repositories at the same time. */
+/** Concurrent pushes of two thousand objects, each to a new repository. */
 async function benchAtOnce(count: number): Promise<void> {
-  const path = await madeRepository('each');
+  const path = await generatedRepository('each');
   await compare(`${count} pushes at once`, servers, rounds, async (server) => {
     const urls = Array.from({ length: count }, () => newRepository(server));
     const pushAll = (): Promise<unknown> => Promise.all(urls.map((url) => runGit(path, ['push', '-q', url, 'main'])));
@@ -133,8 +133,8 @@ async function benchAtOnce(count: number): Promise<void> {
   });
 }
 
-async function madeRepository(name: string): Promise<string> {
-  const path = join(kept, `${name}.git`);
+async function generatedRepository(name: string): Promise<string> {
+  const path = join(repositoryDirectory, `${name}.git`);
   const shape = shapes[name];
   if (shape !== undefined && (await stat(path).catch(() => undefined)) === undefined) await makeRepository(path, shape);
   return path;

@@ -1,15 +1,17 @@
 import type { BenchServer } from '#test/bench/push/open-servers.ts';
 import { measureTree } from '#test/bench/push/process-tree.ts';
 
+/** Figures of one run. */
 export interface Measured {
   wallSeconds: number;
   cpuSeconds: number;
-  /** Beyond what the server held when it was opened. */
+  /** Memory beyond that of the idle server. */
   peakBytes: number;
-  /** p99 of the event loop's delay meanwhile; undefined where there is no event loop. */
+  /** p99 of the event loop's delay; undefined for a server without an event loop. */
   delayMilliseconds: number | undefined;
 }
 
+/** Measures what a server uses while `work` runs. */
 export async function measure(server: BenchServer, work: () => Promise<unknown>): Promise<Measured> {
   await server.eventLoopDelay();
   let wallSeconds = 0;
@@ -27,22 +29,22 @@ export async function measure(server: BenchServer, work: () => Promise<unknown>)
 }
 
 /**
- * Lets the servers do the same by turns, the first of a round being another each time, and prints a table for each title.
- * Whatever else the machine does makes a figure larger, never smaller: the least of all rounds says most.
+ * Runs the same on each server in turn, in another order in each round, and prints a table for each title. Other load on the
+ * machine only ever makes figures larger: the minimum of all rounds says most.
  *
- * @param turn measures once for each title
+ * @param run measures once for each title
  */
 export async function compare(
   titles: string | readonly string[],
   servers: readonly BenchServer[],
   rounds: number,
-  turn: (server: BenchServer, round: number) => Promise<readonly Measured[]>,
+  run: (server: BenchServer, round: number) => Promise<readonly Measured[]>,
 ): Promise<void> {
   const found = new Map(servers.map((server) => [server, [] as (readonly Measured[])[]]));
   for (let round = 0; round < rounds; round++) {
     for (let i = 0; i < servers.length; i++) {
       const server = servers[(round + i) % servers.length];
-      if (server !== undefined) found.get(server)?.push(await turn(server, round));
+      if (server !== undefined) found.get(server)?.push(await run(server, round));
     }
   }
   for (const [part, title] of [titles].flat().entries()) {
@@ -64,22 +66,23 @@ function printTable(
   servers: readonly BenchServer[],
   of: (server: BenchServer) => readonly Measured[],
 ): void {
-  const lines = [`${title} (least, median of ${first === undefined ? 0 : of(first).length})`];
+  const lines = [`${title} (minimum, median of ${first === undefined ? 0 : of(first).length})`];
   for (const server of servers) {
     const cells = columns.map(([head, digits, field]) => {
-      const [least, median] = leastAndMedian(of(server).map(field));
-      const [firstLeast, firstMedian] = leastAndMedian((first === undefined ? [] : of(first)).map(field));
-      const ratio = server === first ? '' : `, we ${(firstLeast / least).toFixed(2)} ${(firstMedian / median).toFixed(2)} of it`;
-      return `${head} ${least.toFixed(digits)} ${median.toFixed(digits)}${ratio}`.padEnd(36);
+      const [minimum, median] = minimumAndMedian(of(server).map(field));
+      const [firstMinimum, firstMedian] = minimumAndMedian((first === undefined ? [] : of(first)).map(field));
+      const ratio =
+        server === first ? '' : `, ours is ${(firstMinimum / minimum).toFixed(2)} ${(firstMedian / median).toFixed(2)} of it`;
+      return `${head} ${minimum.toFixed(digits)} ${median.toFixed(digits)}${ratio}`.padEnd(42);
     });
     const delays = of(server).flatMap(({ delayMilliseconds }) => delayMilliseconds ?? []);
-    if (delays.length > 0) cells.push(`loop p99 ms ${leastAndMedian(delays).map(Math.round).join(' ')}`);
+    if (delays.length > 0) cells.push(`loop p99 ms ${minimumAndMedian(delays).map(Math.round).join(' ')}`);
     lines.push(`  ${server.name.padEnd(22)}${cells.join(' ').trimEnd()}`);
   }
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-function leastAndMedian(values: readonly number[]): [least: number, median: number] {
+function minimumAndMedian(values: readonly number[]): [minimum: number, median: number] {
   const sorted = values.toSorted((a, b) => a - b);
   return [sorted[0] ?? 0, sorted[Math.floor((sorted.length - 1) / 2)] ?? 0];
 }

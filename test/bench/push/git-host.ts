@@ -1,8 +1,8 @@
 /**
- * Our side of the push bench, a process of its own so that its CPU time and memory can be told: the SSH door over git
- * storage and PostgreSQL, as the platform wires them, but every name is a repository and a push only moves refs.
- * Arguments: data directory, URL of the database, public key. Says its port by IPC; answers 'delays' with the p99 of the
- * event loop's delay in milliseconds since it was last asked.
+ * Our server of the push bench: the SSH server, git storage and PostgreSQL, wired as in the platform, but every name is a repository
+ * and a push only moves refs. It is a process of its own, so that its CPU time and memory can be measured. Arguments: data
+ * directory, URL of the database, public key. Sends its port by IPC. Answers 'delays' with the p99 of the event loop's delay in
+ * milliseconds since the last request.
  */
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -20,7 +20,7 @@ import { createSshServer } from '#sshd/server.ts';
 
 const [, , directory = '', databaseUrl = '', publicKey = ''] = process.argv;
 const log = createLog('warn', (line) => process.stderr.write(`${line}\n`));
-const { db } = connectPostgres(databaseUrl, (error) => log.error('database lost', { error }), 20);
+const { db } = connectPostgres(databaseUrl, (error) => log.error('The database connection was lost.', { error }), 20);
 await migrate(db);
 const storage = createGitStorage({
   db,
@@ -34,13 +34,13 @@ const repositories = new Map<string, RepositoryId>();
 
 const repacking = new Set<RepositoryId>();
 
-/** As the platform's job does, one at a time for each repository. */
+/** Like the platform's job, one at a time for each repository. */
 function repackSoon(repositoryId: RepositoryId): void {
   if (repacking.has(repositoryId)) return;
   repacking.add(repositoryId);
   void setTimeout(100)
     .then(() => storage.maintenance.repack(repositoryId, new AbortController().signal))
-    .catch((error: unknown) => log.error('a repack failed', { error }))
+    .catch((error: unknown) => log.error('A repack failed.', { error }))
     .finally(() => repacking.delete(repositoryId));
 }
 

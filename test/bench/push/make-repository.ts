@@ -2,16 +2,17 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRandom } from '#test/support/random.ts';
 
+/** Size of a generated repository. */
 export interface RepositoryShape {
   files: number;
   commits: number;
-  /** Changed in each commit after the first. */
+  /** Files that each commit after the first changes. */
   changesEach: number;
-  /** In the first commit, of bytes that do not compress. */
+  /** Files of random bytes in the first commit. */
   largeFiles?: { count: number; bytes: number };
 }
 
-/** A bare repository of made-up text, the same for the same shape, packed as a client would have it. */
+/** Generates a bare repository of random text, packed like that of a client. The same shape gives the same repository. */
 export async function makeRepository(path: string, shape: RepositoryShape): Promise<void> {
   await run('git', ['init', '-q', '--bare', '--initial-branch=main', path]);
   const importer = spawn('git', ['-C', path, 'fast-import', '--quiet'], { stdio: ['pipe', 'ignore', 'inherit'] });

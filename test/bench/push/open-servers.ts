@@ -5,36 +5,38 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createLog } from '#shared/log.ts';
 import { startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
-import { heldBytes } from '#test/bench/push/process-tree.ts';
+import { residentBytes } from '#test/bench/push/process-tree.ts';
 import { freePort } from '#test/support/servers/free-port.ts';
 
+/** A server to measure. */
 export interface BenchServer {
   name: string;
-  /** Whose trees are the server. */
+  /** Its processes are these and all their descendants. */
   pids: readonly number[];
-  /** What they held before they had anything to do. */
+  /** Memory of the processes before any work. */
   idleBytes: number;
   url(repository: string): string;
-  /** Makes an empty repository, where the server does not make them by itself. */
+  /** Creates an empty repository, if the server does not do that by itself. */
   create(repository: string): void;
-  /** Does what a host does after a push, where the server does not do it by itself. */
+  /** Runs the maintenance of a git host after a push, if the server does not do that by itself. */
   collectGarbage(repository: string): void;
-  /** p99 in milliseconds since last asked; undefined where there is no event loop. */
+  /** p99 in milliseconds since the last call; undefined for a server without an event loop. */
   eventLoopDelay(): Promise<number | undefined>;
 }
 
+/** Something to be closed. */
 export interface Closeable {
   close(): Promise<void>;
 }
 
-/** Both servers take this key. @returns paths of the private key and the public one's text */
+/** Generates the key that both servers accept. Returns the path of the private key and the text of the public one. */
 export async function makeClientKey(directory: string): Promise<{ file: string; publicKey: string }> {
   const file = join(directory, 'client-key');
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'bench', '-f', file]);
   return { file, publicKey: (await readFile(`${file}.pub`, 'utf8')).trim() };
 }
 
-/** Our SSH door and git storage over a PostgreSQL of their own that keeps what it says it keeps. */
+/** Starts our SSH server and git storage, with a PostgreSQL of their own that flushes to disk. */
 export async function openOurs(directory: string, publicKey: string): Promise<BenchServer & Closeable> {
   const log = createLog('warn', (line) => process.stderr.write(`${line}\n`));
   const postgres = await startPostgres({ directory: join(directory, 'postgres'), log });
@@ -50,7 +52,7 @@ export async function openOurs(directory: string, publicKey: string): Promise<Be
   return {
     name: 'ours',
     pids,
-    idleBytes: heldBytes(pids),
+    idleBytes: residentBytes(pids),
     url: (repository) => `ssh://git@127.0.0.1:${port}/${repository}.git`,
     create: () => undefined,
     collectGarbage: () => undefined,
@@ -68,8 +70,8 @@ export async function openOurs(directory: string, publicKey: string): Promise<Be
 }
 
 /**
- * OpenSSH's sshd with git as Debian ships them, no configuration but port, keys and no `gc` in the middle; and the same
- * with git told to check what it receives.
+ * Starts OpenSSH's sshd with git as Debian ships them, without `gc` during a push: once with git's defaults, and once with git
+ * checking what it receives.
  */
 export async function openTheirs(
   directory: string,
@@ -105,7 +107,7 @@ export async function openTheirs(
   const server = (name: string, settings: readonly string[]): BenchServer => ({
     name,
     pids,
-    idleBytes: heldBytes(pids),
+    idleBytes: residentBytes(pids),
     url: (repository) => `ssh://${user}@127.0.0.1:${port}${join(repositories, `${repository}.git`)}`,
     create(repository) {
       const path = join(repositories, `${repository}.git`);

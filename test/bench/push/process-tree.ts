@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 interface ProcessFacts {
   pid: number;
   parent: number;
-  /** Own and of children that were waited for. */
+  /** Including children that have ended and were waited for. */
   cpuSeconds: number;
   rssBytes: number;
 }
@@ -11,7 +11,7 @@ interface ProcessFacts {
 const ticksPerSecond = 100;
 const pageBytes = 4096;
 
-/** Every process below these and they themselves, as /proc has them now. */
+/** These processes and all their descendants, from /proc. */
 function readTree(roots: readonly number[]): ProcessFacts[] {
   const all = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -39,28 +39,29 @@ function readFacts(pid: number): ProcessFacts | undefined {
       rssBytes: (fields[21] ?? 0) * pageBytes,
     };
   } catch {
-    return undefined; // It has ended meanwhile.
+    return undefined; // It has ended.
   }
 }
 
-/** What all processes of the trees hold now; shared pages count once a process. */
-export function heldBytes(roots: readonly number[]): number {
+/** Memory of these processes and their descendants now. Shared pages count once for each process. */
+export function residentBytes(roots: readonly number[]): number {
   return readTree(roots).reduce((sum, { rssBytes }) => sum + rssBytes, 0);
 }
 
+/** Resources that were used. */
 export interface TreeUse {
   cpuSeconds: number;
-  /** The most that all of them held at once, looked at every 20 ms. */
+  /** Peak of their memory together, sampled every 20 ms. */
   peakBytes: number;
 }
 
-/** What a server's processes use while `work` runs. CPU time of children counts once their parent waited for them. */
+/** What processes use while `work` runs. CPU time of children counts once their parent has waited for them. */
 export async function measureTree(roots: readonly number[], work: () => Promise<void>): Promise<TreeUse> {
   const cpu = (): number => readTree(roots).reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0);
   let peakBytes = 0;
   const before = cpu();
   const timer = setInterval(() => {
-    peakBytes = Math.max(peakBytes, heldBytes(roots));
+    peakBytes = Math.max(peakBytes, residentBytes(roots));
   }, 20);
   try {
     await work();

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { runChecked } from '#test/support/run-program.ts';
 
 /**
- * An app of one page whose history has what fetches tell apart: two lines of commits and their merge, days between
- * commits, tags of both kinds and tags of tags, deep directories, small and large files, and files that come back.
+ * Creates an app of one page whose history has everything that fetches depend on: two branches and their merge, days between
+ * commits, both kinds of tags and tags of tags, deep directories, small and large files, and files with earlier content.
  */
 export async function makeHistory(directory: string): Promise<void> {
   let day = 0;

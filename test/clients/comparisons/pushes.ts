@@ -2,14 +2,14 @@ import { join } from 'node:path';
 import { type Comparison, type Side } from '#test/clients/comparisons/side.ts';
 
 /**
- * Tags and notes only: a branch would be built. Each comparison pushes to names of its own, of protocol and transport, for
- * both sides are used again.
+ * A clone to push from. Only tags and notes are pushed, since a branch would be built. Each comparison, protocol and transport has ref
+ * names of its own, because the same repositories are used again.
  */
 interface Clone {
   directory: string;
-  /** A name below refs/tags/ that nobody else uses. */
+  /** A unique name, for use below refs/tags/. */
   name: string;
-  /** The outcome of each ref as `--porcelain` tells it, and the exit code. */
+  /** Exit code, and the result of each ref as `--porcelain` prints it. */
   push(...args: readonly string[]): Promise<string>;
   commit(): Promise<string>;
 }
@@ -51,7 +51,7 @@ function pushing(run: (clone: Clone, side: Side) => Promise<readonly string[]>):
   return async (side) => {
     const name = `t/${side.directory.slice(-6)}`;
     const result = await run(await clone(side, name), side);
-    // What is made now has other ids at the two sides, for time goes on.
+    // New commits have different ids on the two sides, since their times differ.
     return result
       .join('\n--\n')
       .replaceAll(name, 'NAME')
@@ -59,6 +59,7 @@ function pushing(run: (clone: Clone, side: Side) => Promise<readonly string[]>):
   };
 }
 
+/** What clients can ask for in a push. */
 export const pushes: Readonly<Record<string, Comparison>> = {
   'new, again, forward, back, forced, deleted': pushing(async ({ name, push, commit }) => {
     const ref = `HEAD:refs/notes/${name}`;
@@ -82,15 +83,15 @@ export const pushes: Readonly<Record<string, Comparison>> = {
     const right = await push(`--force-with-lease=${ref}:${there}`, 'origin', `HEAD:${ref}`);
     return [stale, right, await push('--force-with-lease', '--force-if-includes', 'origin', `HEAD:${ref}`)];
   }),
-  'signed if asked': pushing(async ({ name, push }) => [await push('--signed=if-asked', 'origin', `HEAD:refs/tags/${name}`)]),
+  'signed if requested': pushing(async ({ name, push }) => [await push('--signed=if-asked', 'origin', `HEAD:refs/tags/${name}`)]),
   'signed, which is not offered': pushing(async ({ name, push }) => {
     const outcome = await push('--signed', 'origin', `HEAD:refs/tags/${name}`);
-    return [outcome.startsWith('0') ? 'taken' : 'refused'];
+    return [outcome.startsWith('0') ? 'accepted' : 'rejected'];
   }),
   'atomic, all good': pushing(async ({ name, push }) => [
     await push('--atomic', 'origin', `HEAD:refs/tags/${name}/a`, `HEAD~1:refs/tags/${name}/b`),
   ]),
-  'atomic, one in the way of another': pushing(async ({ name, push }) => [
+  'atomic, with conflicting names': pushing(async ({ name, push }) => [
     (await push('--atomic', 'origin', `HEAD:refs/tags/${name}/a`, `HEAD:refs/tags/${name}/a/b`)).split('\n')[0] ?? '',
   ]),
   'one good, one bad': pushing(async ({ name, push, commit }) => {
@@ -107,7 +108,7 @@ export const pushes: Readonly<Record<string, Comparison>> = {
   'a tag of a tree and of a blob': pushing(async ({ name, push }) => [
     await push('origin', `HEAD^{tree}:refs/tags/${name}/tree`, `HEAD:index.html:refs/tags/${name}/blob`),
   ]),
-  'tried without doing it': pushing(async ({ name, push, directory }, side) => [
+  'dry run': pushing(async ({ name, push, directory }, side) => [
     await push('--dry-run', 'origin', `HEAD:refs/tags/${name}`),
     await side.git(directory, 'ls-remote', 'origin', `refs/tags/${name}`),
   ]),
@@ -131,7 +132,7 @@ export const pushes: Readonly<Record<string, Comparison>> = {
     await side.git(side.directory, 'init', '-q', '--object-format=sha256', other);
     await side.git(other, 'commit', '-q', '--allow-empty', '-m', 'Long ids');
     const { code } = await side.try(other, 'push', '-q', side.url, `HEAD:refs/tags/${name}`);
-    return [code === 0 ? 'taken' : 'refused'];
+    return [code === 0 ? 'accepted' : 'rejected'];
   }),
   'a large one in pieces': pushing(async ({ name, commit, directory }, side) => {
     await side.git(directory, 'config', 'http.postBuffer', '65536');

@@ -2,21 +2,21 @@ import { mkdtemp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type RunResult, run } from '#test/support/run-program.ts';
 
-/** One of the two servers that are held against each other, and a place for the clients of one comparison. */
+/** One of the two compared servers, and a directory for the clients of one comparison. */
 export interface Side {
-  /** The history of `makeHistory`, at both sides. */
+  /** A repository with the history of `makeHistory`. */
   url: string;
-  /** Without a single ref, at both sides. */
+  /** A repository without refs. */
   emptyUrl: string;
-  /** Of the comparison's own, empty. */
+  /** Empty, and used by this comparison only. */
   directory: string;
-  /** A failure is a code. */
+  /** Runs git. Resolves when it fails, too. */
   try(cwd: string, ...args: readonly string[]): Promise<RunResult>;
-  /** What it printed. Rejects when it fails. */
+  /** Runs git. Resolves with its output, and rejects when it fails. */
   git(cwd: string, ...args: readonly string[]): Promise<string>;
 }
 
-/** What is the same at both servers when ours does what git's own does. */
+/** Describes a result, which is the same for both servers when ours does what git's does. */
 export type Comparison = (side: Side) => Promise<string>;
 
 const environment = {
@@ -32,7 +32,7 @@ const environment = {
 
 export interface SideOptions {
   program: string;
-  /** Of the protocol. */
+  /** Of git's protocol. */
   version: string;
   url: string;
   emptyUrl: string;
@@ -40,6 +40,7 @@ export interface SideOptions {
   sshCommand: string;
 }
 
+/** Prepares one side of a comparison. */
 export async function openSide({ program, version, url, emptyUrl, home, sshCommand }: SideOptions): Promise<Side> {
   const settings = [`protocol.version=${version}`, 'init.defaultBranch=main', 'gc.auto=0', 'maintenance.auto=false'];
   const directory = await mkdtemp(join(home, 'side-'));
@@ -61,7 +62,7 @@ export async function openSide({ program, version, url, emptyUrl, home, sshComma
   };
 }
 
-/** All that a repository has: refs, objects, and where its history is cut off. */
+/** The whole content of a repository: refs, objects, and where its history ends. */
 export async function contentOf({ git }: Side, cwd: string): Promise<string> {
   const refs = await git(cwd, 'for-each-ref', '--format=%(refname) %(objectname) %(symref)');
   const objects = await git(cwd, 'cat-file', '--batch-all-objects', '--batch-check', '--unordered');

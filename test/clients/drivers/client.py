@@ -13,7 +13,7 @@ def with_dulwich():
     from dulwich.repo import Repo
 
     over_http = url.startswith("http")
-    # It speaks its own protocol over the ssh of the machine.
+    # It speaks git's protocol itself, over the installed ssh.
     options = "-F none -o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
     access = {"username": "git", "password": token} if over_http else {"ssh_command": f"ssh -i {key_file} {options}"}
     if verb == "clone":

@@ -1,20 +1,20 @@
 import { type Profiler, Session } from 'node:inspector';
 
-/** What of a part of the code has run, block by block, as V8 counts it. */
+/** Which blocks of some modules have run, as V8 counts them. */
 export class Coverage {
   readonly #session = new Session();
   readonly #parts: readonly string[];
   readonly #seen = new Set<string>();
   #runs = false;
 
-  /** @param parts of the URLs of the modules that count, any of them */
+  /** @param parts modules whose URLs contain one of these count */
   constructor(...parts: readonly string[]) {
     this.#parts = parts;
     this.#session.connect();
     this.#session.post('Profiler.enable');
   }
 
-  /** From now on. Counting slows what is counted. */
+  /** Starts counting, which slows the code. */
   start(): void {
     if (this.#runs) return;
     this.#session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
@@ -26,6 +26,7 @@ export class Coverage {
     this.#runs = false;
   }
 
+  /** How many blocks have run so far. */
   get blocks(): number {
     return this.#seen.size;
   }
@@ -41,9 +42,9 @@ export class Coverage {
   take(): string[] {
     if (!this.#runs) return [];
     let scripts: Profiler.ScriptCoverage[] = [];
-    this.#session.post('Profiler.takePreciseCoverage', (error, taken) => {
+    this.#session.post('Profiler.takePreciseCoverage', (error, result) => {
       if (error !== null) throw error;
-      scripts = taken.result;
+      scripts = result.result;
     });
     const blocks: string[] = [];
     for (const { url, functions } of scripts) {

@@ -4,47 +4,49 @@ import { mutate } from '#shared/git/testing/mutation.ts';
 import type { Coverage } from '#test/fuzz/git/coverage.ts';
 import { pick, type Random } from '#test/support/random.ts';
 
-/** Something that reads what strangers send. */
+/** Code that reads what clients send. */
 export interface FuzzTarget {
   name: string;
-  /** Sound inputs to begin with. */
+  /** Valid inputs to begin with. */
   seeds: readonly Buffer[];
-  /** Of the format, that chance would hardly find. */
+  /** Words of the format, which random bytes would hardly ever form. */
   words?: readonly Buffer[];
-  /** Inputs between two looks at what has run. */
+  /** How many inputs run before coverage is read. */
   batch?: number;
-  /** Of the time, in proportion to the others. Default: 1. */
+  /** Share of the time, in proportion to the other targets. Default: 1. */
   share?: number;
   /**
-   * @throws GitFault, AppError for what is refused; anything else is a finding
+   * Reads an input.
+   * @throws GitFault or AppError when it rejects the input; any other error is a finding
    */
   run(input: Buffer): Promise<void> | void;
-  /** Called now and then and at the end: what can only be checked for many at once. @throws Error for a finding */
+  /** Called now and then and at the end, for checks of many inputs at once. @throws Error for a finding */
   settle?(): Promise<void>;
   close?(): Promise<void>;
 }
 
+/** The results of a target. */
 export interface FuzzResult {
   inputs: number;
-  taken: number;
-  refused: number;
-  /** Longest time that one input took, by the clock. */
+  accepted: number;
+  rejected: number;
+  /** Wall time of the slowest input. */
   slowestMilliseconds: number;
   findings: { input: Buffer; error: Error }[];
 }
 
 export interface FuzzerOptions {
   coverage?: Coverage;
-  /** Told of each input before it runs, so that one that never ends is known. */
+  /** Called with each input before it runs, so that one that never ends is known. */
   announce?(input: Buffer): void;
 }
 
 const longestInput = 64 * 1024;
 
-/** Feeds a target with changed inputs, and keeps those that reach what none has reached before. */
+/** Runs a target with mutated inputs, and keeps those that run code which no other input has run. */
 export class Fuzzer {
   readonly target: FuzzTarget;
-  readonly result: FuzzResult = { inputs: 0, taken: 0, refused: 0, slowestMilliseconds: 0, findings: [] };
+  readonly result: FuzzResult = { inputs: 0, accepted: 0, rejected: 0, slowestMilliseconds: 0, findings: [] };
   readonly #corpus: Buffer[];
   readonly #random: Random;
   readonly #coverage: Coverage | undefined;
@@ -62,7 +64,7 @@ export class Fuzzer {
     return this.#corpus.length;
   }
 
-  /** Keeps what reaches something new where coverage is being taken at the time. */
+  /** Runs so many inputs. Keeps those that run new code while coverage is being collected. */
   async run(count: number): Promise<void> {
     for (let done = 0; done < count; ) {
       const batch = Array.from({ length: Math.min(this.target.batch ?? 500, count - done) }, () => this.#next());
@@ -77,7 +79,7 @@ export class Fuzzer {
     await this.target.settle?.().catch((error: unknown) => this.#found(Buffer.alloc(0), error));
   }
 
-  /** Which of a batch it was: halves are run again, as a look at what has run costs as much as many inputs. */
+  /** Finds the inputs of a batch that ran new code. Runs halves again, since reading coverage takes as long as many inputs. */
   async #keep(batch: readonly Buffer[], fresh: ReadonlySet<string>): Promise<void> {
     const [only] = batch;
     if (batch.length === 1 && only !== undefined) {
@@ -94,7 +96,7 @@ export class Fuzzer {
 
   #next(): Buffer {
     const random = this.#random;
-    // What was found last leads on most often.
+    // The inputs that were found last lead to new ones most often.
     const recent = random(2) === 0 ? Math.max(0, this.#corpus.length - 20) : 0;
     const parent = pick(random, this.#corpus.slice(recent));
     const other = random(8) === 0 ? pick(random, this.#corpus) : undefined;
@@ -105,15 +107,15 @@ export class Fuzzer {
     return mutate(crossed.length === 0 ? parent : crossed, random, this.target.words).subarray(0, longestInput);
   }
 
-  async #try(input: Buffer): Promise<'taken' | 'refused'> {
+  async #try(input: Buffer): Promise<'accepted' | 'rejected'> {
     this.#announce(input);
     const started = performance.now();
     try {
       await this.target.run(input);
-      return 'taken';
+      return 'accepted';
     } catch (error) {
       if (!(error instanceof GitFault || error instanceof AppError)) this.#found(input, error);
-      return 'refused';
+      return 'rejected';
     } finally {
       this.result.slowestMilliseconds = Math.max(this.result.slowestMilliseconds, performance.now() - started);
     }

@@ -3,13 +3,13 @@ import { readRequestBody } from '#api/git/git-body.ts';
 import { readToken } from '#api/git/read-token.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
 import { parseGitAddress, parseGitCommand, parseGitProtocol } from '#shared/git/protocol/git-request.ts';
+import { assertTrue, words } from '#test/fuzz/git/assert-true.ts';
 import type { FuzzTarget } from '#test/fuzz/git/engine.ts';
-import { hold, words } from '#test/fuzz/git/expectations.ts';
 
 const appName = /^[A-Za-z0-9][A-Za-z0-9-]{0,99}$/;
 const protocol = /^version=[012]$/;
 
-/** What an SSH client asks to run, and the one variable it may set: a line each. */
+/** The command of an SSH client, and the one variable that it may set, one line each. */
 const sshCommand: FuzzTarget = {
   name: 'ssh-command',
   seeds: [
@@ -39,15 +39,15 @@ const sshCommand: FuzzTarget = {
   run(input) {
     const [text = '', variable = ''] = input.toString('utf8').split('\n', 2);
     const version = parseGitProtocol(variable);
-    hold(version === undefined || protocol.test(version), 'a protocol is one of three');
+    assertTrue(version === undefined || protocol.test(version), 'a protocol is one of three');
     const command = parseGitCommand(text);
     if (command === undefined) throw new GitFault('not a command');
-    hold(appName.test(command.appName), `${JSON.stringify(command.appName)} is the name of an app`);
-    hold(command.service === 'receive-pack' || command.service === 'upload-pack', 'a service is one of two');
+    assertTrue(appName.test(command.appName), `${JSON.stringify(command.appName)} is the name of an app`);
+    assertTrue(command.service === 'receive-pack' || command.service === 'upload-pack', 'a service is one of two');
   },
 };
 
-/** The line and the two headers that say what an HTTP request is about. */
+/** The first line and two headers of an HTTP request. */
 const httpAddress: FuzzTarget = {
   name: 'http-address',
   seeds: [
@@ -77,15 +77,15 @@ const httpAddress: FuzzTarget = {
   ),
   run(input) {
     const [method = '', path = '', version = '', authorization = ''] = input.toString('latin1').split('\n', 4);
-    hold(protocol.test(parseGitProtocol(version) ?? 'version=0'), 'a protocol is one of three');
+    assertTrue(protocol.test(parseGitProtocol(version) ?? 'version=0'), 'a protocol is one of three');
     const token = readToken(authorization);
-    hold(token === undefined || token.length <= authorization.length, 'a token was sent');
+    assertTrue(token === undefined || token.length <= authorization.length, 'the token was sent');
     const base = 'http://localhost';
     if (!URL.canParse(path, base)) throw new GitFault('not an address');
     const address = parseGitAddress(method, new URL(path, base));
     if (address === undefined) throw new GitFault('not of git');
-    hold(appName.test(address.appName), `${JSON.stringify(address.appName)} is the name of an app`);
-    hold(
+    assertTrue(appName.test(address.appName), `${JSON.stringify(address.appName)} is the name of an app`);
+    assertTrue(
       (address.step === 'advertise') === (method === 'GET') && (method === 'GET' || method === 'POST'),
       'a step has its method',
     );
@@ -94,7 +94,7 @@ const httpAddress: FuzzTarget = {
 
 const mostUnpacked = 1024 * 1024;
 
-/** The body of a request as the client has packed it. The first byte says how it claims to be. */
+/** The body of a request. The first byte says whether it claims to be compressed. */
 const httpBody: FuzzTarget = {
   name: 'http-body',
   share: 0.5,
@@ -116,12 +116,13 @@ const httpBody: FuzzTarget = {
     });
     let bytes = 0;
     for await (const chunk of readRequestBody(request)) {
-      hold(chunk.length <= 128 * 1024, 'what is packed comes in pieces');
+      assertTrue(chunk.length <= 128 * 1024, 'a compressed body is read in pieces');
       bytes += chunk.length;
-      if (bytes > mostUnpacked) throw new GitFault('the reader wants no more');
+      if (bytes > mostUnpacked) throw new GitFault('the reader stops here');
     }
-    hold(packed || bytes === body.length, 'a body that is not packed stays as it is');
+    assertTrue(packed || bytes === body.length, 'a body without compression is not changed');
   },
 };
 
-export const doorTargets: readonly FuzzTarget[] = [sshCommand, httpAddress, httpBody];
+/** Parsers of the entry points. */
+export const entryPointTargets: readonly FuzzTarget[] = [sshCommand, httpAddress, httpBody];

@@ -5,17 +5,17 @@ import { fsckCases } from '#shared/git/testing/fsck-cases.ts';
 import { mutate } from '#shared/git/testing/mutation.ts';
 import { objectKinds } from '#shared/git/testing/object-kinds.ts';
 import { commitOf, copyInstruction, deltaOf, PackBuilder, treeEntry } from '#shared/git/testing/pack-builder.ts';
-import { addDelta, addObject, appendTo, encodeModel, type ModelEntry, type SoundPack } from '#test/fuzz/git/pack-model.ts';
+import { addDelta, addObject, appendTo, encodeModel, type ModelEntry, type ValidPack } from '#test/fuzz/git/pack-model.ts';
 import { pick, type Random } from '#test/support/random.ts';
 
-/** One thing that is wrong with a pack, or only looks so. */
+/** A change to a valid pack that makes it invalid, or only unusual. */
 export interface PackFault {
   name: string;
-  /** No reader may take it; otherwise git is asked. */
+  /** No reader may accept it. For other faults, git decides. */
   isFatal: boolean;
-  /** Costs a hundred times what others do: chosen seldom. */
+  /** Takes a hundred times as long as others, and is chosen rarely. */
   isLarge?: true;
-  apply(pack: SoundPack, random: Random): void;
+  apply(pack: ValidPack, random: Random): void;
 }
 
 const nowhere = '5'.repeat(40);
@@ -23,12 +23,12 @@ const fatal = (name: string, apply: PackFault['apply']): PackFault => ({ name, i
 const open = (name: string, apply: PackFault['apply']): PackFault => ({ name, isFatal: false, apply });
 const large = (fault: PackFault): PackFault => ({ ...fault, isLarge: true });
 
-function some(pack: SoundPack, random: Random): ModelEntry {
+function some(pack: ValidPack, random: Random): ModelEntry {
   return pick(random, pack.entries);
 }
 
-/** A delta of the pack; one is put there if it has none. */
-function someDelta(pack: SoundPack, random: Random): ModelEntry {
+/** A delta of the pack. Adds one when there is none. */
+function someDelta(pack: ValidPack, random: Random): ModelEntry {
   const deltas = pack.entries.filter(({ type }) => type >= offsetDelta);
   if (deltas.length > 0) return pick(random, deltas);
   const base = addObject(pack, 'blob', `a base ${random(65_536)}`);
@@ -37,22 +37,22 @@ function someDelta(pack: SoundPack, random: Random): ModelEntry {
 }
 
 /** A delta that names its base by its distance. */
-function someOffsetDelta(pack: SoundPack, random: Random): ModelEntry {
+function someOffsetDelta(pack: ValidPack, random: Random): ModelEntry {
   const base = addObject(pack, 'blob', `a base ${random(65_536)} ${pack.entries.length}`);
   addDelta(pack, base, Buffer.concat([base.content, Buffer.from('-')]), appendTo(base.content, Buffer.from('-')), false);
   return pack.entries.at(-1) as ModelEntry;
 }
 
-/** A delta of 100 bytes out of 100 bytes by these instructions. */
-function instructed(pack: SoundPack, random: Random, baseSize: number, resultSize: number, instructions: Buffer): void {
+/** Adds a delta of a blob of 100 bytes with these instructions. */
+function addInstructions(pack: ValidPack, random: Random, baseSize: number, resultSize: number, instructions: Buffer): void {
   const base = addObject(pack, 'blob', `${random(65_536)} ${pack.entries.length}`.padEnd(100, '.'));
   const data = deltaOf(baseSize, resultSize, instructions);
   if (random(2) === 0) pack.entries.push({ type: offsetDelta, data, base: base.entry ?? 0 });
   else pack.entries.push({ type: referenceDelta, data, baseId: base.id });
 }
 
-/** Where an entry begins when all before it is as it should be. */
-function startOf(pack: SoundPack, entry: ModelEntry): number {
+/** Offset of an entry, when all before it is valid. */
+function startOf(pack: ValidPack, entry: ModelEntry): number {
   const before = pack.entries.slice(0, pack.entries.indexOf(entry));
   return encodeModel({ entries: before, trailer: Buffer.alloc(0) }).length;
 }
@@ -61,7 +61,7 @@ function restate(entry: ModelEntry, size: number): void {
   entry.head = encodeEntryHeader(entry.type, size);
 }
 
-/** A size in more bytes than it takes. */
+/** Encodes the size in more bytes than it needs. */
 function overlong(entry: ModelEntry, bytes: number, top: number): void {
   const head = [(entry.type << 4) | (entry.data.length & 15) | 128];
   let rest = Math.floor(entry.data.length / 16);
@@ -72,8 +72,8 @@ function overlong(entry: ModelEntry, bytes: number, top: number): void {
   entry.head = Buffer.from([...head, rest | top]);
 }
 
-/** As many deltas, each on the one before it. */
-function chain(pack: SoundPack, random: Random, length: number): void {
+/** Adds so many deltas, each based on the one before it. */
+function chain(pack: ValidPack, random: Random, length: number): void {
   let last = addObject(pack, 'blob', `${random(65_536)} at the bottom`);
   for (let i = 0; i < length; i++) {
     const more = Buffer.from([65 + (i % 26)]);
@@ -85,25 +85,25 @@ const hostile: readonly PackFault[] = [
   ...fsckCases
     .filter(([, what]) => !what.includes('17 MiB'))
     .map(([id, what, make]) =>
-      // Some of them git only warns of.
-      open(`object: ${id === '' ? `sound, ${what}` : id}`, (pack) => {
+      // git only warns about some of them.
+      open(`object: ${id === '' ? `valid, ${what}` : id}`, (pack) => {
         const builder = new Collector(pack);
         builder.add(...make(builder));
       }),
     ),
   ...objectKinds.map(({ name, type, file, make }) =>
-    open(`chance object: ${name}`, (pack, random) => {
+    open(`random object: ${name}`, (pack, random) => {
       const { id } = addObject(pack, type, make(random));
       if (file !== undefined) addObject(pack, 'tree', treeEntry('100644', file, id));
     }),
   ),
 ];
 
-/** Puts into a model what cases put into a builder; each object once. */
+/** Adds the objects that cases add to a builder to a model, each object once. */
 class Collector extends PackBuilder {
-  readonly #pack: SoundPack;
+  readonly #pack: ValidPack;
 
-  constructor(pack: SoundPack) {
+  constructor(pack: ValidPack) {
     super();
     this.#pack = pack;
   }
@@ -119,7 +119,7 @@ class Collector extends PackBuilder {
   }
 }
 
-/** Every way to be wrong that the format has room for. */
+/** Every fault that the format has room for. */
 export const packFaults: readonly PackFault[] = [
   open('nothing', () => undefined),
   fatal('size: one more', (pack, random) => {
@@ -132,9 +132,9 @@ export const packFaults: readonly PackFault[] = [
     else restate(entry, random(entry.data.length));
   }),
   fatal('size: far beyond', (pack, random) => restate(some(pack, random), pick(random, [2 ** 31, 2 ** 32, 2 ** 40, 2 ** 48]))),
-  open('size: longer than it need be', (pack, random) => overlong(some(pack, random), 3 + random(6), 0)),
+  open('size: in more bytes than needed', (pack, random) => overlong(some(pack, random), 3 + random(6), 0)),
   fatal('size: 10 bytes', (pack, random) => overlong(some(pack, random), 10, 1 + random(127))),
-  open('size: 10 bytes of nothing', (pack, random) => overlong(some(pack, random), 10, 0)),
+  open('size: 10 bytes, most of them zero', (pack, random) => overlong(some(pack, random), 10, 0)),
   fatal('type: unknown', (pack, random) => {
     const entry = some(pack, random);
     entry.head = encodeEntryHeader(pick(random, [0, 5]), entry.data.length);
@@ -160,14 +160,14 @@ export const packFaults: readonly PackFault[] = [
     const base = pack.entries[entry.base ?? 0];
     if (base !== undefined) entry.distance = encodeBaseDistance(startOf(pack, entry) - startOf(pack, base) - 1 - random(8));
   }),
-  fatal('offset delta: a distance without an end', (pack, random) => {
+  fatal('offset delta: an endless distance', (pack, random) => {
     someOffsetDelta(pack, random).distance = Buffer.alloc(8 + random(20), 0xff);
   }),
-  fatal('reference delta: on nothing', (pack, random) => {
+  fatal('reference delta: without a base', (pack, random) => {
     const entry = someDelta(pack, random);
     Object.assign(entry, { type: referenceDelta, baseId: nowhere });
   }),
-  fatal('reference deltas: each waits for another', (pack, random) => {
+  fatal('reference deltas: each based on the other', (pack, random) => {
     const [one, other] = [random(65_536), random(65_536)].map((number) => number.toString(16).padStart(40, '0'));
     for (const baseId of [one ?? nowhere, other ?? nowhere])
       pack.entries.push({ type: referenceDelta, data: deltaOf(5, 5, copyInstruction(0, 5)), baseId });
@@ -179,7 +179,7 @@ export const packFaults: readonly PackFault[] = [
     const [late, delta] = pack.entries.splice(-2);
     if (late !== undefined && delta !== undefined) pack.entries.push(delta, late);
   }),
-  fatal('reference delta: makes what it is based on, which the repository has', (pack) => {
+  fatal('reference delta: the same object as its base in the repository', (pack) => {
     const [known] = pack.objects;
     if (known !== undefined)
       pack.entries.push({
@@ -190,27 +190,31 @@ export const packFaults: readonly PackFault[] = [
   }),
 
   fatal('delta: copies from beyond its base', (pack, random) =>
-    instructed(pack, random, 100, 10, copyInstruction(91 + random(1000), 10)),
+    addInstructions(pack, random, 100, 10, copyInstruction(91 + random(1000), 10)),
   ),
-  fatal('delta: copies more than its base', (pack, random) => instructed(pack, random, 100, 101, copyInstruction(0, 101))),
-  fatal('delta: copies from 4 GiB', (pack, random) => instructed(pack, random, 100, 10, copyInstruction(0xffff_ffff, 10))),
-  fatal('delta: copies 64 KiB by stating nothing', (pack, random) => instructed(pack, random, 100, 65_536, Buffer.from([0x80]))),
-  fatal('delta: copies beyond its result', (pack, random) => instructed(pack, random, 100, 9, copyInstruction(0, 10))),
-  fatal('delta: inserts beyond its result', (pack, random) => instructed(pack, random, 100, 2, Buffer.from([3, 65, 66, 67]))),
-  fatal('delta: makes less than it states', (pack, random) =>
-    instructed(pack, random, 100, 11 + random(1000), copyInstruction(0, 10)),
+  fatal('delta: copies more than its base', (pack, random) => addInstructions(pack, random, 100, 101, copyInstruction(0, 101))),
+  fatal('delta: copies from 4 GiB', (pack, random) => addInstructions(pack, random, 100, 10, copyInstruction(0xffff_ffff, 10))),
+  fatal('delta: copies 64 KiB by a length of 0', (pack, random) =>
+    addInstructions(pack, random, 100, 65_536, Buffer.from([0x80])),
+  ),
+  fatal('delta: copies beyond its result', (pack, random) => addInstructions(pack, random, 100, 9, copyInstruction(0, 10))),
+  fatal('delta: inserts beyond its result', (pack, random) =>
+    addInstructions(pack, random, 100, 2, Buffer.from([3, 65, 66, 67])),
+  ),
+  fatal('delta: produces less than it states', (pack, random) =>
+    addInstructions(pack, random, 100, 11 + random(1000), copyInstruction(0, 10)),
   ),
   fatal('delta: for a base of another size', (pack, random) =>
-    instructed(pack, random, pick(random, [0, 99, 101, 2 ** 31, 2 ** 45]), 10, copyInstruction(0, 10)),
+    addInstructions(pack, random, pick(random, [0, 99, 101, 2 ** 31, 2 ** 45]), 10, copyInstruction(0, 10)),
   ),
-  fatal('delta: makes terabytes', (pack, random) => instructed(pack, random, 100, 2 ** 40, copyInstruction(0, 10))),
-  fatal('delta: makes nothing, in too few bytes', (pack, random) => instructed(pack, random, 100, 0, Buffer.alloc(0))),
-  open('delta: makes nothing', (pack, random) => {
+  fatal('delta: produces terabytes', (pack, random) => addInstructions(pack, random, 100, 2 ** 40, copyInstruction(0, 10))),
+  fatal('delta: empty, and too short', (pack, random) => addInstructions(pack, random, 100, 0, Buffer.alloc(0))),
+  open('delta: empty', (pack, random) => {
     const base = addObject(pack, 'blob', `${random(65_536)}`.padEnd(20_000, '.'));
     pack.entries.push({ type: referenceDelta, data: deltaOf(20_000, 0, Buffer.alloc(0)), baseId: base.id });
   }),
   fatal('delta: the reserved instruction', (pack, random) =>
-    instructed(pack, random, 100, 10, Buffer.concat([copyInstruction(0, 10), Buffer.alloc(1 + random(3))])),
+    addInstructions(pack, random, 100, 10, Buffer.concat([copyInstruction(0, 10), Buffer.alloc(1 + random(3))])),
   ),
   fatal('delta: ends in an instruction', (pack, random) => {
     const entry = someDelta(pack, random);
@@ -242,7 +246,7 @@ export const packFaults: readonly PackFault[] = [
   fatal('count: less', (pack, random) => {
     pack.count = random(pack.entries.length);
   }),
-  fatal('count: all that fits', (pack) => {
+  fatal('count: the largest number', (pack) => {
     pack.count = 0xffff_ffff;
   }),
   fatal('version', (pack, random) => {
@@ -257,46 +261,46 @@ export const packFaults: readonly PackFault[] = [
   fatal('trailer: too short', (pack, random) => {
     pack.length = encodeModel(pack).length - 1 - random(20);
   }),
-  fatal('end: anywhere', (pack, random) => {
+  fatal('end: cut off anywhere', (pack, random) => {
     pack.length = random(encodeModel(pack).length);
   }),
-  open('behind the pack: anything', (pack, random) => {
+  open('after the pack: random bytes', (pack, random) => {
     pack.behind = Buffer.alloc(1 + random(100), random(256));
   }),
-  // What comes later than its last byte is not waited for.
-  open('behind the pack: itself', (pack) => {
+  // Bytes after the last one of the pack are not waited for.
+  open('after the pack: the pack again', (pack) => {
     pack.behind = encodeModel(pack);
   }),
-  fatal('behind an entry: anything', (pack, random) => {
+  fatal('after an entry: random bytes', (pack, random) => {
     some(pack, random).behind = Buffer.alloc(1 + random(30), random(256));
   }),
-  fatal('two objects of one id', (pack, random) => {
+  fatal('two objects with one id', (pack, random) => {
     const { type, content } = pick(random, pack.objects.slice(1));
     addObject(pack, type, content);
   }),
-  fatal('two objects of one id: by a delta', (pack, random) => {
+  fatal('two objects with one id: by a delta', (pack, random) => {
     const base = addObject(pack, 'blob', `base ${random(65_536)}`);
     const more = Buffer.from(' twice');
     const made = addDelta(pack, base, Buffer.concat([base.content, more]), appendTo(base.content, more), random(2) === 0);
     addObject(pack, 'blob', made.content);
   }),
-  open('an object that the repository has', (pack) => {
+  open('an object of the repository', (pack) => {
     const [known] = pack.objects;
     if (known !== undefined) addObject(pack, known.type, known.content);
   }),
 
-  fatal('compressed: a wrong sum', (pack, random) => {
+  fatal('compressed: a wrong checksum', (pack, random) => {
     const entry = some(pack, random);
     const packed = deflateSync(entry.data);
     const at = packed.length - 1 - random(4);
     packed[at] = (packed[at] ?? 0) ^ (1 << random(8));
     entry.packed = packed;
   }),
-  fatal('compressed: no sum', (pack, random) => {
+  fatal('compressed: no checksum', (pack, random) => {
     const entry = some(pack, random);
     entry.packed = deflateSync(entry.data).subarray(0, -1 - random(4));
   }),
-  fatal('compressed: bare, by gzip, or with a dictionary', (pack, random) => {
+  fatal('compressed: raw, by gzip, or with a dictionary', (pack, random) => {
     const entry = some(pack, random);
     const ways = [deflateRawSync, gzipSync, (data: Buffer) => deflateSync(data, { dictionary: Buffer.from('a dictionary') })];
     entry.packed = pick(random, ways)(entry.data);

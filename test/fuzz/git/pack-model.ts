@@ -4,32 +4,34 @@ import { encodeBaseDistance, encodeEntryHeader, encodePackHeader } from '#shared
 import { commitOf, copyInstruction, deltaOf, objectId, seal, treeEntry } from '#shared/git/testing/pack-builder.ts';
 import { pick, type Random } from '#test/support/random.ts';
 
-/** An entry as it is to be sent. Each part of it follows from the others, unless it is given: then it may lie. */
+/** An entry to be sent. Optional parts are derived from the others unless they are given, and then may be wrong. */
 export interface ModelEntry {
   type: number;
-  /** Before it is compressed: content, or the instructions of a delta. */
+  /** The uncompressed data: the content, or a delta. */
   data: Buffer;
-  /** Of an offset delta: number of its base in the pack. */
+  /** For an offset delta: the number of its base in the pack. */
   base?: number;
-  /** Of a reference delta. */
+  /** For a reference delta: the id of its base. */
   baseId?: string;
   /** Type and size. */
   head?: Buffer;
-  /** How an offset delta says where its base is. */
+  /** For an offset delta: the encoded distance to its base. */
   distance?: Buffer;
+  /** The compressed data. */
   packed?: Buffer;
-  /** Sent behind it, though it belongs to nothing. */
+  /** Bytes that are sent after the entry and belong to nothing. */
   behind?: Buffer;
 }
 
+/** A pack to be sent. */
 export interface PackModel {
   entries: ModelEntry[];
   version?: number;
   count?: number;
   trailer?: Buffer;
-  /** Sent behind the pack. */
+  /** Bytes that are sent after the pack. */
   behind?: Buffer;
-  /** Bytes of it that are sent. */
+  /** How many bytes of the pack are sent. */
   length?: number;
 }
 
@@ -37,18 +39,20 @@ interface ModelObject {
   type: ObjectType;
   content: Buffer;
   id: string;
-  /** Number in the pack; undefined for what the repository has. */
+  /** Its number in the pack; undefined for an object of the repository. */
   entry: number | undefined;
 }
 
-export interface SoundPack extends PackModel {
-  /** What it brings, and what the repository has. */
+/** A pack and its objects. */
+export interface ValidPack extends PackModel {
+  /** The objects of the pack and of the repository. */
   objects: ModelObject[];
 }
 
-/** What takes longest of making a small pack is the memory of its compressor. */
+/** Allocating the compressor's memory takes most of the time for a small pack. */
 const quickly = { memLevel: 1, windowBits: 9 };
 
+/** The bytes of a pack. */
 export function encodeModel({ entries, version = 2, count = entries.length, trailer, behind, length }: PackModel): Buffer {
   const header = encodePackHeader(count);
   header.writeUInt32BE(version, 4);
@@ -73,8 +77,8 @@ export function encodeModel({ entries, version = 2, count = entries.length, trai
   return (behind === undefined ? whole : Buffer.concat([whole, behind])).subarray(0, length);
 }
 
-/** Adds a whole object. */
-export function addObject(pack: SoundPack, type: ObjectType, content: string | Buffer): ModelObject {
+/** Adds an object that is not a delta. */
+export function addObject(pack: ValidPack, type: ObjectType, content: string | Buffer): ModelObject {
   const data = Buffer.from(content);
   const object = { type, content: data, id: objectId(type, data), entry: pack.entries.length };
   pack.entries.push({ type: objectTypes[type], data });
@@ -82,8 +86,8 @@ export function addObject(pack: SoundPack, type: ObjectType, content: string | B
   return object;
 }
 
-/** Adds a delta that makes `result` out of `base`, by its offset where it is in the pack and `byId` is false. */
-export function addDelta(pack: SoundPack, base: ModelObject, result: Buffer, instructions: Buffer, byId: boolean): ModelObject {
+/** Adds a delta of `base` whose result is `result`. It names the base by its offset, if that is in the pack and `byId` is false. */
+export function addDelta(pack: ValidPack, base: ModelObject, result: Buffer, instructions: Buffer, byId: boolean): ModelObject {
   const data = deltaOf(base.content.length, result.length, instructions);
   const object = { type: base.type, content: result, id: objectId(base.type, result), entry: pack.entries.length };
   pack.entries.push(
@@ -95,19 +99,19 @@ export function addDelta(pack: SoundPack, base: ModelObject, result: Buffer, ins
   return object;
 }
 
-/** Copies all of the base and puts something behind it. */
+/** Instructions that copy the base and append some bytes. */
 export function appendTo(base: Buffer, more: Buffer): Buffer {
   return Buffer.concat([...(base.length > 0 ? [copyInstruction(0, base.length)] : []), Buffer.from([more.length]), more]);
 }
 
 /**
- * A pack of a few objects that hang together, with deltas of both kinds on blobs, trees and commits.
- * @param stored content of a blob that the repository has
+ * Makes a random valid pack of a few connected objects, with both kinds of deltas of blobs, trees and commits.
+ * @param stored content of a blob in the repository
  */
-export function makeSoundPack(random: Random, stored: string): SoundPack {
+export function makeValidPack(random: Random, stored: string): ValidPack {
   const known = { type: 'blob', content: Buffer.from(stored), id: objectId('blob', stored), entry: undefined } as const;
-  const pack: SoundPack = { entries: [], objects: [known] };
-  // Of its own: what one pack lacks must not be there because another brought it.
+  const pack: ValidPack = { entries: [], objects: [known] };
+  // Unique: an object that one pack lacks must not be in the repository because of another pack.
   const mark = `${random(65_536)}-${random(65_536)}`;
   const of = (type: ObjectType): ModelObject[] => pack.objects.filter((object) => object.type === type);
   const count = 1 + random(10);
@@ -127,7 +131,7 @@ export function makeSoundPack(random: Random, stored: string): SoundPack {
       const kept = base.content.subarray(from);
       const copy = kept.length > 0 ? [copyInstruction(from, kept.length)] : [];
       const instructions = Buffer.concat([...copy, Buffer.from([more.length]), more]);
-      // Names of a tree come once, and in order.
+      // The names in a tree are unique and sorted.
       const again = base.type === 'tree' && base.content.includes('~');
       if (!again) addDelta(pack, base, Buffer.concat([kept, more]), instructions, random(2) === 0);
       else addObject(pack, 'blob', `${mark} ${i}`);
@@ -138,7 +142,7 @@ export function makeSoundPack(random: Random, stored: string): SoundPack {
   return pack;
 }
 
-function addTree(pack: SoundPack, random: Random, blobs: ModelObject[], trees: ModelObject[], i: number): void {
+function addTree(pack: ValidPack, random: Random, blobs: ModelObject[], trees: ModelObject[], i: number): void {
   const names = ['a', 'a.b', 'b', 'c', '.x', `name-${i}`];
   const files = names.filter(() => random(2) === 0).toSorted();
   const entries = files.map((name) => treeEntry(pick(random, ['100644', '100755', '120000']), name, pick(random, blobs).id));

@@ -14,13 +14,13 @@ import { isWritableRef, refNameProblem } from '#shared/git/refs/ref-name.ts';
 import { cut, streamed } from '#shared/git/testing/mutation.ts';
 import { commitOf, copyInstruction, deltaOf, treeEntry } from '#shared/git/testing/pack-builder.ts';
 import { addFetchLine, emptyFetchRequest } from '#shared/git/upload-pack/fetch-request.ts';
+import { assertTrue, words } from '#test/fuzz/git/assert-true.ts';
 import type { FuzzTarget } from '#test/fuzz/git/engine.ts';
-import { hold, words } from '#test/fuzz/git/expectations.ts';
 import { createRandom } from '#test/support/random.ts';
 
 const id = (digit: string): string => digit.repeat(40);
 
-/** Comes in one piece, or in small ones: the input alone decides. */
+/** In one chunk, or in small ones. That depends on the input alone. */
 function readerOf(input: Buffer): ByteReader {
   const pieces = input.length % 4 === 0 ? cut(input, createRandom(input.length)) : [input];
   return new ByteReader(streamed(pieces));
@@ -51,7 +51,7 @@ const pktLine: FuzzTarget = {
     let bytes = 0;
     for (let packet = await readPacket(reader); packet !== 'end'; packet = await readPacket(reader))
       bytes += 4 + (typeof packet === 'string' ? 0 : packet.length);
-    hold(bytes === input.length, 'every byte belongs to a packet');
+    assertTrue(bytes === input.length, 'every byte belongs to a packet');
   },
 };
 
@@ -74,13 +74,16 @@ const commands: FuzzTarget = {
   ],
   words: [...packets, ...words('push-options', 'object-format=sha1', 'shallow ', id('d'))],
   async run(input) {
-    const asked = await readReceivePackRequest(readerOf(input), 100);
-    for (const { oldOid, newOid, name } of asked?.changes ?? []) {
-      for (const oid of [oldOid, newOid]) hold(oid === undefined || /^[0-9a-f]{40}$/.test(oid), 'ids are ids');
-      hold(!name.includes('\0'), 'names end before a NUL byte');
+    const request = await readReceivePackRequest(readerOf(input), 100);
+    for (const { oldOid, newOid, name } of request?.changes ?? []) {
+      for (const oid of [oldOid, newOid]) assertTrue(oid === undefined || /^[0-9a-f]{40}$/.test(oid), 'ids are ids');
+      assertTrue(!name.includes('\0'), 'names end before a NUL byte');
     }
-    hold(new Set(asked?.changes.map(({ name }) => name)).size === (asked?.changes.length ?? 0), 'each ref is named once');
-    for (const oid of asked?.shallow ?? []) hold(/^[0-9a-f]{40}$/.test(oid), 'shallow commits are ids');
+    assertTrue(
+      new Set(request?.changes.map(({ name }) => name)).size === (request?.changes.length ?? 0),
+      'each ref is named once',
+    );
+    for (const oid of request?.shallow ?? []) assertTrue(/^[0-9a-f]{40}$/.test(oid), 'shallow commits are ids');
   },
 };
 
@@ -109,10 +112,11 @@ const fetchRequest: FuzzTarget = {
   run(input) {
     const request = emptyFetchRequest();
     for (const line of packetText(input).split('\n')) addFetchLine(request, line);
-    for (const oid of [...request.wants, ...request.haves, ...request.shallow]) hold(/^[0-9a-f]{40}$/.test(oid), 'ids are ids');
+    for (const oid of [...request.wants, ...request.haves, ...request.shallow])
+      assertTrue(/^[0-9a-f]{40}$/.test(oid), 'ids are ids');
     const { deepen, filter } = request;
-    if (deepen?.kind === 'depth') hold(Number.isSafeInteger(deepen.depth), 'a depth is a number');
-    if (filter.kind === 'blob-limit') hold(filter.bytes >= 0, 'a limit is a number');
+    if (deepen?.kind === 'depth') assertTrue(Number.isSafeInteger(deepen.depth), 'a depth is a number');
+    if (filter.kind === 'blob-limit') assertTrue(filter.bytes >= 0, 'a limit is a number');
   },
 };
 
@@ -123,8 +127,8 @@ const refNames: FuzzTarget = {
   run(input) {
     const name = input.toString('utf8');
     if (refNameProblem(name) !== undefined) throw new GitFault('not a name');
-    hold(!/[\0-\x20\x7f]|\.\.|\/\/|\/\.|@\{|\.lock(\/|$)|[/.]$/.test(name), `${JSON.stringify(name)} is the name of a ref`);
-    if (isWritableRef(name)) hold(/^refs\/(heads|tags|notes)\/[^/]/.test(name), 'only below refs/ is written');
+    assertTrue(!/[\0-\x20\x7f]|\.\.|\/\/|\/\.|@\{|\.lock(\/|$)|[/.]$/.test(name), `${JSON.stringify(name)} is the name of a ref`);
+    if (isWritableRef(name)) assertTrue(/^refs\/(heads|tags|notes)\/[^/]/.test(name), 'a writable ref is a branch, tag or note');
   },
 };
 
@@ -146,14 +150,14 @@ const delta: FuzzTarget = {
     const fenced = Buffer.alloc(head.resultSize + 32, 0xee);
     applyDelta(base, input, head, fenced, 16);
     for (let i = 0; i < 16; i++) {
-      hold(fenced[i] === 0xee && fenced[head.resultSize + 16 + i] === 0xee, 'a delta writes inside its result');
+      assertTrue(fenced[i] === 0xee && fenced[head.resultSize + 16 + i] === 0xee, 'a delta writes inside its result');
     }
   },
 };
 
 const objects: FuzzTarget = {
   name: 'objects',
-  // The first byte says what it is.
+  // The first byte is the type.
   seeds: [
     Buffer.concat([
       Buffer.from('0'),
@@ -201,19 +205,19 @@ const objects: FuzzTarget = {
       checkTree(content, count, () => undefined);
       let entries = 0;
       for (const cursor = new TreeCursor(content); cursor.next(); ) if (cursor.mode !== modes.submodule) entries++;
-      hold(entries === links, 'a tree is read as it was checked');
+      assertTrue(entries === links, 'a tree has the entries that were checked');
     } else if (kind === 4) {
       checkCommit(content, count);
       const { tree, parents, time } = parseCommit(content);
-      hold(
+      assertTrue(
         tree.length === 20 && parents.every(({ length }) => length === 20) && parents.length + 1 === links,
         'a commit is read as it was checked',
       );
-      hold(Number.isFinite(time), 'a time is a number');
+      assertTrue(Number.isFinite(time), 'a time is a number');
     } else if (kind === 0) {
       checkTag(content, count);
       const { oid, type } = parseTag(content);
-      hold(oid.length === 20 && ['commit', 'tree', 'blob', 'tag'].includes(type), 'a tag is read as it was checked');
+      assertTrue(oid.length === 20 && ['commit', 'tree', 'blob', 'tag'].includes(type), 'a tag is read as it was checked');
     } else if (kind === 1) {
       checkGitmodules(content);
     } else {
@@ -222,4 +226,5 @@ const objects: FuzzTarget = {
   },
 };
 
+/** Parsers of git's formats and protocol. */
 export const parserTargets: readonly FuzzTarget[] = [pktLine, commands, fetchRequest, refNames, delta, objects];

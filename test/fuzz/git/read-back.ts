@@ -10,9 +10,9 @@ import { writePack } from '#shared/git/packs/writing/pack-writer.ts';
 import { streamed } from '#shared/git/testing/mutation.ts';
 
 /**
- * Reads a pack that was taken in as those do who come later: every object by its id, the files of every commit, and all of
- * it for a client, whose pack is taken in again.
- * @throws Error where any of it is not what was sent
+ * Reads an accepted pack like later readers: every object by its id, the files of every commit, and the whole pack for a client,
+ * which is received again.
+ * @throws Error when something differs from what was sent
  */
 export async function readBack(request: IntakeRequest, stored: ObjectDatabase, offsetDeltas: boolean): Promise<void> {
   const { packPath, indexPath, linksPath } = request;
@@ -24,10 +24,10 @@ export async function readBack(request: IntakeRequest, stored: ObjectDatabase, o
       const oid = received.index.oidAt(position);
       const { type, data } = alone.read(oid) ?? { type: 0, data: Buffer.alloc(0) };
       if (type !== alone.readType(oid) || !startObjectHash(type, data.length).update(data).digest().equals(oid))
-        throw new Error(`object ${oid.toString('hex')} is read as another`);
+        throw new Error(`object ${oid.toString('hex')} is read as another one`);
       const found = alone.find(oid);
       if (found === undefined || alone.readSize(found) !== data.length)
-        throw new Error(`the size of object ${oid.toString('hex')} is read as another`);
+        throw new Error(`object ${oid.toString('hex')} is read with another size`);
       if (type === objectTypes.commit) await readWholeTree(database, oid.toString('hex'), () => undefined);
     }
     const pieces: Buffer[] = [];
@@ -38,7 +38,7 @@ export async function readBack(request: IntakeRequest, stored: ObjectDatabase, o
     const paths = { packPath: `${packPath}-again`, indexPath: `${indexPath}-again`, linksPath: `${linksPath}-again` };
     try {
       const again = await intakePack(streamed(pieces), { ...request, ...paths }, stored, () => undefined);
-      if (again?.objectCount !== received.index.objectCount) throw new Error('a fetch does not give what was pushed');
+      if (again?.objectCount !== received.index.objectCount) throw new Error('a fetch does not return what was pushed');
     } catch (error) {
       throw new Error('what was pushed cannot be fetched', { cause: error });
     } finally {

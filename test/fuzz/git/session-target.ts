@@ -10,10 +10,10 @@ import { createLog } from '#shared/log.ts';
 import type { FuzzTarget } from '#test/fuzz/git/engine.ts';
 import { createRandom } from '#test/support/random.ts';
 
-/** The twin in memory takes part in no transaction. */
+/** The fake takes part in no transaction. */
 const noDatabase = { isTransaction: false } as Db;
 
-/** Whole sessions, with worker threads and quarantine. Oracle: refs move when the report says so, and nothing is left behind. */
+/** Whole sessions with worker threads and quarantine. Refs may move only when the report says so, and no files may be left. */
 export async function createSessionTargets(
   directory: string,
 ): Promise<{ targets: readonly FuzzTarget[]; close(): Promise<void> }> {
@@ -86,8 +86,9 @@ export async function createSessionTargets(
           const before = await storage.refs.listRefs(id);
           const answer = await serve('push', '', input);
           const after = await storage.refs.listRefs(id);
-          const told = /ok refs\//.test(answer) || !answer.includes('unpack ');
-          if (!told && JSON.stringify(before) !== JSON.stringify(after)) throw new Error('refs moved in a push that was refused');
+          const isReported = /ok refs\//.test(answer) || !answer.includes('unpack ');
+          if (!isReported && JSON.stringify(before) !== JSON.stringify(after))
+            throw new Error('refs moved in a push that was rejected');
           const left = await readdir(join(place, id, 'quarantine')).catch(() => []);
           if (left.length > 0) throw new Error('a push left files in quarantine');
         },

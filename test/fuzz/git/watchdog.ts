@@ -1,17 +1,18 @@
 import { Worker } from 'node:worker_threads';
 
-/** Shared between the one who feeds and the one who watches: count of inputs, length of the one that runs, its bytes. */
+/** Shared memory of both threads: the count of inputs, the length of the current one, and its bytes. */
 const headBytes = 8;
 const roomBytes = 64 * 1024;
 
+/** Limits of one input. */
 export interface WatchdogLimits {
-  /** Of the processor's time for one input. On a busy machine the clock says nothing; ten times as much of it is too much too. */
+  /** CPU time of one input. Ten times as much wall time is too much as well. */
   seconds: number;
-  /** That the process may hold. */
+  /** Memory of the process. */
   bytes: number;
 }
 
-/** Watches from a thread of its own: an input that takes too much is written to a file, and the process ended. */
+/** Watches the process from a thread of its own. Writes an input that exceeds a limit to a file, and kills the process. */
 export class Watchdog {
   readonly #shared = new SharedArrayBuffer(headBytes + roomBytes);
   readonly #head = new Int32Array(this.#shared, 0, 2);
@@ -22,18 +23,18 @@ export class Watchdog {
     const watch = `
       const { workerData: { shared, limits, file } } = require('node:worker_threads');
       const head = new Int32Array(shared, 0, 2);
-      let before = -1, since = Date.now(), used = process.cpuUsage();
+      let before = -1, since = Date.now(), cpu = process.cpuUsage();
       const end = (what) => {
         require('node:fs').writeFileSync(file, Buffer.from(new Uint8Array(shared, 8, Atomics.load(head, 1))));
         require('node:fs').writeSync(2, what + ': ' + file + '\\n');
         process.kill(process.pid, 'SIGKILL');
       };
       setInterval(() => {
-        const held = process.memoryUsage.rss();
-        if (held > limits.bytes) end('an input made the process hold ' + Math.round(held / 1024 / 1024) + ' MiB');
+        const used = process.memoryUsage.rss();
+        if (used > limits.bytes) end('an input made the process use ' + Math.round(used / 1024 / 1024) + ' MiB');
         const now = Atomics.load(head, 0);
-        if (now !== before || now === 0) { before = now; since = Date.now(); used = process.cpuUsage(); return; }
-        const { user, system } = process.cpuUsage(used);
+        if (now !== before || now === 0) { before = now; since = Date.now(); cpu = process.cpuUsage(); return; }
+        const { user, system } = process.cpuUsage(cpu);
         if (user + system > limits.seconds * 1e6 || Date.now() - since > limits.seconds * 1e4)
           end('an input did not end within ' + limits.seconds + ' s');
       }, 50);`;
@@ -41,6 +42,7 @@ export class Watchdog {
     this.#thread.unref();
   }
 
+  /** Call it before each input runs. */
   announce(input: Buffer): void {
     this.#input.set(input.subarray(0, roomBytes));
     Atomics.store(this.#head, 1, Math.min(input.length, roomBytes));

@@ -2,23 +2,23 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { git, tryGit } from '#shared/git/testing/git-client.ts';
 
-/** One in so many is given to git alone. */
-const takenSample = 50;
-const refusedSample = 200;
+/** One of so many packs is checked by git alone, at once. */
+const acceptedSample = 50;
+const rejectedSample = 200;
 
-/** Stock git, asked about packs that were taken and some that were refused. */
-export class FuzzJudge {
-  /** Refused here and taken by `git index-pack --strict`, by the fault we found. */
+/** Has stock git check the packs that we accepted, and some of those that we rejected. */
+export class GitOracle {
+  /** How often we rejected a pack that `git index-pack --strict` accepts, by our message. */
   readonly stricter = new Map<string, number>();
-  /** Where the pack of what the repository has is, without its extension. */
+  /** Path of the pack with the repository's objects, without its extension. */
   readonly knownPack: string;
-  /** Holds what was taken. */
+  /** Gets the accepted packs. */
   readonly #bare: string;
-  /** Is asked about one pack at a time. */
+  /** Checks one pack at a time. */
   readonly #sole: string;
-  #taken = new Map<string, Buffer>();
-  #takenCount = 0;
-  #refusedCount = 0;
+  #accepted = new Map<string, Buffer>();
+  #acceptedCount = 0;
+  #rejectedCount = 0;
 
   private constructor(bare: string, sole: string, knownName: string) {
     this.#bare = bare;
@@ -26,8 +26,8 @@ export class FuzzJudge {
     this.knownPack = join(bare, 'objects/pack', knownName);
   }
 
-  /** @param known a pack of what the repository has */
-  static async create(place: string, known: Buffer): Promise<FuzzJudge> {
+  /** @param known a pack with the repository's objects */
+  static async create(place: string, known: Buffer): Promise<GitOracle> {
     const [bare, sole] = [await mkdtemp(join(place, 'bare-')), await mkdtemp(join(place, 'sole-'))];
     for (const repository of [bare, sole]) {
       await git(place, 'init', '-q', '--bare', repository);
@@ -35,46 +35,48 @@ export class FuzzJudge {
       if (code !== 0) throw new Error(stderr);
     }
     const [name = ''] = (await readdir(join(bare, 'objects/pack'))).filter((each) => each.endsWith('.pack'));
-    return new FuzzJudge(bare, sole, name.slice(0, -'.pack'.length));
+    return new GitOracle(bare, sole, name.slice(0, -'.pack'.length));
   }
 
+  /** Where to put a file of an accepted pack. */
   pathOf(packId: string, extension: 'pack' | 'idx'): string {
     return join(this.#bare, 'objects/pack', `pack-${packId}.${extension}`);
   }
 
   /**
-   * @param place puts it among those that git is asked about with `settle`
-   * @throws Error when it was the turn of this one, and git alone refuses it
+   * @param place moves the pack's files to `pathOf`, for `settle`
+   * @throws Error when this one is checked alone, and git rejects it
    */
-  async taken(packId: string, pack: Buffer, place: () => void): Promise<void> {
-    if (this.#taken.has(packId)) return;
-    this.#taken.set(packId, pack);
+  async accepted(packId: string, pack: Buffer, place: () => void): Promise<void> {
+    if (this.#accepted.has(packId)) return;
+    this.#accepted.set(packId, pack);
     place();
-    if (++this.#takenCount % takenSample !== 0) return;
+    if (++this.#acceptedCount % acceptedSample !== 0) return;
     const fault = await this.#faultByGit(pack);
-    if (fault !== undefined) throw takenWrongly(fault, pack);
+    if (fault !== undefined) throw wronglyAccepted(fault, pack);
   }
 
-  async refused(pack: Buffer, message: string): Promise<void> {
-    if (++this.#refusedCount % refusedSample !== 0 || (await this.#faultByGit(pack)) !== undefined) return;
+  /** Records a pack that we rejected. */
+  async rejected(pack: Buffer, message: string): Promise<void> {
+    if (++this.#rejectedCount % rejectedSample !== 0 || (await this.#faultByGit(pack)) !== undefined) return;
     const kind = message.replace(/[0-9a-f]{40}/g, '…').replace(/\d+/g, 'N');
     this.stricter.set(kind, (this.stricter.get(kind) ?? 0) + 1);
   }
 
-  /** @throws Error when git's fsck finds fault with anything that was taken since the last time */
+  /** Checks all packs since the last call at once. @throws Error when git's fsck rejects one */
   async settle(): Promise<void> {
-    if (this.#taken.size === 0) return;
+    if (this.#accepted.size === 0) return;
     const { code, stdout, stderr } = await tryGit(this.#bare, ['fsck', '--full', '--strict', '--no-dangling']);
-    const all = this.#taken;
-    this.#taken = new Map();
+    const all = this.#accepted;
+    this.#accepted = new Map();
     await this.#clear(this.#bare);
     if (code === 0) return;
-    // Which one it was: each alone, as git itself would have taken it.
+    // Finds out which one: each is checked alone, as in a push to git.
     for (const pack of all.values()) {
       const fault = await this.#faultByGit(pack);
-      if (fault !== undefined) throw takenWrongly(fault, pack);
+      if (fault !== undefined) throw wronglyAccepted(fault, pack);
     }
-    throw new Error(`git fsck finds fault with packs that were taken: ${stdout}${stderr}`);
+    throw new Error(`git fsck rejects packs that were accepted: ${stdout}${stderr}`);
   }
 
   async #faultByGit(pack: Buffer): Promise<string | undefined> {
@@ -83,7 +85,7 @@ export class FuzzJudge {
     return code === 0 ? undefined : stderr;
   }
 
-  /** What the repository had stays. */
+  /** Deletes all packs but that with the repository's objects. */
   async #clear(repository: string): Promise<void> {
     const packs = join(repository, 'objects/pack');
     const names = (await readdir(packs)).filter((name) => !this.knownPack.endsWith(name.replace(/\.[^.]*$/, '')));
@@ -91,6 +93,6 @@ export class FuzzJudge {
   }
 }
 
-function takenWrongly(fault: string, pack: Buffer): Error {
-  return new Error(`taken here, refused by git: ${fault}\n${pack.toString('base64')}`);
+function wronglyAccepted(fault: string, pack: Buffer): Error {
+  return new Error(`accepted here, rejected by git: ${fault}\n${pack.toString('base64')}`);
 }
