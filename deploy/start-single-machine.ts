@@ -51,7 +51,8 @@ async function startParts(lifetime: Lifetime, options: StartOptions): Promise<Si
   const { db } = database;
   const secrets = await createSecretBox(await loadMasterKey(dataDir, settings.secretKey));
   const router = await startGateway(lifetime, options);
-  const platform = await createPlatform(lifetime, { dataDir, router, secretBox: secrets, clock, log, hostEnv });
+  const { appNetwork } = settings;
+  const platform = await createPlatform(lifetime, { dataDir, router, secretBox: secrets, clock, log, appNetwork, hostEnv });
   const { pipeline, sandbox, sandboxProblem } = platform.capabilities;
   const metrics = createPrometheusMetrics({ pipeline, countBuildStarts: () => countBuildStarts(db), log });
   await serveMetrics(lifetime, metrics, options);

@@ -7,10 +7,12 @@ const tools = [
   { programs: ['git'], debianPackage: 'git', use: 'git' },
   { programs: ['ssh-keygen'], debianPackage: 'openssh-client', use: 'ssh' },
   { programs: ['bwrap'], debianPackage: 'bubblewrap', use: 'the sandbox of builds and apps' },
+  { programs: ['ip'], debianPackage: 'iproute2', use: 'the networks of apps' },
+  { programs: ['nft'], debianPackage: 'nftables', use: 'the firewall between apps' },
   { programs: ['valkey-server', 'redis-server'], debianPackage: 'redis-server', use: 'the key-value add-on' },
 ];
 
-const directories = [...(process.env['PATH'] ?? '').split(':'), '/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin'];
+const directories = [...(process.env['PATH'] ?? '').split(':'), '/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin'];
 
 /** Root: installs what is missing. Anybody else: says how, and goes on, for only some features need it. */
 export async function ensureHostTools() {

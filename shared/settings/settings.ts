@@ -10,6 +10,8 @@ const httpUrl = z.url({ protocol: /^https?$/ });
 
 const cacheMessage = 'must be a number of mebibytes from 1 on';
 const tolerateMessage = `must be 'none', or some of these with commas in between: ${tolerableFaults.join(', ')}; what can harm whoever clones is always refused`;
+const networkPattern = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)\/(?:[89]|[12]\d|3[0-2])$/;
+const networkMessage = 'must be an IPv4 network such as 10.213.0.0/16';
 const bucketMessage = 'must be the address of a bucket without credentials, as https://s3.example.com/bucket or …/bucket/prefix';
 /** Endpoint, bucket, and what every key begins with. */
 const bucketPattern =
@@ -46,6 +48,16 @@ const schema = z.object({
   PAAS_OBJECT_STORE_SECRET_ACCESS_KEY: z.string().optional(),
   PAAS_OBJECT_STORE_CACHE_MIB: z.coerce.number({ error: cacheMessage }).int(cacheMessage).min(1, cacheMessage).default(2048),
   PAAS_SIGNUP: z.enum(['open', 'closed']).default('open'),
+  PAAS_APP_NETWORK: z
+    .string()
+    .regex(networkPattern, networkMessage)
+    .refine((network) => Number(network.split('/')[1]) <= 24, 'must have at least 256 addresses, four for each app')
+    .default('10.213.0.0/16'),
+  PAAS_ALLOW_NETWORKS: z
+    .string()
+    .transform((text) => text.split(/[\s,]+/).filter((network) => network !== ''))
+    .pipe(z.array(z.string().regex(networkPattern, networkMessage)))
+    .default([]),
   PAAS_CANARY_STEP_SECONDS: seconds.default(10),
   PAAS_LOG_LEVEL: z.enum(logLevels).default('info'),
 });
@@ -78,6 +90,8 @@ export interface Settings {
   toleratedFaults: readonly TolerableFault[];
   /** Where packs are kept; undefined: in the data directory. */
   objectStore: ObjectStoreSettings | undefined;
+  /** On one machine: IPv4 range from which apps get addresses, and networks that they may reach although they are private. */
+  appNetwork: { range: string; allowed: readonly string[] };
   signup: 'open' | 'closed';
   canaryStepSeconds: number;
   logLevel: (typeof logLevels)[number];
@@ -132,6 +146,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     allowPrivateSources: values.PAAS_ALLOW_PRIVATE_SOURCES === 'true',
     toleratedFaults: values.PAAS_GIT_TOLERATE,
     objectStore: objectStoreOf(values),
+    appNetwork: { range: values.PAAS_APP_NETWORK, allowed: values.PAAS_ALLOW_NETWORKS },
     signup: values.PAAS_SIGNUP,
     canaryStepSeconds: values.PAAS_CANARY_STEP_SECONDS,
     logLevel: values.PAAS_LOG_LEVEL,

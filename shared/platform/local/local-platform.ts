@@ -7,6 +7,7 @@ import { createLocalAddons } from './addons/local-addons.ts';
 import { createLocalAppEnvironments } from './app-environments.ts';
 import { createBuildDrivers } from './builds/build-drivers.ts';
 import { createLocalCertificates } from './certificates.ts';
+import { openNetworks } from './network/networks.ts';
 import { openSandbox } from './sandbox/open-sandbox.ts';
 import { createSandboxedPrograms } from './workloads/sandboxed-programs.ts';
 import { createLocalWorkloads } from './workloads/workloads.ts';
@@ -19,6 +20,8 @@ export interface LocalPlatformOptions {
   secretBox: SecretBox;
   clock: Clock;
   log: Log;
+  /** IPv4 range from which apps get addresses, and networks that they may reach although they are private. */
+  appNetwork: { range: string; allowed: readonly string[] };
   /** The operator's environment: where tools are (PATH) and how package registries are reached. */
   hostEnv: Readonly<Record<string, string | undefined>>;
 }
@@ -37,18 +40,22 @@ export async function createLocalPlatform({
   secretBox,
   clock,
   log,
+  appNetwork,
   hostEnv,
 }: LocalPlatformOptions): Promise<LocalPlatform> {
-  const sandbox = await openSandbox({ dataDir, path: hostEnv['PATH'] ?? '' });
+  const path = hostEnv['PATH'] ?? '';
+  const opened = await openNetworks({ dataDir, path, range: appNetwork.range, allowedNetworks: appNetwork.allowed });
+  const networks = opened.problem === undefined ? opened : undefined;
+  const sandbox = await openSandbox({ dataDir, path, networks });
   const { caches, builds, images, recover } = createBuildDrivers({ dataDir, sandbox, hostEnv });
   const programs = createSandboxedPrograms({ sandbox, readImage: images.readImage });
   const local = await createLocalWorkloads({ dataDir, router, programs, secretBox, clock, log });
-  const addons = createLocalAddons({ dataDir, sandbox, path: hostEnv['PATH'] ?? '', clock, log });
+  const addons = createLocalAddons({ dataDir, sandbox, networks, path, clock, log });
   await Promise.all([recover(), addons.adopt()]);
   // What apps use is on its way up before they are.
   await local.adopt();
-  const { problem } = sandbox;
-  if (problem === undefined && !sandbox.layers)
+  const problem = sandbox.problem ?? opened.problem;
+  if (sandbox.problem === undefined && !sandbox.layers)
     log.warn(
       'apps cannot write to /app here: the kernel gives this user no overlays. Run the platform as root, or on Linux 5.11 or later.',
     );
@@ -67,11 +74,12 @@ export async function createLocalPlatform({
     metrics: local.metrics,
     addons,
     certificates: createLocalCertificates(router),
-    appEnvironments: createLocalAppEnvironments(sandbox),
+    appEnvironments: createLocalAppEnvironments({ sandbox, networks }),
     async stop() {
       await builds.stop();
       await local.stopAll();
       await addons.stopAll();
+      await networks?.deleteAll();
     },
     async detach() {
       await Promise.all([builds.stop(), local.detach(), addons.detach()]);

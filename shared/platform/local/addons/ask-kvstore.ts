@@ -1,14 +1,23 @@
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { basename, dirname } from 'node:path';
 
 const answerMilliseconds = 2000;
 
 /**
- * Sends commands over one connection and resolves with their answers, which must be of one line each ('+OK', ':1').
- * @throws Error when it does not listen, refuses a command, or takes longer than 2 s
+ * Sends commands over one connection to a unix socket and resolves with the answers, which must have one line each ('+OK', ':1').
+ * @throws Error if nothing listens, a command is refused, or the answers take longer than 2 s
  */
-export function askKvstore(port: number, commands: readonly (readonly string[])[]): Promise<readonly string[]> {
+export async function askKvstore(socketPath: string, commands: readonly (readonly string[])[]): Promise<readonly string[]> {
+  // By way of its directory, since a path to a socket has at most 107 bytes.
+  await using directory = await open(dirname(socketPath), constants.O_RDONLY | constants.O_DIRECTORY);
+  return await ask(`/proc/self/fd/${directory.fd}/${basename(socketPath)}`, commands);
+}
+
+function ask(path: string, commands: readonly (readonly string[])[]): Promise<readonly string[]> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: '127.0.0.1', timeout: answerMilliseconds });
+    const socket = connect({ path, timeout: answerMilliseconds });
     const fail = (error: Error): void => {
       socket.destroy();
       reject(error);
@@ -27,7 +36,7 @@ export function askKvstore(port: number, commands: readonly (readonly string[])[
     });
     socket.once('timeout', () => fail(new Error('The key-value server does not answer.')));
     socket.once('error', fail);
-    socket.once('close', () => fail(new Error('The key-value server hung up.')));
+    socket.once('close', () => fail(new Error('The key-value server closed the connection.')));
   });
 }
 

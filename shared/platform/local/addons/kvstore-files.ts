@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { replaceFile } from '#shared/files/replace-file.ts';
 import type { SandboxRecord } from '#shared/platform/local/sandbox/sandbox-process.ts';
-import { dumpName } from './kvstore-plan.ts';
+import { adminSocketName, dumpName } from './kvstore-plan.ts';
 
 export interface KvstoreRecord {
   /** `kvstore-{tenant_id}-{app_id}.{index}` */
@@ -38,6 +38,11 @@ export class KvstoreFiles {
 
   get dataDir(): string {
     return join(this.directory, 'data');
+  }
+
+  /** Absolute path of the socket that the platform administers the server on. */
+  get adminSocket(): string {
+    return join(this.dataDir, adminSocketName);
   }
 
   /** Undefined when there is none. */

@@ -22,6 +22,8 @@ const dataShare = 0.75;
 const mebibyte = 1024 * 1024;
 const configTarget = '/kvstore/server.conf';
 const dataTarget = '/kvstore/data';
+/** The socket that the platform administers the server on, in its data directory. */
+export const adminSocketName = 'admin.sock';
 export const dumpName = 'dump.rdb';
 
 /** Hexadecimal SHA-256, as the server's access list takes it: no password stands in a file. */
@@ -30,13 +32,16 @@ export function hashPassword(password: string): string {
 }
 
 /**
- * The app may do all but administer: its server listens on the machine's own loopback, and `config set bind` would change
- * that. Data is written when the server is asked to end, and at no other time.
+ * The app may do everything but administer: `config set` could open the server to others. Data is written when the server is
+ * asked to end, and at no other time. The platform connects over a socket that only it reaches: whoever takes the server's port
+ * while it is down learns no password.
  */
 export function kvstoreConfig(plan: KvstorePlan): string {
   return [
     'bind 127.0.0.1',
     `port ${plan.port}`,
+    `unixsocket ${dataTarget}/${adminSocketName}`,
+    'unixsocketperm 700',
     'protected-mode yes',
     'daemonize no',
     // Renaming itself would wipe the environment by which it is found after a crash of the platform.
@@ -65,12 +70,14 @@ export interface KvstoreSandbox {
   configFile: string;
   dataDir: string;
   memoryBytes: number;
+  /** Name of the app's network namespace; undefined: the host's network. */
+  network: string | undefined;
 }
 
 /** By which a server is found that was started right before the platform died. */
 export const addonVariable = 'PAAS_ADDON';
 
-export function kvstoreSandbox({ id, uid, program, configFile, dataDir, memoryBytes }: KvstoreSandbox): SandboxSpec {
+export function kvstoreSandbox({ id, uid, program, configFile, dataDir, memoryBytes, network }: KvstoreSandbox): SandboxSpec {
   return {
     id,
     uid,
@@ -86,6 +93,7 @@ export function kvstoreSandbox({ id, uid, program, configFile, dataDir, memoryBy
     ],
     tmp: { bytes: mebibyte },
     limits: { memoryBytes, processes: 32, fileBytes: 4 * memoryBytes },
+    network,
     dieWithParent: false,
   };
 }

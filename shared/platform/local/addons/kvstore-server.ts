@@ -1,4 +1,6 @@
+import { access } from 'node:fs/promises';
 import type { Clock } from '#shared/clock.ts';
+import type { AppId } from '#shared/ids.ts';
 import type { Log } from '#shared/log.ts';
 import { endUnrecorded } from '#shared/platform/local/processes/end-unrecorded.ts';
 import { planRestartDelay } from '#shared/platform/local/processes/restart-delay.ts';
@@ -28,14 +30,17 @@ const stableMilliseconds = 60_000;
 /** One key-value server: started or found again, started anew when it ends by itself, until it is stopped or let go of. */
 export class KvstoreServer {
   readonly #ground: KvstoreGround;
+  readonly #appId: AppId;
   readonly #files: KvstoreFiles;
   #record: KvstoreRecord;
   #ending = new AbortController();
   #life: Promise<void> | undefined;
   #ready = false;
 
-  constructor(ground: KvstoreGround, files: KvstoreFiles, record: KvstoreRecord) {
+  /** @param appId whose network the server joins */
+  constructor(ground: KvstoreGround, appId: AppId, files: KvstoreFiles, record: KvstoreRecord) {
     this.#ground = ground;
+    this.#appId = appId;
     this.#files = files;
     this.#record = record;
   }
@@ -70,11 +75,7 @@ export class KvstoreServer {
     await this.detach();
     const { program } = this.#record;
     if (program === undefined) return;
-    const { sandbox, clock } = this.#ground;
-    await sandbox.signal(program, 'SIGTERM');
-    const patience = AbortSignal.timeout(stopMilliseconds);
-    while (!patience.aborted && (await sandbox.isAlive(program))) await clock.sleep(readyPollMilliseconds);
-    await sandbox.end(program);
+    await this.#end(program);
     await this.#update({ program: undefined });
   }
 
@@ -116,23 +117,52 @@ export class KvstoreServer {
   async #findOrLaunch(): Promise<SandboxRecord> {
     const { sandbox } = this.#ground;
     const { program } = this.#record;
-    if (program !== undefined && (await sandbox.isAlive(program))) return program;
+    if (program !== undefined && (await sandbox.isAlive(program))) {
+      if (await this.#hasAdminSocket()) return program;
+      // An earlier version of the platform started it without one.
+      await this.#end(program);
+    }
     if (program !== undefined) await sandbox.end(program);
     // The platform may have died right after it started it: two servers on one directory would be one too many.
     await endUnrecorded(addonVariable, this.#record.id);
     return this.#launch();
   }
 
+  /** Ends a server after it has written its data down. */
+  async #end(program: SandboxRecord): Promise<void> {
+    const { sandbox, clock } = this.#ground;
+    await sandbox.signal(program, 'SIGTERM');
+    const patience = AbortSignal.timeout(stopMilliseconds);
+    while (!patience.aborted && (await sandbox.isAlive(program))) await clock.sleep(readyPollMilliseconds);
+    await sandbox.end(program);
+  }
+
+  #hasAdminSocket(): Promise<boolean> {
+    return access(this.#files.adminSocket).then(
+      () => true,
+      () => false,
+    );
+  }
+
   async #launch(): Promise<SandboxRecord> {
     const { sandbox, findProgram } = this.#ground;
     const { id, uid, memoryBytes, adminPassword } = this.#record;
+    const network = await sandbox.ensureNetwork(this.#appId);
     const executable = await findProgram();
     await this.#files.prepare(kvstoreConfig({ ...this.#record, adminHash: hashPassword(adminPassword) }), uid);
     const { configFile, dataDir } = this.#files;
     const log = await this.#files.openLog();
     try {
       const output = { fd: log.fd };
-      const spec = kvstoreSandbox({ id, uid, program: executable, configFile, dataDir, memoryBytes });
+      const spec = kvstoreSandbox({
+        id,
+        uid,
+        program: executable,
+        configFile,
+        dataDir,
+        memoryBytes,
+        network: network?.namespace,
+      });
       const server = await sandbox.spawn(spec, { stdout: output, stderr: output });
       server.unref();
       await this.#update({ program: server.record });
@@ -165,8 +195,8 @@ export class KvstoreServer {
 
   /** Refused while it loads its data. */
   async #administer(): Promise<void> {
-    const { port, adminPassword, passwordHash } = this.#record;
-    await askKvstore(port, [
+    const { adminPassword, passwordHash } = this.#record;
+    await askKvstore(this.#files.adminSocket, [
       ['AUTH', adminUser, adminPassword],
       ['ACL', 'SETUSER', 'default', 'resetpass', `#${passwordHash}`],
       ['PING'],

@@ -48,7 +48,7 @@ export function createKvstores({ directory, path, ...options }: KvstoresOptions)
     };
     const files = filesOf(spec.appId, index);
     await files.save(record);
-    return new KvstoreServer(ground, files, record);
+    return new KvstoreServer(ground, spec.appId, files, record);
   }
 
   async function converge(server: KvstoreServer, { memoryBytes, connections, password }: AddonSpec): Promise<void> {
@@ -123,7 +123,7 @@ export function createKvstores({ directory, path, ...options }: KvstoresOptions)
           const record = await files.read();
           if (record === undefined) continue;
           if (!record.stopped) ports.hold(record.port);
-          servers.push(new KvstoreServer(ground, files, record));
+          servers.push(new KvstoreServer(ground, appId, files, record));
         }
         stores.set(appId, servers);
         for (const server of servers) if (!server.record.stopped) server.begin();

@@ -20,7 +20,7 @@ async function openAddons(dataDir: string): Promise<LocalAddons> {
   const path = process.env['PATH'] ?? '';
   const sandbox = await openSandbox({ dataDir, path });
   const log = createLog('error', (line) => process.stderr.write(`${line}\n`));
-  const addons = createLocalAddons({ dataDir, sandbox, path, clock: systemClock, log });
+  const addons = createLocalAddons({ dataDir, sandbox, networks: undefined, path, clock: systemClock, log });
   await addons.adopt();
   return addons;
 }

@@ -14,6 +14,8 @@ export interface StepRunnerParts {
   readonly directories: BuildDirectories;
   readonly recordId: string;
   readonly uid: number;
+  /** Name of the network namespace that the step runs in; undefined: the host's network. */
+  readonly network: string | undefined;
   readonly limits: BuildLimits;
   readonly output: BuildOutput;
   /** Aborts on cancel and on timeout. */
@@ -43,6 +45,7 @@ export function createStepRunner(parts: StepRunnerParts): {
           mounts: parts.mounts,
           tmp: { directory: directories.tmp },
           limits: { memoryBytes: limits.memoryBytes, processes: limits.processes, fileBytes: limits.slugBytes * 4 },
+          network: parts.network,
           dieWithParent: true,
         },
         { stdout: 'pipe', stderr: 'pipe' },

@@ -92,6 +92,7 @@ async function build(parts: RunBuildParts, spec: BuildSpec, { base, output, volu
     directories,
     recordId: `build-${spec.buildId}`,
     uid,
+    network: (await parts.sandbox.ensureNetwork(spec.appId))?.namespace,
     limits: parts.limits,
     output,
     signal,

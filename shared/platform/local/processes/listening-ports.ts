@@ -7,10 +7,12 @@ export interface Listener {
   port: number;
 }
 
-/** Empty where the kernel does not let us look. */
+/** The listening sockets of processes in one network namespace. Empty where the kernel does not let us look. */
 export async function readListeners(pids: readonly number[]): Promise<Listener[]> {
   const sockets = new Set((await Promise.all(pids.map(readSockets))).flat());
-  const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'latin1').catch(() => '')));
+  const [first = 'self'] = pids;
+  const paths = ['tcp', 'tcp6'].map((table) => `/proc/${first}/net/${table}`);
+  const tables = await Promise.all(paths.map((path) => readFile(path, 'latin1').catch(() => '')));
   return tables.flatMap((table) => parseSocketTable(table, sockets));
 }
 

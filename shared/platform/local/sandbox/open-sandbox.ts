@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
+import type { AppNetwork, Networks } from '../network/networks.ts';
 import { readProcessUsage } from '../processes/process-usage.ts';
 import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
 import { type ControlGroups, openControlGroups } from './sandbox-cgroup.ts';
@@ -20,6 +21,8 @@ export interface Sandbox {
   readonly limitedBy: SandboxHost['limitedBy'];
   /** Whom the code of an app, or an add-on by its name, runs as; files meant for it to write must be its. Own uid when this process is not root. */
   ensureUid(owner: string): Promise<number>;
+  /** The network of an owner's code, created if missing. Undefined where all code shares the host's network. */
+  ensureNetwork(owner: string): Promise<AppNetwork | undefined>;
   /** @throws SandboxStartError when it cannot be set up (`problem`, or a mount that is not there) */
   spawn(spec: SandboxSpec, output: { stdout: SandboxOutput; stderr: SandboxOutput }): Promise<SandboxedProcess>;
   isAlive(record: SandboxRecord): Promise<boolean>;
@@ -46,9 +49,11 @@ export interface SandboxOptions {
   readonly dataDir: string;
   /** The PATH to find bwrap on. */
   readonly path: string;
+  /** Undefined: code shares the host's network. */
+  readonly networks?: Pick<Networks, 'ensureNetwork'> | undefined;
 }
 
-export async function openSandbox({ dataDir, path }: SandboxOptions): Promise<Sandbox> {
+export async function openSandbox({ dataDir, path, networks }: SandboxOptions): Promise<Sandbox> {
   const groups = await openControlGroups(`paas-${createHash('sha256').update(dataDir).digest('hex').slice(0, 8)}`);
   const layerDirectory = `${dataDir}/layer`;
   await mkdir(layerDirectory, { recursive: true, mode: 0o755 });
@@ -65,6 +70,7 @@ export async function openSandbox({ dataDir, path }: SandboxOptions): Promise<Sa
     layers: layerProblem === undefined,
     limitedBy: groups.kind,
     ensureUid: async (owner) => (host === undefined || host.root ? uids.ensureUid(owner) : host.uid),
+    ensureNetwork: async (owner) => networks?.ensureNetwork(owner),
     async spawn(spec, output) {
       if (problem !== undefined) throw new SandboxStartError(problem);
       return start(spec, output);

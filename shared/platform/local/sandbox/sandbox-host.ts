@@ -1,10 +1,12 @@
-import { constants } from 'node:fs';
-import { access, lstat, readlink, realpath } from 'node:fs/promises';
+import { lstat, readFile, readlink, realpath } from 'node:fs/promises';
+import { findExecutable } from '#shared/files/find-executable.ts';
+import { ifMissing } from '#shared/files/if-missing.ts';
+import { replaceFile } from '#shared/files/replace-file.ts';
 import type { SandboxBind, SandboxHost } from './sandbox.ts';
 
 /** What programs look up in /etc to resolve names, trust certificates, find libraries and tell the time. Nothing else of it is shown. */
 const etcPaths = [
-  'alternatives', 'ca-certificates', 'ca-certificates.conf', 'gai.conf', 'host.conf', 'hosts', 'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d',
+  'alternatives', 'ca-certificates', 'ca-certificates.conf', 'gai.conf', 'host.conf', 'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d',
   'localtime', 'mime.types', 'nsswitch.conf', 'pip.conf', 'npmrc', 'pki', 'protocols', 'python3', 'python3.11', 'python3.12', 'python3.13',
   'resolv.conf', 'services', 'ssl/certs', 'ssl/openssl.cnf', 'timezone',
 ]; // biome-ignore format: a list of words
@@ -25,23 +27,13 @@ export async function readSandboxHost(
     gid: process.getgid?.() ?? 0,
     bwrap,
     systemDirectories: (await Promise.all(systemPaths.map(readSystemDirectory))).filter((found) => found !== undefined),
-    etc: (await Promise.all(etcPaths.map(readEtc))).filter((found) => found !== undefined),
+    etc: [
+      ...(await Promise.all(etcPaths.map(readEtc))).filter((found) => found !== undefined),
+      { source: await writeHosts(`${layerDirectory}.hosts`), target: '/etc/hosts' },
+    ],
     limitedBy,
     layerDirectory,
   };
-}
-
-/** Absolute path of an executable, looked up like a shell does; undefined when there is none. */
-export async function findExecutable(name: string, path: string): Promise<string | undefined> {
-  for (const directory of path.split(':').filter((part) => part.startsWith('/'))) {
-    const candidate = `${directory}/${name}`;
-    const usable = await access(candidate, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (usable) return candidate;
-  }
-  return undefined;
 }
 
 async function readSystemDirectory(path: string): Promise<{ path: string; linkTo?: string } | undefined> {
@@ -50,9 +42,38 @@ async function readSystemDirectory(path: string): Promise<{ path: string; linkTo
   return facts.isSymbolicLink() ? { path, linkTo: await readlink(path) } : { path };
 }
 
+/**
+ * The host's /etc/hosts with `localhost` on 127.0.0.1 only: an app that listens on `localhost` must be reachable over IPv4,
+ * and many hosts list ::1 first.
+ */
+export function planHosts(text: string): string {
+  const lines = text.split('\n').map((line) => {
+    const [address = '', ...names] = (line.split('#')[0] ?? '').trim().split(/\s+/);
+    const others = names.filter((name) => name !== 'localhost');
+    return others.length === 0 ? '' : `${address} ${others.join(' ')}`;
+  });
+  return ['127.0.0.1 localhost', ...lines.filter((line) => line !== ''), ''].join('\n');
+}
+
+async function writeHosts(file: string): Promise<string> {
+  await replaceFile(file, planHosts(await readFile('/etc/hosts', 'utf8').catch(ifMissing(''))), 0o644);
+  return file;
+}
+
+/** systemd's list of the real name servers, for hosts whose resolver listens on the loopback, which no app reaches. */
+const upstreamResolvers = '/run/systemd/resolve/resolv.conf';
+
 async function readEtc(name: string): Promise<SandboxBind | undefined> {
   const target = `/etc/${name}`;
   // resolv.conf and localtime are often symlinks to where the sandbox does not reach.
-  const source = await realpath(target).catch(() => undefined);
+  const found = await realpath(target).catch(() => undefined);
+  const source =
+    name === 'resolv.conf' && (await isLoopbackOnly(target)) ? await realpath(upstreamResolvers).catch(() => found) : found;
   return source === undefined ? undefined : { source, target };
+}
+
+async function isLoopbackOnly(file: string): Promise<boolean> {
+  const text = await readFile(file, 'utf8').catch(ifMissing(''));
+  const servers = [...text.matchAll(/^nameserver\s+(\S+)/gm)].map((match) => match[1] ?? '');
+  return servers.length > 0 && servers.every((server) => server.startsWith('127.') || server === '::1');
 }

@@ -1,7 +1,7 @@
 /**
- * The one cage that tenants' code runs in, builds and app instances alike: bubblewrap with its own mounts, pids, IPC and
- * host name. As root the code runs under the app's own uid without any capability; as an ordinary user in a user
- * namespace. The network is the host's. This file is the pure half: from what is wanted to what is executed.
+ * The sandbox of tenants' code, for builds and app instances alike: bubblewrap with its own mounts, pids, IPC and host name, in
+ * the app's network namespace. As root the code runs under the app's own uid without any capability; as an ordinary user it runs
+ * in a user namespace. This file is the pure part: from the specification to the command line.
  */
 import { launchScript } from './sandbox-launch.ts';
 import { type LayerHost, planLayer, type SandboxLayer } from './sandbox-layer.ts';
@@ -46,6 +46,8 @@ export interface SandboxSpec {
   /** What /tmp is: memory (counts against `memoryBytes`) or a directory of the host. */
   readonly tmp: { readonly bytes: number } | { readonly directory: string };
   readonly limits: SandboxLimits;
+  /** Name of a network namespace in /run/netns, from `Sandbox.ensureNetwork`. Undefined: the host's network. */
+  readonly network?: string | undefined;
   /** True: nothing of it outlives this process (builds). False: it lives on (app instances). */
   readonly dieWithParent: boolean;
 }
@@ -119,7 +121,7 @@ export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readon
   const bwrap = [host.bwrap, '--args', '3', '--', ...inner];
   return {
     command: '/bin/sh',
-    args: ['-c', joinScript, 'paas-sandbox', ...groups, '--', ...(layer?.argv ?? []), ...bwrap],
+    args: ['-c', joinScript, 'paas-sandbox', ...groups, '--', ...joinNetwork(spec.network), ...(layer?.argv ?? []), ...bwrap],
     env: { PATH: '/usr/bin:/bin' },
     descriptors: [
       // Mounts go by descriptor, so that neither `ps` nor /proc/1/cmdline inside shows where tenants' data lies.
@@ -132,6 +134,10 @@ export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readon
       ...(layer === undefined ? [] : [layer.input]),
     ],
   };
+}
+
+function joinNetwork(network: string | undefined): readonly string[] {
+  return network === undefined ? [] : ['/usr/bin/nsenter', `--net=/run/netns/${network}`, '--'];
 }
 
 /** Directories to make on the way to the targets, outermost first: bwrap would make them for root's eyes only. */

@@ -3,8 +3,8 @@ import { execFile } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { satisfies, validRange } from 'semver';
+import { findExecutable } from '#shared/files/find-executable.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
-import { findExecutable } from '../sandbox/sandbox-host.ts';
 import { partTargets, type ToolchainMount } from './toolchain-mounts.ts';
 
 export interface Toolchain {

@@ -3,6 +3,8 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 
 export interface HealthCheck {
+  /** IPv4 address of the instance. */
+  address: string;
   port: number;
   /** Undefined: a TCP connect is enough. */
   path: string | undefined;
@@ -16,12 +18,12 @@ const attemptMilliseconds = 5000;
 
 /** One attempt; bounded, never throws. */
 export function checkHealth(check: HealthCheck, signal: AbortSignal): Promise<HealthResult> {
-  return check.path === undefined ? connectOnce(check.port, signal) : requestOnce(check, check.path, signal);
+  return check.path === undefined ? connectOnce(check, signal) : requestOnce(check, check.path, signal);
 }
 
-function connectOnce(port: number, signal: AbortSignal): Promise<HealthResult> {
+function connectOnce({ address, port }: HealthCheck, signal: AbortSignal): Promise<HealthResult> {
   return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1', signal, timeout: attemptMilliseconds });
+    const socket = connect({ port, host: address, signal, timeout: attemptMilliseconds });
     const end = (result: HealthResult): void => {
       socket.destroy();
       resolve(result);
@@ -35,7 +37,7 @@ function connectOnce(port: number, signal: AbortSignal): Promise<HealthResult> {
 function requestOnce(check: HealthCheck, path: string, signal: AbortSignal): Promise<HealthResult> {
   return new Promise((resolve) => {
     const attempt = request({
-      host: '127.0.0.1',
+      host: check.address,
       port: check.port,
       path,
       agent: false,

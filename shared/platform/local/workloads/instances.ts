@@ -16,9 +16,16 @@ export interface InstanceRecord extends InstanceIdentity {
   program?: SandboxRecord | undefined;
   /** 0: no port, not a web process. */
   port: number;
+  /** IPv4 address of the app's network; undefined for the loopback of the host. */
+  address?: string | undefined;
   /** ISO 8601; of the present process. */
   startedAt: string;
   restarts: number;
+}
+
+/** IPv4 address at which the host reaches an instance. */
+export function addressOf({ address }: Pick<InstanceRecord, 'address'>): string {
+  return address ?? '127.0.0.1';
 }
 
 export interface InstanceStore {

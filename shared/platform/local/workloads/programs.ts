@@ -21,6 +21,8 @@ export interface ProgramSpec {
 }
 
 export interface Program {
+  /** IPv4 address at which the host reaches what the program listens on. */
+  address: string;
   /** Plain data by which any process finds it again. */
   record: SandboxRecord;
   stdout: Readable | undefined;

@@ -1,7 +1,7 @@
 /** From what runs to what the gateway shall do. */
 import type { AppId } from '#shared/ids.ts';
 import type { AppRoute } from '#shared/routing/app-route.ts';
-import type { InstanceRecord } from './instances.ts';
+import { addressOf, type InstanceRecord } from './instances.ts';
 
 export interface RouteFacts {
   appId: AppId;
@@ -9,7 +9,7 @@ export interface RouteFacts {
   hosts: readonly string[];
   /** Release version → percent. Adds up to 100, or is empty. */
   weights: ReadonlyMap<number, number>;
-  instances: readonly Pick<InstanceRecord, 'key' | 'type' | 'state' | 'port' | 'releaseVersion'>[];
+  instances: readonly Pick<InstanceRecord, 'key' | 'type' | 'state' | 'port' | 'address' | 'releaseVersion'>[];
 }
 
 /** Only web instances that are up, of releases that have traffic. */
@@ -21,7 +21,7 @@ export function planRoute({ appId, appName, hosts, weights, instances }: RouteFa
       weight,
       instances: instances
         .filter((instance) => instance.type === 'web' && instance.state === 'up' && instance.releaseVersion === releaseVersion)
-        .map(({ key, port }) => ({ key, host: '127.0.0.1', port })),
+        .map((instance) => ({ key: instance.key, host: addressOf(instance), port: instance.port })),
     }));
   return { appId, appName, hosts, backends };
 }

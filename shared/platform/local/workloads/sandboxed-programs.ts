@@ -39,8 +39,9 @@ export function createSandboxedPrograms({ sandbox, readImage }: SandboxedProgram
       const path = env['PATH'] ?? systemPath;
       const stdout = spec.output === 'pipe' ? spec.output : { fd: spec.output.stdout };
       const stderr = spec.output === 'pipe' ? spec.output : { fd: spec.output.stderr };
+      const network = await sandbox.ensureNetwork(spec.appId);
       try {
-        return await sandbox.spawn(
+        const process = await sandbox.spawn(
           {
             id: spec.id,
             uid: await sandbox.ensureUid(spec.appId),
@@ -52,10 +53,12 @@ export function createSandboxedPrograms({ sandbox, readImage }: SandboxedProgram
               : { mounts: [{ source: root, target: '/app' }, ...mounts] }),
             tmp: { bytes: temporaryBytes },
             limits: { memoryBytes: limits.app.memoryBytes, processes: limits.app.processes, fileBytes },
+            network: network?.namespace,
             dieWithParent: !spec.outlivesUs,
           },
           { stdout, stderr },
         );
+        return { ...process, address: network?.address ?? '127.0.0.1' };
       } catch (error) {
         if (error instanceof SandboxStartError) throw new AppError('internal', error.message, { cause: error });
         throw error;

@@ -11,7 +11,7 @@ import { readDescendants } from '../processes/process-identity.ts';
 import { planRestartDelay } from '../processes/restart-delay.ts';
 import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
 import { checkHealth } from './health.ts';
-import type { InstanceRecord, InstanceStore } from './instances.ts';
+import { addressOf, type InstanceRecord, type InstanceStore } from './instances.ts';
 import { describeEnd, type ProgramEnd, type Programs } from './programs.ts';
 import { describeMissedBoot, planEnvironment } from './supervision.ts';
 
@@ -227,7 +227,7 @@ export class SupervisedInstance {
           code,
           outOfMemory: await programs.ranOutOfMemory(program.record),
         }));
-        await this.#update({ state: 'starting', program: program.record });
+        await this.#update({ state: 'starting', program: program.record, address: program.address });
       } finally {
         await files.close();
       }
@@ -283,7 +283,10 @@ export class SupervisedInstance {
       }
       for (;;) {
         const host = this.#spec?.hosts[0] ?? 'localhost';
-        const result = await checkHealth({ port: this.#record.port, path: this.#spec?.healthPath, host }, signal);
+        const result = await checkHealth(
+          { address: addressOf(this.#record), port: this.#record.port, path: this.#spec?.healthPath, host },
+          signal,
+        );
         if (result.healthy) return undefined;
         if (!signal.aborted) problem = result.problem;
         await clock.sleep(timings.healthPollMilliseconds, signal);

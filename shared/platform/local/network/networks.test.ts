@@ -1,0 +1,189 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AppNetwork, type Networks, openNetworks } from './networks.ts';
+
+const run = promisify(execFile);
+const range = '10.213.0.0/16';
+
+/** Answers "hello" to every connection, on one address. */
+const server = `require('node:net').createServer((socket) => socket.end('hello')).listen(Number(process.argv[2]), process.argv[1], () => console.log('up'))`;
+/** Prints "open", or the error code, for a connection attempt. */
+const probe = `const socket = require('node:net').connect({ host: process.argv[1], port: Number(process.argv[2]), timeout: 1000 });
+socket.on('connect', () => { console.log('open'); process.exit(); });
+socket.on('error', (error) => { console.log(error.code); process.exit(); });
+socket.on('timeout', () => { console.log('timeout'); process.exit(); });`;
+
+const children: ChildProcess[] = [];
+
+function serveInside(namespace: string, host: string, port: number): Promise<void> {
+  const child = spawn('nsenter', [`--net=/run/netns/${namespace}`, process.execPath, '-e', server, host, String(port)]);
+  children.push(child);
+  return new Promise((resolve, reject) => {
+    child.stdout.once('data', () => resolve());
+    child.once('exit', (code) => reject(new Error(`the server exited with ${code}`)));
+  });
+}
+
+async function probeInside(namespace: string, host: string, port: number): Promise<string> {
+  const args = [`--net=/run/netns/${namespace}`, process.execPath, '-e', probe, host, String(port)];
+  return (await run('nsenter', args)).stdout.trim();
+}
+
+function readFromHost(host: string, port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const socket = connect({ host, port, timeout: 2000 });
+    socket.on('data', (chunk) => {
+      text += String(chunk);
+    });
+    socket.on('end', () => resolve(text));
+    socket.on('error', reject);
+    socket.on('timeout', () => reject(new Error('timeout')));
+  });
+}
+
+/** A host of the test in a namespace of its own: `address` is its, `gateway` is this machine's end. */
+async function startHost(name: string, address: string, gateway: string): Promise<void> {
+  await run('ip', ['netns', 'add', name]);
+  await run('ip', ['link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name]);
+  await run('ip', ['addr', 'add', `${gateway}/24`, 'dev', name]);
+  await run('ip', ['link', 'set', name, 'up']);
+  await run('ip', ['-n', name, 'addr', 'add', `${address}/24`, 'dev', 'eth0']);
+  await run('ip', ['-n', name, 'link', 'set', 'eth0', 'up']);
+  await run('ip', ['-n', name, 'route', 'add', 'default', 'via', gateway]);
+  await run('sysctl', ['-qw', `net.ipv4.conf.${name}.forwarding=1`]);
+}
+
+async function stopHost(name: string): Promise<void> {
+  await run('ip', ['link', 'delete', name]).catch(() => undefined);
+  await run('ip', ['netns', 'delete', name]).catch(() => undefined);
+}
+
+// Network namespaces need root; without it the platform says so (see the last test).
+describe.skipIf(process.getuid?.() !== 0)('networks of apps', () => {
+  const suffix = process.pid.toString(36);
+  const internet = `tsti${suffix}`.slice(0, 15);
+  const lan = `tstl${suffix}`.slice(0, 15);
+  let dataDir: string;
+  let networks: Networks;
+  let one: AppNetwork;
+  let other: AppNetwork;
+
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'paas-networks-'));
+    networks = await openNetworks({ dataDir, path: process.env['PATH'] ?? '', range, allowedNetworks: [] });
+    expect(networks.problem).toBeUndefined();
+    [one, other] = await Promise.all([networks.ensureNetwork('one'), networks.ensureNetwork('other')]);
+    await startHost(internet, '198.51.100.80', '198.51.100.1');
+    await startHost(lan, '10.99.7.80', '10.99.7.1');
+    await Promise.all([serveInside(internet, '0.0.0.0', 80), serveInside(lan, '0.0.0.0', 80)]);
+  });
+
+  afterAll(async () => {
+    for (const child of children) child.kill('SIGKILL');
+    await networks?.deleteAll();
+    await Promise.all([stopHost(internet), stopHost(lan)]);
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  it('let the host reach an app that listens on its loopback only, and one that listens on every address', async () => {
+    await serveInside(one.namespace, '127.0.0.1', 5001);
+    await serveInside(one.namespace, '0.0.0.0', 5002);
+    expect(await readFromHost(one.address, 5001)).toBe('hello');
+    expect(await readFromHost(one.address, 5002)).toBe('hello');
+  });
+
+  it('keep apps apart', async () => {
+    await serveInside(one.namespace, '0.0.0.0', 5003);
+    expect(await probeInside(other.namespace, one.address, 5003)).toBe('timeout');
+    expect(await probeInside(other.namespace, '127.0.0.1', 5003)).toBe('ECONNREFUSED');
+  });
+
+  it('reach the internet, but no private host', async () => {
+    expect(await probeInside(one.namespace, '198.51.100.80', 80)).toBe('open');
+    expect(await probeInside(one.namespace, '10.99.7.80', 80)).toBe('timeout');
+    expect(await probeInside(one.namespace, '169.254.169.254', 80)).not.toBe('open');
+  });
+
+  it('reach no port of the host by any of its addresses', async () => {
+    const listener = createServer((socket) => socket.end());
+    await new Promise<void>((resolve) => listener.listen(0, '::', resolve));
+    const { port } = listener.address() as { port: number };
+    const { stdout } = await run('ip', ['-json', 'addr']);
+    const addresses = (JSON.parse(stdout) as { addr_info: { local: string; scope: string }[] }[])
+      .flatMap(({ addr_info }) => addr_info)
+      .filter(({ scope }) => scope !== 'link')
+      .map(({ local }) => local);
+    expect(addresses.length).toBeGreaterThan(2);
+    for (const address of addresses) {
+      const seen = await probeInside(one.namespace, address, port);
+      expect([address, seen]).not.toEqual([address, 'open']);
+    }
+    listener.close();
+  });
+
+  it('lead to the add-ons of an app on its loopback, and to those of no other', async () => {
+    const listener = createServer((socket) => socket.end());
+    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+    const { port } = listener.address() as { port: number };
+    await networks.openPorts('one', { toHost: [port] });
+    expect(await probeInside(one.namespace, '127.0.0.1', port)).toBe('open');
+    expect(await probeInside(other.namespace, '127.0.0.1', port)).toBe('ECONNREFUSED');
+    await networks.openPorts('one', { toHost: [] });
+    expect(await probeInside(one.namespace, '127.0.0.1', port)).toBe('ECONNREFUSED');
+    listener.close();
+  });
+
+  it('lead from the host to a server of an app by the loopback of the host, as long as that is wanted', async () => {
+    await serveInside(one.namespace, '127.0.0.1', 15_321);
+    await networks.openPorts('one', { fromHost: [15_321] });
+    expect(await readFromHost('127.0.0.1', 15_321)).toBe('hello');
+    expect(await probeInside(other.namespace, '127.0.0.1', 15_321)).toBe('ECONNREFUSED');
+    await networks.openPorts('one', { fromHost: [] });
+    await expect(readFromHost('127.0.0.1', 15_321)).rejects.toThrow('ECONNREFUSED');
+  });
+
+  it('allow networks that the operator allows', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'paas-networks-'));
+    const options = { dataDir: directory, path: process.env['PATH'] ?? '', range, allowedNetworks: ['10.99.7.0/24'] };
+    const opened = await openNetworks(options);
+    const { namespace } = await opened.ensureNetwork('one');
+    expect(await probeInside(namespace, '10.99.7.80', 80)).toBe('open');
+    await opened.deleteAll();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  it('are found again by the next control plane, with what runs inside', async () => {
+    await serveInside(one.namespace, '127.0.0.1', 5004);
+    const next = await openNetworks({ dataDir, path: process.env['PATH'] ?? '', range, allowedNetworks: [] });
+    expect(await next.ensureNetwork('one')).toEqual(one);
+    expect(await readFromHost(one.address, 5004)).toBe('hello');
+  });
+
+  it('show an app the sockets of its own network only', async () => {
+    await serveInside(other.namespace, '0.0.0.0', 5005);
+    const { stdout } = await run('nsenter', [`--net=/run/netns/${other.namespace}`, 'cat', '/proc/net/tcp', '/proc/net/tcp6']);
+    const ports = [...stdout.matchAll(/^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) /gm)].map((match) => Number.parseInt(match[1] ?? '', 16));
+    expect(new Set(ports)).toEqual(new Set([5005]));
+  });
+
+  it('are gone when they are deleted', async () => {
+    await networks.ensureNetwork('third');
+    expect(await networks.deleteNetwork('third')).toBe(true);
+    expect(await networks.deleteNetwork('third')).toBe(false);
+    const { stdout } = await run('ip', ['-json', 'netns', 'list']);
+    expect(stdout).toContain(one.namespace);
+    const names = (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name);
+    expect(names.filter((name) => name.startsWith(one.namespace.slice(0, 10))).length).toBe(2);
+  });
+});
+
+it('say what is missing where there are no commands for them', async () => {
+  const opened = await openNetworks({ dataDir: '/nonexistent', path: '/nonexistent', range, allowedNetworks: [] });
+  expect(opened.problem).toMatch(/root|apt-get install/);
+});
