@@ -1,11 +1,11 @@
 import type { Lifetime } from '#deploy/parts/lifetime.ts';
 import type { Context } from '#shared/core/context.ts';
-import { keepSampling } from '#shared/core/telemetry/app-sampling.ts';
+import { runSampling } from '#shared/core/telemetry/app-sampling.ts';
 
 /** Takes samples of what apps use, until the end. */
 export function startSampling(lifetime: Lifetime, context: Context): void {
   const ending = new AbortController();
-  const sampling = keepSampling(context, ending.signal);
+  const sampling = runSampling(context, ending.signal);
   lifetime.onEnd(() => {
     ending.abort();
     return sampling;

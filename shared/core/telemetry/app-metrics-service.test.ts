@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createAppMetrics } from '#shared/core/telemetry/app-metrics-service.ts';
-import { keepSampling } from '#shared/core/telemetry/app-sampling.ts';
+import { runSampling } from '#shared/core/telemetry/app-sampling.ts';
 import type { AppMetrics } from '#shared/core/telemetry/telemetry.ts';
 import type { AppId, TenantId, UserId } from '#shared/ids.ts';
 import { createFakeSeriesMetrics, type FakeSeriesMetrics } from '#shared/platform/fake/metrics.ts';
@@ -56,7 +56,7 @@ describe('metrics of a platform that keeps series itself', () => {
   });
 
   it('are not sampled', async () => {
-    await keepSampling(context, new AbortController().signal);
+    await runSampling(context, new AbortController().signal);
     expect(metrics.queries).toEqual([]);
   });
 });

@@ -9,6 +9,7 @@ import type { AppId } from '#shared/ids.ts';
 import { type AppSeries, type MetricKind, metricKinds } from '#shared/platform/metrics.ts';
 import type { Platform } from '#shared/platform/platform.ts';
 
+/** What reading metrics needs. */
 type MetricsContext = CallerContext & Pick<Context, 'clock'> & { platform: Pick<Platform, 'metrics'> };
 
 const units: Readonly<Record<MetricKind, string>> = {
@@ -33,7 +34,7 @@ export function createAppMetrics(context: MetricsContext): AppMetrics {
   };
 }
 
-/** From the platform where that keeps series, else from the samples that core keeps. */
+/** From the platform if it stores series, otherwise from core's samples. */
 async function readAllSeries(
   { db, clock, platform: { metrics } }: MetricsContext,
   appId: AppId,

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { createAppMetrics } from '#shared/core/telemetry/app-metrics-service.ts';
-import { keepSampling, type SamplingContext, sampleApps, sweepSamples } from '#shared/core/telemetry/app-sampling.ts';
+import { runSampling, type SamplingContext, sampleApps, sweepSamples } from '#shared/core/telemetry/app-sampling.ts';
+import { secondsPerDay } from '#shared/durations.ts';
 import { type AppId, newTenantId, newUuid, type ReleaseId, type RepositoryId, type TenantId, type UserId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import { createFakeAppLogs } from '#shared/platform/fake/app-logs.ts';
@@ -12,8 +13,6 @@ import type { MetricKind } from '#shared/platform/metrics.ts';
 import { createFakeRouter, type FakeRouter } from '#shared/routing/fake-router.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
 import { TestClock } from '#test/support/test-clock.ts';
-
-const day = 24 * 60 * 60;
 
 describe('sampling of apps', () => {
   let database: TestDatabase;
@@ -42,7 +41,7 @@ describe('sampling of apps', () => {
     appId = await startApp();
   });
 
-  /** With one web and one worker, and two instances of the web if so wanted. */
+  /** An app with one web and one worker instance. */
   async function startApp(): Promise<AppId> {
     const id = newUuid<AppId>();
     await database.db
@@ -124,7 +123,7 @@ describe('sampling of apps', () => {
       visit(1, { milliseconds: 4000 });
       await tick();
     }
-    for (const range of [60, 3600, 6 * 3600, day, 30 * day]) {
+    for (const range of [60, 3600, 6 * 3600, secondsPerDay, 30 * secondsPerDay]) {
       for (const [statistic, low, high] of [
         ['p50', 2.8, 4],
         ['p95', 2.8, 4],
@@ -157,24 +156,26 @@ describe('sampling of apps', () => {
     const hours = 7;
     metrics.use(appId, 'web.1', { cpuSeconds: 1, memoryBytes: 1000 });
     await tick();
-    for (let round = 0; round < hours * 60; round += 1) {
-      visit(2, { status: round % 2 === 0 ? 200 : 500, milliseconds: 5 });
-      metrics.use(appId, 'web.1', { cpuSeconds: 6, memoryBytes: round === 100 ? 5000 : 1000 });
-      await tick(60);
+    // Every two minutes: more rounds would only take longer.
+    const rounds = hours * 30;
+    for (let round = 0; round < rounds; round += 1) {
+      visit(4, { status: round % 2 === 0 ? 200 : 500, milliseconds: 5 });
+      metrics.use(appId, 'web.1', { cpuSeconds: 12, memoryBytes: round === 100 ? 5000 : 1000 });
+      await tick(120);
     }
     const total = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0);
-    for (const rangeSeconds of [day, 7 * day, 30 * day]) {
+    for (const rangeSeconds of [secondsPerDay, 7 * secondsPerDay, 30 * secondsPerDay]) {
       const { values } = await read('requests', rangeSeconds);
       expect(values.length).toBeLessThanOrEqual(361);
-      expect(total(values)).toBe(2 * hours * 60);
-      expect(total((await read('errors', rangeSeconds)).values)).toBe(hours * 60);
+      expect(total(values)).toBe(4 * rounds);
+      expect(total((await read('errors', rangeSeconds)).values)).toBe(2 * rounds);
       expect(Math.max(...(await read('memory', rangeSeconds)).values)).toBe(5000);
       for (const cores of (await read('cpu', rangeSeconds)).values) expect(cores).toBeCloseTo(0.1, 5);
     }
-    expect(total((await read('requests', 6 * 3600)).values)).toBe(2 * 6 * 60);
+    expect(total((await read('requests', 6 * 3600)).values)).toBe(4 * 6 * 30);
   });
 
-  it('goes on where it stopped when another process samples after a while', async () => {
+  it('continues where it stopped when another process samples after a while', async () => {
     visit(4);
     await tick();
     visit(5);
@@ -184,7 +185,7 @@ describe('sampling of apps', () => {
     expect((await read('requests', 3600)).values).toEqual([4, 5]);
   });
 
-  it('keeps nothing of a round that failed, and has all of it in the next', async () => {
+  it('stores nothing of a round that failed, and includes it in the next', async () => {
     const failing = { metrics: { ...metrics, readUsage: () => Promise.reject(new Error('the gateway is away')) } };
     visit(4);
     clock.advance(10_000);
@@ -194,7 +195,7 @@ describe('sampling of apps', () => {
     expect((await read('requests', 60)).values).toEqual([5]);
   });
 
-  it('keeps apps apart, and stops with an app that is deleted', async () => {
+  it('separates apps, and stops with an app that is deleted', async () => {
     const other = await startApp();
     visit(1);
     visit(9, {}, other);
@@ -206,7 +207,7 @@ describe('sampling of apps', () => {
     expect(new Set(rows.map((row) => row.ts.toISOString()))).toEqual(new Set(['2026-03-01T00:00:00.000Z']));
   });
 
-  it('keeps samples of 10 s for 2 hours, of a minute for a day, of 5 minutes for 31 days, and no longer', async () => {
+  it('stores samples of 10 s for 2 hours, of a minute for a day, of 5 minutes for 31 days, and no longer', async () => {
     await tick();
     const kept = async () => {
       await sweepSamples(context);
@@ -221,13 +222,13 @@ describe('sampling of apps', () => {
     expect(await kept()).toEqual([10, 60, 300]);
     clock.advance(2 * 3600 * 1000);
     expect(await kept()).toEqual([60, 300]);
-    clock.advance(day * 1000);
+    clock.advance(secondsPerDay * 1000);
     expect(await kept()).toEqual([300]);
-    clock.advance(31 * day * 1000);
+    clock.advance(31 * secondsPerDay * 1000);
     expect(await kept()).toEqual([]);
   });
 
-  it('happens on the tens of the clock until it is stopped', async () => {
+  it('happens at multiples of ten seconds until it is stopped', async () => {
     clock.advance(3456);
     const stop = new AbortController();
     const times: string[] = [];
@@ -235,7 +236,7 @@ describe('sampling of apps', () => {
       times.push(clock.now().toISOString().slice(17));
       return { instances: [], traffic: [] };
     };
-    const sampling = keepSampling({ ...context, platform: { metrics: { ...metrics, readUsage } } }, stop.signal);
+    const sampling = runSampling({ ...context, platform: { metrics: { ...metrics, readUsage } } }, stop.signal);
     clock.advance(6543);
     clock.advance(1);
     await expect.poll(() => times).toEqual(['10.000Z']);

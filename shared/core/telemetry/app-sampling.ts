@@ -1,6 +1,7 @@
 import type { Context } from '#shared/core/context.ts';
-import { keptSteps } from '#shared/core/telemetry/metric-range.ts';
+import { sampleLengths } from '#shared/core/telemetry/metric-range.ts';
 import {
+  type AppReading,
   type AppSampleRow,
   addSamples,
   deleteSamples,
@@ -8,25 +9,27 @@ import {
   saveReadings,
 } from '#shared/core/telemetry/samples-store.ts';
 import { sampleUsage, type UsageReading, type UsageSample } from '#shared/core/telemetry/usage-sample.ts';
+import { addSeconds, millisecondsPerSecond } from '#shared/durations.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { UsageMetrics } from '#shared/platform/metrics.ts';
 import type { Platform } from '#shared/platform/platform.ts';
 
+/** What sampling needs. */
 export type SamplingContext = Pick<Context, 'db' | 'clock' | 'log'> & { platform: Pick<Platform, 'metrics'> };
 
-const samplingSeconds = keptSteps[0].stepSeconds;
+const samplingSeconds = sampleLengths[0].stepSeconds;
 
-/** Apps that are read at the same time. */
+/** Number of apps that are read at the same time. */
 const appsAtOnce = 16;
 
 /**
- * Samples all apps every 10 s, on the tens of the clock, until the signal aborts. What a round that failed would have had is
- * in the next. Does nothing where the platform keeps series itself.
+ * Samples all apps every 10 s, at times that are multiples of 10 s, until the signal aborts. After a round that failed, the
+ * next one includes what it missed. Does nothing where the platform stores series itself.
  */
-export async function keepSampling(context: SamplingContext, signal: AbortSignal): Promise<void> {
+export async function runSampling(context: SamplingContext, signal: AbortSignal): Promise<void> {
   const { clock, log, platform } = context;
   if (platform.metrics.kind !== 'usage') return;
-  const interval = samplingSeconds * 1000;
+  const interval = samplingSeconds * millisecondsPerSecond;
   for (;;) {
     await clock.sleep(interval - (clock.now().getTime() % interval), signal).catch(() => undefined);
     if (signal.aborted) return;
@@ -34,20 +37,16 @@ export async function keepSampling(context: SamplingContext, signal: AbortSignal
   }
 }
 
-/** Reads every app that may run, and keeps the difference to the reading before, in one transaction with the new reading. */
+/** Reads every app that may run, and stores the difference to the reading before together with the new reading. */
 export async function sampleApps(context: SamplingContext): Promise<void> {
   const { db, platform } = context;
   const { metrics } = platform;
   if (metrics.kind !== 'usage') return;
   const apps = await listReadings(db);
-  const read: { appId: AppId; samples: readonly UsageSample[]; reading: UsageReading }[] = [];
+  const read: ReadApp[] = [];
   for (let from = 0; from < apps.length; from += appsAtOnce) {
     const some = apps.slice(from, from + appsAtOnce);
-    const results = await Promise.all(
-      some.map(({ appId, reading }) =>
-        readApp(context, metrics, appId, reading && { at: reading.read_at, cpu: reading.cpu, traffic: reading.traffic }),
-      ),
-    );
+    const results = await Promise.all(some.map((app) => readApp(context, metrics, app)));
     read.push(...results.filter((result) => result !== undefined));
   }
   await db.transaction().execute(async (trx) => {
@@ -55,20 +54,23 @@ export async function sampleApps(context: SamplingContext): Promise<void> {
       trx,
       read.flatMap(({ appId, samples, reading }) => samples.flatMap((sample) => toRows(appId, sample, reading.at))),
     );
-    await saveReadings(
-      trx,
-      read.map(({ appId, reading }) => ({
-        app_id: appId,
-        read_at: reading.at,
-        cpu: JSON.stringify(reading.cpu),
-        traffic: JSON.stringify(reading.traffic),
-      })),
-    );
+    await saveReadings(trx, read);
   });
 }
 
-/** Undefined when it cannot be read just now: the next reading has it all. */
-async function readApp({ clock, log }: SamplingContext, metrics: UsageMetrics, appId: AppId, before: UsageReading | undefined) {
+/** An app that was read, and what it did since the reading before. */
+interface ReadApp {
+  appId: AppId;
+  samples: readonly UsageSample[];
+  reading: UsageReading;
+}
+
+/** Undefined when the app cannot be read now: the next reading will include it. */
+async function readApp(
+  { clock, log }: SamplingContext,
+  metrics: UsageMetrics,
+  { appId, reading: before }: AppReading,
+): Promise<ReadApp | undefined> {
   try {
     const usage = await metrics.readUsage(appId);
     return { appId, ...sampleUsage(before, usage, clock.now(), samplingSeconds) };
@@ -78,11 +80,11 @@ async function readApp({ clock, log }: SamplingContext, metrics: UsageMetrics, a
   }
 }
 
-/** One for each length that is kept: longer ranges are read from fewer rows, and nothing has to be summed up later. */
+/** One row for each sample length: long ranges are read from few rows, and nothing is aggregated later. */
 function toRows(appId: AppId, sample: UsageSample, at: Date): AppSampleRow[] {
-  // The reading ends a step, and may be early or late by less than half of one.
-  const within = at.getTime() - (samplingSeconds * 1000) / 2;
-  return keptSteps.map(({ stepSeconds }) => ({
+  // A reading ends a step, and is early or late by less than half a step.
+  const within = at.getTime() - (samplingSeconds * millisecondsPerSecond) / 2;
+  return sampleLengths.map(({ stepSeconds }) => ({
     app_id: appId,
     step_seconds: stepSeconds,
     ts: new Date(Math.floor(within / (stepSeconds * 1000)) * stepSeconds * 1000),
@@ -97,8 +99,8 @@ function toRows(appId: AppId, sample: UsageSample, at: Date): AppSampleRow[] {
   }));
 }
 
-/** Removes samples that no range is made of any more. */
+/** Deletes samples that no range uses any more. */
 export async function sweepSamples({ db, clock }: Pick<Context, 'db' | 'clock'>): Promise<void> {
-  for (const { stepSeconds, keptSeconds } of keptSteps)
-    await deleteSamples(db, stepSeconds, new Date(clock.now().getTime() - keptSeconds * 1000));
+  for (const { stepSeconds, retainedSeconds } of sampleLengths)
+    await deleteSamples(db, stepSeconds, addSeconds(clock.now(), -retainedSeconds));
 }

@@ -5,7 +5,7 @@ import type { BuildId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 
 const flushMilliseconds = 50;
-/** Between attempts to store lines: as long as a database may take to come back. Then they are given up. */
+/** Waits between attempts to store lines, together as long as a database may take to come back. Then the lines are lost. */
 const retryMilliseconds = [100, 300, 1000, 3000, 5000, 10_000, 10_000];
 
 /** Key of the wakeup that says that a build's log has grown, or that the build or its deploy is over. */
@@ -13,20 +13,22 @@ export function buildLogKey(buildId: BuildId): string {
   return `build:${buildId}`;
 }
 
+/** Writes the log of one build. */
 export interface BuildLogWriter {
-  /** @param number of the line on the platform, for one that comes from there */
+  /** @param number the line's number on the platform, for lines that come from there */
   line(text: string, number?: number): void;
-  /** Resolves when every line so far is stored, or is given up. */
+  /** Resolves when every line so far is stored or lost. */
   flush(): Promise<void>;
 }
 
+/** Options of `createBuildLogWriter`. */
 export interface BuildLogWriterOptions {
   buildId: BuildId;
-  /** Takes secrets out of a line. */
+  /** Replaces secrets in a line. */
   redact(text: string): string;
   /**
-   * What lets this writer write; see `NewLogLines`. `number` is that of the batch's last line that comes from the
-   * platform; undefined when it has none. Left out: it may always write.
+   * Decides whether this writer may still write; see `NewLogLines`. Left out: it always may.
+   * @param number of the last line of the batch that comes from the platform; undefined when there is none
    */
   fence?(number: number | undefined): NewLogLines['fence'];
 }
@@ -36,7 +38,7 @@ interface Batch {
   number: number | undefined;
 }
 
-/** Stores lines in small batches, in order, behind what the log has. One writer at a time a build. */
+/** Stores lines in small batches, in order, after those the log has. A build has one writer at a time. */
 export function createBuildLogWriter(
   { db, clock, log, wakeups }: Context,
   { buildId, redact, fence }: BuildLogWriterOptions,
@@ -56,7 +58,7 @@ export function createBuildLogWriter(
         await appendBuildLog(db, { buildId, lines, again: attempt > 0, fence: fence?.(number) });
         break;
       } catch (error) {
-        // Of a build that was purged nobody reads the log.
+        // The build was purged.
         if (isForeignKeyViolation(error)) return;
         if (milliseconds === undefined) return log.error('Lines of a build log were lost.', { buildId, error });
         if (attempt === 0) log.warn('Lines of a build log cannot be stored yet; trying again.', { buildId, error });
@@ -74,7 +76,7 @@ export function createBuildLogWriter(
     line(text, number) {
       if (bytes > limits.build.logBytes) return;
       bytes += text.length + 1;
-      // PostgreSQL's text holds every character but NUL.
+      // PostgreSQL's text type cannot store NUL.
       const stored =
         bytes > limits.build.logBytes ? ' !     The log is too long; the rest is left out.' : redact(text.replaceAll('\0', ''));
       pending.lines.push({ ts: clock.now(), line: stored });

@@ -1,41 +1,43 @@
-/** How far apart the points of a range lie, and of which kept samples they are made. */
+import { secondsPerDay, secondsPerHour, secondsPerMinute } from '#shared/durations.ts';
+
+/** How far apart the points of a range are, and which samples they are computed from. */
 export interface MetricResolution {
   stepSeconds: number;
-  /** One of `keptSteps`. */
+  /** Length of the samples, one of `sampleLengths`. */
   sampleSeconds: number;
 }
 
-const minute = 60;
-const hour = 60 * minute;
-const day = 24 * hour;
+const shortestRangeSeconds = secondsPerMinute;
+const longestRangeSeconds = 30 * secondsPerDay;
 
-const shortestRangeSeconds = minute;
-const longestRangeSeconds = 30 * day;
-
-/** How long samples of each length are kept: a little longer than the ranges that are made of them. */
-export const keptSteps = [
-  { stepSeconds: 10, keptSeconds: 2 * hour },
-  { stepSeconds: minute, keptSeconds: day },
-  { stepSeconds: 5 * minute, keptSeconds: longestRangeSeconds + day },
+/** The lengths of samples, and how long each is stored: a little longer than the ranges that are computed from it. */
+export const sampleLengths = [
+  { stepSeconds: 10, retainedSeconds: 2 * secondsPerHour },
+  { stepSeconds: secondsPerMinute, retainedSeconds: secondsPerDay },
+  { stepSeconds: 5 * secondsPerMinute, retainedSeconds: longestRangeSeconds + secondsPerDay },
 ] as const;
 
-/** A range has 360 points at the most. */
+/** A range has at most 360 points. */
 const resolutions: readonly (MetricResolution & { upToSeconds: number })[] = [
-  { upToSeconds: hour, stepSeconds: 10, sampleSeconds: 10 },
-  { upToSeconds: 6 * hour, stepSeconds: minute, sampleSeconds: minute },
-  { upToSeconds: day, stepSeconds: 5 * minute, sampleSeconds: 5 * minute },
-  { upToSeconds: 7 * day, stepSeconds: 30 * minute, sampleSeconds: 5 * minute },
+  { upToSeconds: secondsPerHour, stepSeconds: 10, sampleSeconds: 10 },
+  { upToSeconds: 6 * secondsPerHour, stepSeconds: secondsPerMinute, sampleSeconds: secondsPerMinute },
+  { upToSeconds: secondsPerDay, stepSeconds: 5 * secondsPerMinute, sampleSeconds: 5 * secondsPerMinute },
+  { upToSeconds: 7 * secondsPerDay, stepSeconds: 30 * secondsPerMinute, sampleSeconds: 5 * secondsPerMinute },
 ];
 
+/** The resolution of a range of this length. */
 export function resolutionOf(rangeSeconds: number): MetricResolution {
   return (
-    resolutions.find(({ upToSeconds }) => rangeSeconds <= upToSeconds) ?? { stepSeconds: 2 * hour, sampleSeconds: 5 * minute }
+    resolutions.find(({ upToSeconds }) => rangeSeconds <= upToSeconds) ?? {
+      stepSeconds: 2 * secondsPerHour,
+      sampleSeconds: 5 * secondsPerMinute,
+    }
   );
 }
 
-const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: minute, h: hour, d: day };
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: secondsPerMinute, h: secondsPerHour, d: secondsPerDay };
 
-/** '90s', '15m', '6h', '30d' in seconds; undefined for what is none, or not between a minute and 30 days. */
+/** Seconds of '90s', '15m', '6h' or '30d'; undefined for other texts, and below a minute or above 30 days. */
 export function parseRange(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,7})([smhd])$/.exec(text) ?? [];
   const seconds = Number(count) * (unitSeconds[unit ?? ''] ?? 0);

@@ -15,7 +15,7 @@ describe('createRedactor', () => {
     ['in base64', Buffer.from('tok+en/with=marks').toString('base64')],
     ['a whole connection URL', 'postgres://app:s3cret-word@127.0.0.1:5432/app'],
     ['the password of a connection URL', 's3cret-word'],
-  ])('blots out a secret %s', (_how, secret) => {
+  ])('replaces a secret %s', (_how, secret) => {
     const line = redact(`before ${secret} after`);
     expect(line).not.toContain(secret.replace(/=+$/, ''));
     expect(line).toMatch(/^before \[redacted\].* after$/);

@@ -3,8 +3,8 @@ const shortestSecret = 8;
 const replacement = '[redacted]';
 
 /**
- * A function that blots out the values of variables whose names say that they are secret, also base64- and
- * URL-encoded. By name, since blotting out every value would take 'production' out of every log.
+ * A function that replaces the values of variables whose names look secret, also where they are base64- or URL-encoded.
+ * Replacing the values of all variables would remove words such as 'production' from every log.
  */
 export function createRedactor(variables: Readonly<Record<string, string>>): (text: string) => string {
   const values = Object.entries(variables)
@@ -15,7 +15,7 @@ export function createRedactor(variables: Readonly<Record<string, string>>): (te
       new TextEncoder().encode(value).toBase64({ omitPadding: true }),
       ...passwordOf(value),
     ]);
-  // Longest first: a value that contains another must not be left in part.
+  // Longest first: a value that contains another one must be replaced as a whole.
   const needles = [...new Set(values)].toSorted((one, other) => other.length - one.length);
   if (needles.length === 0) return (text) => text;
   return (text) => needles.reduce((redacted, needle) => redacted.replaceAll(needle, replacement), text);

@@ -1,12 +1,10 @@
-import type { readSamples } from '#shared/core/telemetry/samples-store.ts';
+import type { UsageRow } from '#shared/core/telemetry/samples-store.ts';
 import { servingType } from '#shared/core/telemetry/usage-sample.ts';
 import { latencyPercentile } from '#shared/platform/latencies.ts';
 import type { AppSeries, MetricKind } from '#shared/platform/metrics.ts';
 
-type Row = Awaited<ReturnType<typeof readSamples>>[number];
-
 interface Presentation {
-  /** Of requests: only the type that they go to has such a series. */
+  /** Whether it is about requests: then only the process type that serves them has a series. */
   ofTraffic: boolean;
   lines: readonly Line[];
 }
@@ -15,7 +13,7 @@ interface Line {
   /** Beside the process type. */
   labels?: Readonly<Record<string, string>>;
   /** Undefined: the step has no value. */
-  value(row: Row): number | undefined;
+  value(row: UsageRow): number | undefined;
 }
 
 const mean: Line = {
@@ -47,8 +45,8 @@ const presentations: Record<MetricKind, Presentation> = {
   },
 };
 
-/** The series of one kind that samples make, as a platform that keeps series itself would give them. */
-export function seriesOfSamples(kind: MetricKind, rows: readonly Row[]): AppSeries[] {
+/** The series of one kind, computed from samples, as a platform that stores series itself would return them. */
+export function seriesOfSamples(kind: MetricKind, rows: readonly UsageRow[]): AppSeries[] {
   const { ofTraffic, lines } = presentations[kind];
   const byType = Map.groupBy(rows, (row) => row.process_type);
   return [...byType].flatMap(([type, steps]) => {
@@ -63,7 +61,7 @@ export function seriesOfSamples(kind: MetricKind, rows: readonly Row[]): AppSeri
   });
 }
 
-/** To 4 decimals: what is beyond is noise. */
+/** To 4 decimals: further ones are noise. */
 function round(value: number): number {
   return Math.round(value * 10_000) / 10_000;
 }

@@ -1,5 +1,5 @@
-import { type Insertable, type JSONColumnType, type Selectable, sql } from 'kysely';
-import type { TrafficReading } from '#shared/core/telemetry/usage-sample.ts';
+import { type JSONColumnType, sql } from 'kysely';
+import type { TrafficReading, UsageReading } from '#shared/core/telemetry/usage-sample.ts';
 import type { Db, Tables } from '#shared/database/db.ts';
 import type { AppId } from '#shared/ids.ts';
 
@@ -31,12 +31,11 @@ declare module '#shared/database/db.ts' {
 }
 
 export type AppSampleRow = Tables['app_samples'];
-export type AppReadingRow = Selectable<Tables['app_readings']>;
 
 /** Rows in one statement: PostgreSQL takes 65,535 parameters, a row has 11. */
 const rowsAtOnce = 1000;
 
-/** Adds to what is there for the same app, time and type: sums add up, of memory the most counts. */
+/** Adds samples to those of the same app, time and type: sums are added, of memory the maximum is stored. */
 export async function addSamples(trx: Db, samples: readonly AppSampleRow[]): Promise<void> {
   for (let from = 0; from < samples.length; from += rowsAtOnce) {
     await trx
@@ -50,16 +49,22 @@ export async function addSamples(trx: Db, samples: readonly AppSampleRow[]): Pro
           requests: sql`app_samples.requests + excluded.requests`,
           errors: sql`app_samples.errors + excluded.errors`,
           milliseconds: sql`app_samples.milliseconds + excluded.milliseconds`,
-          latencies: sql`array(select coalesce(kept, 0) + coalesce(added, 0)
-            from unnest(app_samples.latencies, excluded.latencies) with ordinality as both_counts (kept, added, bucket) order by bucket)`,
+          latencies: sql`array(select coalesce(stored, 0) + coalesce(added, 0)
+            from unnest(app_samples.latencies, excluded.latencies) with ordinality as both_counts (stored, added, bucket) order by bucket)`,
         }),
       )
       .execute();
   }
 }
 
-/** Every active app that has a release, with its last reading where there is one. */
-export async function listReadings(db: Db): Promise<{ appId: AppId; reading: AppReadingRow | undefined }[]> {
+/** An app and its counters as they were last read; undefined when they never were. */
+export interface AppReading {
+  appId: AppId;
+  reading: UsageReading | undefined;
+}
+
+/** Active apps that have a release, with their last reading. */
+export async function listReadings(db: Db): Promise<AppReading[]> {
   const rows = await db
     .selectFrom('apps')
     .leftJoin('app_readings', 'app_readings.app_id', 'apps.id')
@@ -69,15 +74,22 @@ export async function listReadings(db: Db): Promise<{ appId: AppId; reading: App
     .execute();
   return rows.map(({ id, read_at, cpu, traffic }) => ({
     appId: id,
-    reading: read_at === null || cpu === null || traffic === null ? undefined : { app_id: id, read_at, cpu, traffic },
+    reading: read_at === null || cpu === null || traffic === null ? undefined : { at: read_at, cpu, traffic },
   }));
 }
 
-export async function saveReadings(trx: Db, readings: readonly Insertable<Tables['app_readings']>[]): Promise<void> {
-  for (let from = 0; from < readings.length; from += rowsAtOnce) {
+/** Replaces the readings of these apps. */
+export async function saveReadings(trx: Db, readings: readonly { appId: AppId; reading: UsageReading }[]): Promise<void> {
+  const rows = readings.map(({ appId, reading: { at, cpu, traffic } }) => ({
+    app_id: appId,
+    read_at: at,
+    cpu: JSON.stringify(cpu),
+    traffic: JSON.stringify(traffic),
+  }));
+  for (let from = 0; from < rows.length; from += rowsAtOnce) {
     await trx
       .insertInto('app_readings')
-      .values(readings.slice(from, from + rowsAtOnce))
+      .values(rows.slice(from, from + rowsAtOnce))
       .onConflict((conflict) =>
         conflict.column('app_id').doUpdateSet({
           read_at: sql`excluded.read_at`,
@@ -91,19 +103,19 @@ export async function saveReadings(trx: Db, readings: readonly Insertable<Tables
 
 export interface SampleQuery {
   appId: AppId;
-  /** Of the samples that are kept. */
+  /** Length of the stored samples, one of `sampleLengths`. */
   sampleSeconds: number;
-  /** Of the rows that are wanted: a multiple. */
+  /** Length of the rows to return, a multiple of `sampleSeconds`. */
   stepSeconds: number;
   from: Date;
 }
 
-/** By process type and time. */
-export async function readSamples(
-  db: Db,
-  { appId, sampleSeconds, stepSeconds, from }: SampleQuery,
-): Promise<Omit<AppSampleRow, 'app_id' | 'step_seconds'>[]> {
-  const { rows } = await sql<Omit<AppSampleRow, 'app_id' | 'step_seconds'>>`
+/** What an app's process types used and answered. */
+export type UsageRow = Omit<AppSampleRow, 'app_id' | 'step_seconds'>;
+
+/** Ordered by process type and time. */
+export async function readSamples(db: Db, { appId, sampleSeconds, stepSeconds, from }: SampleQuery): Promise<UsageRow[]> {
+  const { rows } = await sql<UsageRow>`
     with samples as (
       select *, date_bin(make_interval(secs => ${stepSeconds}), ts, timestamptz 'epoch') as step
       from app_samples where app_id = ${appId} and step_seconds = ${sampleSeconds} and ts >= ${from}
@@ -123,6 +135,7 @@ export async function readSamples(
   return rows;
 }
 
+/** Deletes samples of one length that are older than `before`. */
 export async function deleteSamples(db: Db, stepSeconds: number, before: Date): Promise<void> {
   await db.deleteFrom('app_samples').where('step_seconds', '=', stepSeconds).where('ts', '<', before).execute();
 }

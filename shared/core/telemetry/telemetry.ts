@@ -1,5 +1,5 @@
 /**
- * Logs and metrics of apps: the nouns, and what entry points may ask of them.
+ * Logs and metrics of apps: the nouns, and the interfaces that entry points use.
  * A method that takes a caller throws `not_found` for what the caller's tenant does not own and `forbidden` for what the role
  * does not allow. `app` is an id or a name; ids take precedence.
  */

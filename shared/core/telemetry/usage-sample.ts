@@ -1,6 +1,6 @@
 import type { AppUsage } from '#shared/platform/metrics.ts';
 
-/** The process type that requests go to. */
+/** The process type that serves requests. */
 export const servingType = 'web';
 
 /** Counters of the requests to one release. */
@@ -28,7 +28,7 @@ export interface UsageSample {
   /** Between the readings. */
   seconds: number;
   cpuSeconds: number;
-  /** At the second one, of all instances. */
+  /** At the second reading, of all instances together. */
   memoryBytes: number;
   requests: number;
   errors: number;
@@ -39,8 +39,9 @@ export interface UsageSample {
 }
 
 /**
- * The difference of what is read now and what was read before. What came while nobody read is in it; of an app that was
- * never read before it is all there was, in `usualSeconds`.
+ * The difference between the counters now and at the reading before. It includes what happened while no reading took place.
+ * For an app without a reading before, it is all that was counted so far.
+ * @param usualSeconds the length of the sample when there is no reading before
  */
 export function sampleUsage(
   before: UsageReading | undefined,
@@ -57,7 +58,7 @@ export function sampleUsage(
   };
   for (const { run, type, cpuSeconds, memoryBytes } of usage.instances) {
     const sample = sampleOf(type);
-    // A process that nobody waited for takes its time with it when it ends: less than before is no time at all.
+    // When a child process ends that its parent did not wait for, its time is lost. Less than before counts as none.
     sample.cpuSeconds += Math.max(cpuSeconds - (before?.cpu[run] ?? 0), 0);
     sample.memoryBytes += memoryBytes;
   }
@@ -79,22 +80,22 @@ export function sampleUsage(
 
 const nothing = { cpuSeconds: 0, memoryBytes: 0, requests: 0, errors: 0, milliseconds: 0, latencies: [] as readonly number[] };
 
-/** A count that fell began anew at zero. */
+/** A count that is lower than before started again at zero. */
 function subtract(now: Required<TrafficReading>, before: TrafficReading | undefined): Required<TrafficReading> {
   if (before === undefined || now.requests < before.requests) return now;
   return {
     requests: now.requests - before.requests,
     errors: now.errors - before.errors,
     milliseconds: now.milliseconds - before.milliseconds,
-    // Of a reading without them it is not known how much is new.
+    // Without the counts of the reading before it is unknown how many are new.
     latencies: before.latencies === undefined ? [] : addCounts(now.latencies, before.latencies, -1),
   };
 }
 
-/** Bucket by bucket; `times` is -1 to take the others away. */
-function addCounts(counts: readonly number[], others: readonly number[], times = 1): number[] {
+/** Bucket by bucket; `factor` is -1 to subtract. */
+function addCounts(counts: readonly number[], others: readonly number[], factor = 1): number[] {
   const length = Math.max(counts.length, others.length);
-  return Array.from({ length }, (_, bucket) => (counts[bucket] ?? 0) + times * (others[bucket] ?? 0));
+  return Array.from({ length }, (_, bucket) => (counts[bucket] ?? 0) + factor * (others[bucket] ?? 0));
 }
 
 function withoutEmptyEnd(counts: readonly number[]): readonly number[] {
