@@ -20,8 +20,19 @@ interface Document {
 
 const documentUrl = new URL('../../../api/openapi.json', import.meta.url);
 
-/** Holds answers against the committed OpenAPI document. */
-export function createApiContract() {
+/** Compares responses with the committed OpenAPI document. */
+export interface ApiContract {
+  readonly operations: readonly DocumentedOperation[];
+  /** @throws Error where a documented operation gives a response that the document does not describe */
+  check(method: string, path: string, status: number, type: string, body: unknown): void;
+}
+
+let contract: ApiContract | undefined;
+
+/** One for all files of a process: compiling a schema takes longer than most tests. */
+export const readApiContract = (): ApiContract => (contract ??= createApiContract());
+
+function createApiContract(): ApiContract {
   const document = JSON.parse(readFileSync(documentUrl, 'utf8')) as Document;
   const ajv = new Ajv2020.default({ strict: false });
   addFormats.default(ajv);
@@ -31,18 +42,20 @@ export function createApiContract() {
     Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
   );
 
+  const patterns = operations.map((operation) => ({
+    operation,
+    path: new RegExp(`^${operation.path.replace(/\{\w+\}/g, '[^/]+')}$`),
+  }));
+
   const findOperation = (method: string, path: string): DocumentedOperation | undefined => {
     const wanted = path.replace(/\?.*$/, '').replace(/^\/api\/v1\//, '/v1/');
-    const fits = (operation: DocumentedOperation): boolean =>
-      operation.method === (method === 'HEAD' ? 'GET' : method) &&
-      new RegExp(`^${operation.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(wanted);
-    return operations.find(fits);
+    const documented = method === 'HEAD' ? 'GET' : method;
+    return patterns.find((pattern) => pattern.operation.method === documented && pattern.path.test(wanted))?.operation;
   };
 
   return {
     operations,
-    /** Throws when a documented route gave an answer that the document does not promise. */
-    check(method: string, path: string, status: number, type: string, body: unknown): void {
+    check(method, path, status, type, body) {
       const operation = findOperation(method, path);
       if (operation === undefined || status === 304) return;
       const response = operation.responses[status];

@@ -27,7 +27,7 @@ import { createFakeRateLimits } from '#shared/rate-limits/fake-rate-limits.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
 import { createWakeups } from '#shared/wakeups/wakeups.ts';
-import { createApiContract, type DocumentedOperation } from '#test/support/api/openapi-contract.ts';
+import { type DocumentedOperation, readApiContract } from '#test/support/api/openapi-contract.ts';
 import { createTestDatabase } from '#test/support/database/test-database.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 
@@ -179,7 +179,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     metrics,
   };
   const api = createApi(apiOptions);
-  const contract = createApiContract();
+  const contract = readApiContract();
   let addresses = 0;
 
   const ask = async (method: string, path: string, options: AskOptions = {}): Promise<Answer> => {
