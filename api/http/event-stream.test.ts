@@ -4,6 +4,7 @@ import type { ApiEnv } from '#api/http/api-env.ts';
 import { type StreamEvent, streamEvents, wantsEvents } from '#api/http/event-stream.ts';
 import { toAppError, toRefusal } from '#api/http/refusal.ts';
 import { AppError } from '#shared/errors.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
 type Open = (signal: AbortSignal) => Promise<AsyncIterable<StreamEvent>>;
 
@@ -142,6 +143,6 @@ it.each([
   [undefined, false],
 ])('Accept %s asks for events: %s', async (accept, wanted) => {
   const api = new Hono<ApiEnv>().get('/', (c) => c.json(wantsEvents(c)));
-  const response = await api.request('/', accept === undefined ? {} : { headers: { accept } });
+  const response = await api.request('/', { headers: omitUndefined({ accept }) });
   expect(await response.json()).toBe(wanted);
 });

@@ -32,8 +32,8 @@ function retainJsonText(c: ApiContext): () => string | undefined {
 
 /**
  * A hash of 64 bits, in two lanes of 32 that are multiplied and mixed at the end (MurmurHash3's finalizer). The digest of
- * hono's etag() reads a copy of the body as a stream and waits for a thread, which takes three times as long (about 0.15 ms).
- * It need not be secure: it only tells a client whether the body is the one that it was sent before.
+ * hono's etag() reads a copy of the body as a stream and waits for a thread, which costs 25 to 60 µs more per read. The hash
+ * need not be secure: it only tells a client whether the body is the one that it was sent before.
  */
 function tagOf(text: string): string {
   let [high, low] = [0xdeadbeef ^ text.length, 0x41c6ce57];

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApi } from '#api/create-api.ts';
 import type { Api } from '#api/http/api-env.ts';
 import { createServices } from '#deploy/control-plane.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 import { type AnswerBody, createTestApi, type TestApi, type TestUser, testPassword } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
@@ -65,8 +66,11 @@ describe('with signup closed', () => {
   const ask = async (method: string, path: string, json?: unknown, token?: string) => {
     const answer = await closed.request(path, {
       method,
-      headers: { 'content-type': 'application/json', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
-      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+      headers: omitUndefined({
+        'content-type': 'application/json',
+        authorization: token === undefined ? undefined : `Bearer ${token}`,
+      }),
+      body: json === undefined ? null : JSON.stringify(json),
     });
     return { status: answer.status, body: (await answer.json()) as AnswerBody };
   };
@@ -157,8 +161,7 @@ describe('a session', () => {
     const email = newEmail();
     const address = '203.0.113.88';
     await test.ask('POST', '/v1/signup', { json: { email, password: testPassword }, address });
-    const logIn = (json: object, from?: string) =>
-      test.ask('POST', '/v1/auth/login', { json, ...(from === undefined ? {} : { address: from }) });
+    const logIn = (json: object, from?: string) => test.ask('POST', '/v1/auth/login', omitUndefined({ json, address: from }));
     for (let time = 0; time < 11; time += 1) await logIn({ email, password: 'wrong horse' });
     expect((await logIn({ email, password: testPassword })).status).toBe(429);
     expect((await logIn({ email, password: testPassword }, address)).status).toBe(200);
