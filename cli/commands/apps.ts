@@ -1,8 +1,9 @@
 import { appFlags, defineCommand } from '#cli/command-line/command.ts';
-import { type Context, checkRemoteName, defaultRemote } from '#cli/context/context.ts';
+import { checkRemoteName, defaultRemote } from '#cli/context/context.ts';
 import { CliError, exitCodes, usageError } from '#cli/errors/cli-error.ts';
 import { relativeTime } from '#cli/output/relative-time.ts';
 import { keyValues, table } from '#cli/output/table.ts';
+import { readApp } from '#cli/queries/read-app.ts';
 import { ask } from '#cli/terminal/prompt.ts';
 import { runDetached } from '#cli/terminal/run-tool.ts';
 import { answerOf } from '#shared/api-client/client.ts';
@@ -168,9 +169,3 @@ export const restore = defineCommand({
     context.print(`${data.web_url}\n`, data);
   },
 });
-
-/** The app with this id or name. */
-export async function readApp(context: Context, app: string) {
-  const api = await context.api();
-  return (await answerOf(api.GET('/v1/apps/{id}', { params: { path: { id: app } } }))).data;
-}

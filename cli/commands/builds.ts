@@ -5,8 +5,9 @@ import { type Style } from '#cli/output/paint.ts';
 import { duration, relativeTime } from '#cli/output/relative-time.ts';
 import { oneLine } from '#cli/output/sanitize.ts';
 import { keyValues, table } from '#cli/output/table.ts';
+import { eachBuild } from '#cli/queries/each-build.ts';
 import { type Api, answerOf } from '#shared/api-client/client.ts';
-import { eachItem, firstItems } from '#shared/api-client/pages.ts';
+import { firstItems } from '#shared/api-client/pages.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 
 type Build = Awaited<ReturnType<typeof readBuild>>;
@@ -168,11 +169,6 @@ export const buildsCachePurge = defineCommand({
     context.print('', data);
   },
 });
-
-/** All builds of an app, newest first. */
-export function eachBuild(api: Api, app: string) {
-  return eachItem((query) => answerOf(api.GET('/v1/apps/{id}/builds', { params: { path: { id: app }, query } })));
-}
 
 async function readBuild(api: Api, app: string, bid: string) {
   return (await answerOf(api.GET('/v1/apps/{id}/builds/{bid}', { params: { path: { id: app, bid } } }))).data;

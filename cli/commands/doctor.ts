@@ -1,5 +1,5 @@
 import { appFlags, defineCommand } from '#cli/command-line/command.ts';
-import { examine, type Finding } from '#cli/commands/doctor-checks.ts';
+import { examine, type Finding } from '#cli/doctor/doctor-checks.ts';
 import { type ExitCode, exitCodes } from '#cli/errors/cli-error.ts';
 import { oneLine } from '#cli/output/sanitize.ts';
 

@@ -1,8 +1,8 @@
 import { appFlags, defineCommand } from '#cli/command-line/command.ts';
-import { readApp } from '#cli/commands/apps.ts';
 import { type Context, checkRemoteName, defaultRemote } from '#cli/context/context.ts';
 import { CliError, usageError } from '#cli/errors/cli-error.ts';
 import { keyValues } from '#cli/output/table.ts';
+import { readApp } from '#cli/queries/read-app.ts';
 import { answerOf } from '#shared/api-client/client.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 

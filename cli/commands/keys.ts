@@ -8,20 +8,15 @@ import { findPublicKey, type PublicKey, parsePublicKey, readPublicKey } from '#c
 import { relativeTime } from '#cli/output/relative-time.ts';
 import { oneLine } from '#cli/output/sanitize.ts';
 import { table } from '#cli/output/table.ts';
+import { listKeys } from '#cli/queries/list-keys.ts';
 import { confirm, readStdin } from '#cli/terminal/prompt.ts';
 import { runInForeground } from '#cli/terminal/run-tool.ts';
 import { isInteractive } from '#cli/terminal/terminal.ts';
 import { ApiError } from '#shared/api-client/api-error.ts';
 import { type Api, answerOf, succeeded } from '#shared/api-client/client.ts';
-import { eachItem, firstItems } from '#shared/api-client/pages.ts';
 
 /** Characters. Longer comments are cut. */
 const longestName = 100;
-
-/** All SSH keys of the current user. */
-export function listKeys(api: Api) {
-  return firstItems(eachItem((query) => answerOf(api.GET('/v1/auth/ssh-keys', { params: { query } }))));
-}
 
 export const keys = defineCommand({
   name: 'keys',

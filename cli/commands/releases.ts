@@ -6,6 +6,7 @@ import { type Style } from '#cli/output/paint.ts';
 import { relativeTime } from '#cli/output/relative-time.ts';
 import { oneLine } from '#cli/output/sanitize.ts';
 import { table } from '#cli/output/table.ts';
+import { eachRelease } from '#cli/queries/each-release.ts';
 import { type Api, answerOf } from '#shared/api-client/client.ts';
 import { eachItem, firstItems } from '#shared/api-client/pages.ts';
 
@@ -61,11 +62,6 @@ export const rollback = defineCommand({
     return deploy.status === 'live' ? undefined : exitCodes.failed;
   },
 });
-
-/** All releases of an app, newest first. */
-export function eachRelease(api: Api, app: string) {
-  return eachItem((query) => answerOf(api.GET('/v1/apps/{id}/releases', { params: { path: { id: app }, query } })));
-}
 
 async function releaseBeforeCurrent(api: Api, app: string): Promise<string> {
   let current: number | undefined;

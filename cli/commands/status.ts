@@ -1,9 +1,9 @@
 import { appFlags, defineCommand } from '#cli/command-line/command.ts';
-import { readApp } from '#cli/commands/apps.ts';
-import { eachBuild } from '#cli/commands/builds.ts';
 import type { Context } from '#cli/context/context.ts';
 import { relativeTime } from '#cli/output/relative-time.ts';
 import { keyValues } from '#cli/output/table.ts';
+import { eachBuild } from '#cli/queries/each-build.ts';
+import { readApp } from '#cli/queries/read-app.ts';
 import { answerOf } from '#shared/api-client/client.ts';
 import { firstItems } from '#shared/api-client/pages.ts';
 

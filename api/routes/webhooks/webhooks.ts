@@ -2,7 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import type { Api } from '#api/http/api-env.ts';
 import { readBody } from '#api/middleware/body-limit.ts';
 import { answer, dataOf, refusalsOf } from '#api/openapi/schemas.ts';
-import { createFailedDeliveries } from '#api/routes/failed-deliveries.ts';
+import { createFailedDeliveries } from '#api/routes/webhooks/failed-deliveries.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Webhooks } from '#shared/core/webhooks/webhooks.ts';
 import { AppError } from '#shared/errors.ts';

@@ -1,10 +1,10 @@
 import { homedir } from 'node:os';
-import { readApp } from '#cli/commands/apps.ts';
-import { listKeys } from '#cli/commands/keys.ts';
 import { type AppSelection, type Context, defaultRemote } from '#cli/context/context.ts';
+import { parseSshAddress, sshProbe, sshVerdict } from '#cli/doctor/ssh-probe.ts';
 import { toCliError } from '#cli/errors/api-failure.ts';
 import { findPublicKey, fingerprintsOf } from '#cli/git/ssh-key.ts';
-import { parseSshAddress, sshProbe, sshVerdict } from '#cli/git/ssh-probe.ts';
+import { listKeys } from '#cli/queries/list-keys.ts';
+import { readApp } from '#cli/queries/read-app.ts';
 import { runTool } from '#cli/terminal/run-tool.ts';
 import { answerOf } from '#shared/api-client/client.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseSshAddress, sshProbe, sshVerdict } from '#cli/git/ssh-probe.ts';
+import { parseSshAddress, sshProbe, sshVerdict } from '#cli/doctor/ssh-probe.ts';
 
 it('ssh logs in without questions and without accepting a new host key', () => {
   const address = parseSshAddress('ssh://git@localhost:2222/hello.git');
