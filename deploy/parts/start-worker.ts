@@ -1,6 +1,6 @@
 import type { Lifetime } from '#deploy/parts/lifetime.ts';
 import type { OpenDatabase } from '#deploy/parts/open-database.ts';
-import { startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { startGraphileWorker } from '#shared/jobs/graphile/graphile-worker.ts';
 import type { JobHandlers } from '#shared/jobs/jobs.ts';
 import type { Log } from '#shared/log.ts';
 import { measureJobs } from '#shared/metrics/measured-jobs.ts';
@@ -15,8 +15,8 @@ export interface WorkerParts {
   soleWorker: boolean;
 }
 
-/** Rollouts wait more than they work; builds are bounded by the machine, each in its own control group. */
-const concurrency = 8;
+/** Builds and rollouts are bounded by the platform, not by the jobs that watch them. */
+const slots = { apps: 64, maintenance: 8, working: 8 };
 
 /** Runs jobs. At the end it waits for those that run, as their handlers do when their signal aborts. */
 export async function startWorker(
@@ -28,7 +28,7 @@ export async function startWorker(
     db,
     handlers: measureJobs(handlers, metrics),
     log,
-    concurrency,
+    slots,
     soleWorker,
   });
   lifetime.onEnd(() => worker.stop());

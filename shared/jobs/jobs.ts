@@ -1,7 +1,7 @@
 /**
  * Durable work: enqueued in the transaction that makes it necessary, run at least once by some worker process, again
  * after a crash within seconds. A handler must therefore be idempotent, and fence its writes with a token it claims
- * from the row it works on. Drivers: graphile-worker on PostgreSQL, memory.
+ * from the row it works on. Drivers: graphile-worker on PostgreSQL, and a fake.
  */
 import type { Db } from '#shared/database/db.ts';
 import type { AppId, BuildId, DeployId, RepositoryId } from '#shared/ids.ts';
@@ -22,6 +22,33 @@ export interface JobPayloads {
 }
 
 export type JobName = keyof JobPayloads;
+
+/** Pools of a worker's slots. */
+export type JobPool = 'apps' | 'maintenance';
+
+export interface JobKind {
+  /** All kinds of jobs that share a queue are in one pool: in two they would overtake each other. */
+  readonly pool: JobPool;
+  /**
+   * Whether a job follows what the platform does, for minutes, and costs little itself. Of the others only a few run at
+   * once, whichever pool they are in.
+   */
+  readonly waits: boolean;
+}
+
+export const jobKinds: Readonly<Record<JobName, JobKind>> = {
+  build: { pool: 'apps', waits: true },
+  'delete-cache': { pool: 'apps', waits: false },
+  deploy: { pool: 'apps', waits: true },
+  'ensure-app': { pool: 'apps', waits: false },
+  'ensure-workload': { pool: 'apps', waits: false },
+  restart: { pool: 'apps', waits: false },
+  'ensure-addon': { pool: 'apps', waits: false },
+  'purge-app': { pool: 'apps', waits: false },
+  'settle-domain': { pool: 'maintenance', waits: false },
+  repack: { pool: 'maintenance', waits: false },
+  'collect-garbage': { pool: 'maintenance', waits: false },
+};
 
 export interface EnqueueOptions {
   /** A second job with the same key replaces the first one while that has not started. */

@@ -1,10 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Db } from '#shared/database/db.ts';
-import type { AppId, BuildId } from '#shared/ids.ts';
 import type { JobHandlers, Jobs, JobWorker } from '#shared/jobs/jobs.ts';
-
-const appJob = (name: string) => ({ appId: name as AppId });
-const buildJob = (name: string) => ({ buildId: name as BuildId });
+import { appJob, buildJob, idleHandlers } from '#shared/jobs/testing/idle-handlers.ts';
 
 export interface JobsUnderTest {
   db: Db;
@@ -13,21 +10,7 @@ export interface JobsUnderTest {
   close(): Promise<void>;
 }
 
-const idle: JobHandlers = {
-  build: () => Promise.resolve(),
-  'delete-cache': () => Promise.resolve(),
-  deploy: () => Promise.resolve(),
-  'ensure-app': () => Promise.resolve(),
-  'ensure-workload': () => Promise.resolve(),
-  restart: () => Promise.resolve(),
-  'ensure-addon': () => Promise.resolve(),
-  'purge-app': () => Promise.resolve(),
-  'settle-domain': () => Promise.resolve(),
-  repack: () => Promise.resolve(),
-  'collect-garbage': () => Promise.resolve(),
-};
-
-/** What every driver of `Jobs` keeps. */
+/** What every driver of jobs does. */
 export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): void {
   describe(`jobs: ${name}`, () => {
     let subject: JobsUnderTest;
@@ -43,33 +26,37 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
 
     it('runs a job with the payload it was enqueued with', async () => {
       const seen = Promise.withResolvers<string>();
-      worker = await subject.start({ ...idle, build: ({ buildId }) => Promise.resolve(seen.resolve(buildId)) });
+      worker = await subject.start({ ...idleHandlers, build: ({ buildId }) => Promise.resolve(seen.resolve(buildId)) });
       await subject.jobs.enqueue(subject.db, 'build', buildJob('one'));
       expect(await seen.promise).toBe('one');
     });
 
-    it('runs the jobs of one queue one after the other, in order', async () => {
+    it('runs the jobs of one queue one after the other, in order, whichever pool runs each', async () => {
       const events: string[] = [];
       const done = Promise.withResolvers<void>();
+      const run = async (name: string): Promise<void> => {
+        events.push(`start ${name}`);
+        await new Promise((resolve) => setImmediate(resolve));
+        events.push(`end ${name}`);
+        if (name === 'd') done.resolve();
+      };
       worker = await subject.start({
-        ...idle,
-        build: async ({ buildId }) => {
-          events.push(`start ${buildId}`);
-          await new Promise((resolve) => setImmediate(resolve));
-          events.push(`end ${buildId}`);
-          if (buildId === 'c') done.resolve();
-        },
+        ...idleHandlers,
+        build: ({ buildId }) => run(buildId),
+        restart: ({ appId }) => run(appId),
       });
-      for (const buildId of ['a', 'b', 'c']) await subject.jobs.enqueue(subject.db, 'build', buildJob(buildId), { queue: 'q' });
+      for (const name of ['a', 'b']) await subject.jobs.enqueue(subject.db, 'build', buildJob(name), { queue: 'q' });
+      await subject.jobs.enqueue(subject.db, 'restart', appJob('c'), { queue: 'q' });
+      await subject.jobs.enqueue(subject.db, 'build', buildJob('d'), { queue: 'q' });
       await done.promise;
-      expect(events).toEqual(['start a', 'end a', 'start b', 'end b', 'start c', 'end c']);
+      expect(events).toEqual(['a', 'b', 'c', 'd'].flatMap((name) => [`start ${name}`, `end ${name}`]));
     });
 
-    it('tries a job again that threw', async () => {
+    it('runs a job again that threw', async () => {
       let attempts = 0;
       const done = Promise.withResolvers<void>();
       worker = await subject.start({
-        ...idle,
+        ...idleHandlers,
         restart: () => {
           attempts++;
           if (attempts === 1) return Promise.reject(new Error('not yet'));
@@ -82,14 +69,14 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
       expect(attempts).toBe(2);
     });
 
-    it('keeps one job a key while it waits: the newest', async () => {
+    it('keeps only the newest of the waiting jobs with one key', async () => {
       const seen: string[] = [];
       const done = Promise.withResolvers<void>();
       for (const appId of ['old', 'new'])
         await subject.jobs.enqueue(subject.db, 'restart', appJob(appId), { key: 'k', queue: 'q' });
       await subject.jobs.enqueue(subject.db, 'restart', appJob('last'), { queue: 'q' });
       worker = await subject.start({
-        ...idle,
+        ...idleHandlers,
         restart: ({ appId }) => {
           seen.push(appId);
           if (appId === 'last') done.resolve();
@@ -100,7 +87,7 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
       expect(seen).toEqual(['new', 'last']);
     });
 
-    it('leaves a job with a key its time where that is asked for', async () => {
+    it('keeps the time of a waiting job with the same key when `keepsTime` is set', async () => {
       const seen: string[] = [];
       const done = Promise.withResolvers<void>();
       const tomorrow = new Date(Date.now() + 86_400_000);
@@ -110,7 +97,7 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
       await subject.jobs.enqueue(subject.db, 'restart', appJob('later'), { key: 'late', keepsTime: true });
       await subject.jobs.enqueue(subject.db, 'restart', appJob('last'));
       worker = await subject.start({
-        ...idle,
+        ...idleHandlers,
         restart: ({ appId }) => {
           seen.push(appId);
           if (seen.length === 2) done.resolve();
@@ -127,7 +114,7 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
       await subject.jobs.enqueue(subject.db, 'restart', appJob('tomorrow'), { runAt: new Date(Date.now() + 86_400_000) });
       await subject.jobs.enqueue(subject.db, 'restart', appJob('now'));
       worker = await subject.start({
-        ...idle,
+        ...idleHandlers,
         restart: ({ appId }) => {
           seen.push(appId);
           done.resolve();
@@ -138,10 +125,10 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
       expect(seen).toEqual(['now']);
     });
 
-    it('tells a running job to stop, and runs it again on the next worker', async () => {
+    it('aborts the signal of a running job when the worker stops, and runs the job again on the next worker', async () => {
       const started = Promise.withResolvers<void>();
       worker = await subject.start({
-        ...idle,
+        ...idleHandlers,
         restart: (_payload, signal) =>
           new Promise((_resolve, reject) => {
             started.resolve();
@@ -152,7 +139,7 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
       await started.promise;
       await worker.stop();
       const again = Promise.withResolvers<string>();
-      worker = await subject.start({ ...idle, restart: ({ appId }) => Promise.resolve(again.resolve(appId)) });
+      worker = await subject.start({ ...idleHandlers, restart: ({ appId }) => Promise.resolve(again.resolve(appId)) });
       expect(await again.promise).toBe('x');
     });
   });

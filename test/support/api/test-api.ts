@@ -18,7 +18,7 @@ import { createFakeIdentity, createFakeSigningKeys } from '#shared/identity/fake
 import type { PasswordIdentity } from '#shared/identity/password-identity.ts';
 import type { SigningKeyStore } from '#shared/identity/signing-keys.ts';
 import type { AppId } from '#shared/ids.ts';
-import { FakeJobs } from '#shared/jobs/fake-jobs.ts';
+import { createFakeJobs } from '#shared/jobs/fake-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { createPrometheusMetrics, type PrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
 import { createFakeAppLogs, type FakeAppLogs } from '#shared/platform/fake/app-logs.ts';
@@ -148,7 +148,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     platform: { ...platform, images: { ...platform.images, imageExists: async () => true } },
     git,
     sources: createOutsideSourceHosts({ allowPrivate: true, seconds: 30 }),
-    jobs: new FakeJobs(),
+    jobs: createFakeJobs(),
     identity,
     secrets,
     bindings: createBindings({ secrets }),

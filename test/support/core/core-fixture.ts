@@ -12,7 +12,8 @@ import { createGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { commitFiles, type GitOutcome, git, tryGit } from '#shared/git/testing/git-client.ts';
 import { type GitTestServer, serveGit } from '#shared/git/testing/git-server.ts';
 import type { AppId, RepositoryId } from '#shared/ids.ts';
-import { migrateJobs, startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { startGraphileWorker } from '#shared/jobs/graphile/graphile-worker.ts';
 import type { JobWorker } from '#shared/jobs/jobs.ts';
 import { createLog } from '#shared/log.ts';
 import type { ProgramScript } from '#shared/platform/fake/app-workload.ts';
@@ -122,7 +123,14 @@ export async function createCoreFixture(): Promise<CoreFixture> {
     async startWorker() {
       const { db, pool } = database;
       const handlers = createJobHandlers(context);
-      worker ??= await startGraphileWorker({ pool, db, handlers, log, concurrency: 4, soleWorker: true });
+      worker ??= await startGraphileWorker({
+        pool,
+        db,
+        handlers,
+        log,
+        slots: { apps: 4, maintenance: 4, working: 4 },
+        soleWorker: true,
+      });
     },
     async stopWorker() {
       await worker?.stop();

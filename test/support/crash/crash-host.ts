@@ -14,7 +14,7 @@ import { isDatabaseOutage } from '#shared/database/outages.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import { createGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { serveGit } from '#shared/git/testing/git-server.ts';
-import { startGraphileWorker } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { startGraphileWorker } from '#shared/jobs/graphile/graphile-worker.ts';
 import { createLog } from '#shared/log.ts';
 import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
 import { createCoreContext } from '#test/support/core/core-context.ts';
@@ -30,7 +30,8 @@ async function start({ databaseUrl, directory, secretKey, owner }: HostStart): P
   const context = await createCoreContext({ db, log, clock: systemClock, platform, git: storage, secretKey });
   const services = createServices(context);
   await resumeApps(context);
-  await startGraphileWorker({ pool, db, handlers: createJobHandlers(context), log, concurrency: 8, soleWorker: true });
+  const slots = { apps: 64, maintenance: 8, working: 8 };
+  await startGraphileWorker({ pool, db, handlers: createJobHandlers(context), log, slots, soleWorker: true });
   const open = async (appId: string) => {
     if (owner === undefined) throw new Error('Nobody has signed up.');
     return services.pushes.openRepository(owner, appId, 'write');
