@@ -37,7 +37,7 @@ describe('kill -9 of PostgreSQL under a platform', () => {
     code: string;
   }
 
-  /** Asks without a pause until told to stop. */
+  /** Sends requests one after the other until `stop` is called. */
   function keepAsking(): { answers: Answer[]; stop(): Promise<void> } {
     const answers: Answer[] = [];
     let stopping = false;
@@ -64,7 +64,7 @@ describe('kill -9 of PostgreSQL under a platform', () => {
     };
   }
 
-  it('is told as 503 with a time to come back, heals by itself, and apps do not notice', async () => {
+  it('is answered with 503 and a Retry-After, recovers by itself, and disturbs no app', async () => {
     const load = holdLoad(platform, 'survivor', 2);
     const asking = keepAsking();
     await expect.poll(() => asking.answers.at(-1)?.status, patience).toBe(200);
@@ -78,7 +78,7 @@ describe('kill -9 of PostgreSQL under a platform', () => {
     expect(Object.keys((await load.stop()).outcomes)).toEqual(['200']);
   });
 
-  it('in the middle of a push loses and doubles nothing: the push is refused or goes on, and can be made again', async () => {
+  it('in the middle of a push: nothing is lost or done twice; the push is refused or completed, and can be repeated', async () => {
     for (const moment of ['Node.js app detected', 'Rolling out']) {
       const tip = await copy.commit(nodeApp(`after ${moment}`));
       const first = await user.git(copy.directory, ['push', 'paas', 'main'], {

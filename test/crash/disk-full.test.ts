@@ -7,14 +7,14 @@ import { type RunningPlatform, removePlatform, startPlatform } from '#test/suppo
 import { createUser, type User, type WorkingCopy } from '#test/support/platform/user.ts';
 import { run } from '#test/support/run-program.ts';
 
-/** Small disks, in megabytes, by what is on them: as much as a small app and an empty database need, and a little more. */
+/** Sizes of small disks in megabytes, by directory: as much as a small app and an empty database need, and a little more. */
 const disks = { '.': 64, git: 4, postgres: 200 };
 type Disk = keyof typeof disks;
 
 const probe = await mkdtemp(join(tmpdir(), 'paas-mount-'));
 const mayMount = (await run('mount', ['-t', 'tmpfs', 'tmpfs', probe])).code === 0;
 if (mayMount) await run('umount', [probe]);
-else console.log('Disks that are full are not tested: this user may not mount any.');
+else console.log('Full disks are not tested: this user may not mount file systems.');
 await rm(probe, { recursive: true });
 
 describe.runIf(mayMount)('a full disk', () => {
@@ -50,8 +50,8 @@ describe.runIf(mayMount)('a full disk', () => {
     const file = await open(fillerOf(disk), 'a');
     try {
       for (const block of [Buffer.alloc(64 * 1024), Buffer.alloc(512)]) {
-        for (let room = true; room; )
-          room = await file.write(block).then(
+        for (let hasSpace = true; hasSpace; )
+          hasSpace = await file.write(block).then(
             ({ bytesWritten }) => bytesWritten > 0,
             () => false,
           );
@@ -60,38 +60,38 @@ describe.runIf(mayMount)('a full disk', () => {
       await file.close();
     }
   }
-  const makeRoom = (disk: Disk) => rm(fillerOf(disk));
+  const freeSpace = (disk: Disk) => rm(fillerOf(disk));
   async function pushAnother(): Promise<{ code: number | null; output: string }> {
     words += 1;
     await copy.commit(nodeApp(`word ${words} ${crypto.randomUUID()}`));
     return copy.push();
   }
 
-  it('of repositories refuses a push with the reason; with room again the same push is taken', async () => {
+  it('of repositories: a push is refused with the reason; with free space the same push is accepted', async () => {
     await fill('git');
     const refused = await pushAnother();
     expect(refused.code).not.toBe(0);
     expect(refused.output).toContain("the server's disk is full; nothing was changed");
-    await makeRoom('git');
+    await freeSpace('git');
     expect(await copy.push()).toMatchObject({ code: 0 });
   });
 
-  it('of builds and apps fails a build with the reason; with room again the same push is built', async () => {
+  it('of builds and apps: a build fails with the reason; with free space the same push is built', async () => {
     await fill('.');
     const failed = await pushAnother();
     expect(failed.code).not.toBe(0);
     expect(failed.output).toContain("The platform's disk is full. Nothing is wrong with the app");
-    await makeRoom('.');
+    await freeSpace('.');
     expect(await copy.push()).toMatchObject({ code: 0 });
   });
 
-  it('of the database is answered 503, ends nothing, and heals by itself', async () => {
+  it('of the database: requests are answered 503, nothing ends, and the platform recovers by itself', async () => {
     await fill('postgres');
     const create = () => user.ask('POST', '/v1/apps', {});
     await expect.poll(async () => (await create()).status, { timeout: 60_000, interval: 20 }).not.toBe(201);
     const refused = await create();
     expect(refused).toMatchObject({ status: 503, body: { error: { code: 'internal' } } });
-    await makeRoom('postgres');
+    await freeSpace('postgres');
     await expect.poll(async () => (await create()).status, { timeout: 90_000, interval: 200 }).toBe(201);
     expect(await pushAnother()).toMatchObject({ code: 0 });
   });

@@ -8,11 +8,11 @@ import { createLocalHistory, type LocalHistory } from '#shared/git/testing/local
 import { expectIntact, listReachable, listStoredPacks } from '#shared/git/testing/maintained-repository.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
-const host = fileURLToPath(new URL('../support/crash/maintenance-host.ts', import.meta.url));
-/** Before its transaction, in the middle of it, and after it. */
-const points = ['pack kept', 'packs retired', 'committed'];
+const maintenanceMain = fileURLToPath(new URL('../support/crash/maintenance-main.ts', import.meta.url));
+/** Before the transaction, in the middle of it, and after it. */
+const points = ['pack stored', 'packs retired', 'committed'];
 
-describe('kill -9 of a process that rearranges packs', () => {
+describe('kill -9 of a process that repacks or collects garbage', () => {
   let fixture: GitFixture;
   let id: RepositoryId;
   let history: LocalHistory;
@@ -29,10 +29,10 @@ describe('kill -9 of a process that rearranges packs', () => {
   });
   afterEach(() => fixture.close());
 
-  it.each(['repack', 'collect'].flatMap((what) => points.map((point) => [what, point] as const)))(
-    '%s, %s: nothing is lost, nothing is left, and the next one does the work',
-    async (what, point) => {
-      const child = spawn(process.execPath, [host, fixture.url, join(fixture.directory, 'data'), id, what, point], {
+  it.each(['repack', 'collect'].flatMap((task) => points.map((point) => [task, point] as const)))(
+    '%s, %s: no object is lost, no file is left over, and the next process does the work',
+    async (task, point) => {
+      const child = spawn(process.execPath, [maintenanceMain, fixture.url, join(fixture.directory, 'data'), id, task, point], {
         stdio: ['ignore', 'inherit', 'inherit'],
       });
       const [, signal] = (await once(child, 'exit')) as [number | null, string | null];

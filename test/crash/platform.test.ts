@@ -13,7 +13,7 @@ interface DeployAnswer {
   status: string;
 }
 
-/** What the design promises: everything unfinished is finished or cleanly failed this long after the next start. */
+/** The platform's promise: this long after the next start all unfinished work is finished or has failed cleanly. */
 const resumeMilliseconds = 30_000;
 
 /** On one platform, which each test kills and starts again. */
@@ -45,7 +45,7 @@ describe('kill -9 of the control plane', () => {
   /** No build and no deploy is left open, and main is what serves. */
   async function expectSettled(word: string): Promise<void> {
     const open = async (): Promise<number> => {
-      // Builds first: what a build ends with is a deploy, which would be missed the other way round.
+      // Builds first: the end of a build makes a deploy, which would be missed the other way round.
       const openBuilds = (await builds()).filter((build) => ['queued', 'running'].includes(build.status));
       const deploys = await user.api<DeployAnswer[]>('GET', '/v1/apps/survivor/deploys');
       return openBuilds.length + deploys.filter((deploy) => ['pending', 'rolling'].includes(deploy.status)).length;
@@ -61,15 +61,15 @@ describe('kill -9 of the control plane', () => {
     expect(cloned.code).toBe(0);
   }
 
-  it('does not take down the apps that are live, not even for one request', async () => {
+  it('costs the apps that are live not one request', async () => {
     const load = holdLoad(platform, 'survivor');
     await expect.poll(() => load.count(), { timeout: 30_000 }).toBeGreaterThan(100);
     await platform.kill();
-    const atDeath = load.count();
-    await expect.poll(() => load.count(), { timeout: 30_000 }).toBeGreaterThan(atDeath + 200);
+    const atKill = load.count();
+    await expect.poll(() => load.count(), { timeout: 30_000 }).toBeGreaterThan(atKill + 200);
     await startAgain();
-    const atBirth = load.count();
-    await expect.poll(() => load.count(), { timeout: 30_000 }).toBeGreaterThan(atBirth + 200);
+    const atStart = load.count();
+    await expect.poll(() => load.count(), { timeout: 30_000 }).toBeGreaterThan(atStart + 200);
     expect(Object.keys((await load.stop()).outcomes)).toEqual(['200']);
     const [web] = await user.api<{ instances: { restarts: number }[] }[]>('GET', '/v1/apps/survivor/processes');
     expect(web?.instances.map((instance) => instance.restarts)).toEqual([0]);
@@ -100,7 +100,7 @@ describe('kill -9 of the control plane', () => {
     expect(Object.keys((await load.stop()).outcomes)).toEqual(['200']);
   });
 
-  it('at any moment of a push: it is either not there at all, or it is finished', async () => {
+  it('at any moment of a push: the push has no effect at all, or it is completed', async () => {
     for (const milliseconds of [100, 400]) {
       const before = (await copy.git('ls-remote', 'paas', 'refs/heads/main')).stdout.slice(0, 40);
       const known = (await builds()).length;

@@ -25,26 +25,26 @@ export interface ReplayOptions {
   processes: number;
   /** Each to an app of its own. */
   deliveries: number;
-  /** Requests at once that are this delivery. */
+  /** Requests at the same time for each delivery. */
   times: number;
   /** Called after each delivery. */
-  tell?: (line: string) => void;
+  report?: (line: string) => void;
 }
 
 export interface ReplayOutcome {
-  /** How many requests were answered so, as `200 started`. */
+  /** Number of requests by their answer, as `200 started`. */
   answers: Record<string, number>;
-  /** Rows afterwards: builds, their jobs, starts counted for /metrics. */
+  /** Rows afterwards: builds, their jobs, and build starts as /metrics counts them. */
   builds: number;
   jobs: number;
   starts: number;
-  /** Deliveries of which not exactly one request was answered `started`. */
-  unfair: number;
+  /** Deliveries for which not exactly one request was answered `started`. */
+  notStartedOnce: number;
 }
 
-const apiHostPath = fileURLToPath(new URL('../../support/crash/api-host.ts', import.meta.url));
+const apiHostPath = fileURLToPath(new URL('../../support/crash/api-main.ts', import.meta.url));
 
-/** Git hosts repeat deliveries: each is sent many times at once, spread over several processes of the API. */
+/** Sends each delivery many times at once, spread over several processes of the API: git hosts repeat deliveries. */
 export async function replayDeliveries(options: ReplayOptions): Promise<ReplayOutcome> {
   await using ends = new AsyncDisposableStack();
   const name = `paas_replay_${crypto.randomUUID().replaceAll('-', '')}`;
@@ -60,13 +60,13 @@ export async function replayDeliveries(options: ReplayOptions): Promise<ReplayOu
   await migrate(db);
   await migrateJobs(pool, log);
   const startProcess = async (): Promise<number> => {
-    const host = fork(apiHostPath, [url.href, directory], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-    const ended = once(host, 'exit');
+    const controlPlane = fork(apiHostPath, [url.href, directory], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    const ended = once(controlPlane, 'exit');
     ends.defer(async () => {
-      host.kill('SIGKILL');
+      controlPlane.kill('SIGKILL');
       await ended;
     });
-    const [{ port }] = (await once(host, 'message')) as [{ port: number }];
+    const [{ port }] = (await once(controlPlane, 'message')) as [{ port: number }];
     return port;
   };
   const [gitUrls, ports] = await Promise.all([
@@ -77,14 +77,14 @@ export async function replayDeliveries(options: ReplayOptions): Promise<ReplayOu
   ends.defer(() => agent.destroy());
 
   const answers: Record<string, number> = {};
-  let unfair = 0;
+  let notStartedOnce = 0;
   for (const [index, gitUrl] of gitUrls.entries()) {
     const delivery = makeDelivery(gitUrl);
     const sent = Array.from({ length: options.times }, (_, count) => deliver(agent, ports[count % ports.length] ?? 0, delivery));
-    const heard = await Promise.all(sent);
-    for (const answer of heard) answers[answer] = (answers[answer] ?? 0) + 1;
-    if (heard.filter((answer) => answer === '200 started').length !== 1) unfair += 1;
-    options.tell?.(`${index + 1} deliveries: ${JSON.stringify(answers)}`);
+    const received = await Promise.all(sent);
+    for (const answer of received) answers[answer] = (answers[answer] ?? 0) + 1;
+    if (received.filter((answer) => answer === '200 started').length !== 1) notStartedOnce += 1;
+    options.report?.(`${index + 1} deliveries: ${JSON.stringify(answers)}`);
   }
   const count = async (query: string): Promise<number> => Number((await pool.query<{ count: unknown }>(query)).rows[0]?.count);
   return {
@@ -92,11 +92,11 @@ export async function replayDeliveries(options: ReplayOptions): Promise<ReplayOu
     builds: await count('select count(*) from builds'),
     jobs: await count(`select count(*) from graphile_worker.jobs where task_identifier = 'build'`),
     starts: await count('select coalesce(sum(count), 0) as count from build_starts'),
-    unfair,
+    notStartedOnce,
   };
 }
 
-/** @returns the addresses that the apps follow */
+/** @returns the git URLs of the apps, which the deliveries name */
 async function createApps(db: Db, directory: string, count: number): Promise<readonly string[]> {
   const log = createLog('silent', () => undefined);
   const platform = createFakePlatform({ clock: systemClock });
@@ -133,7 +133,7 @@ function makeDelivery(gitUrl: string): Delivery {
   };
 }
 
-/** @returns the status, and what became of the delivery or the code of the refusal */
+/** @returns the status and the outcome, as '200 started', or the status and the error code */
 async function deliver(agent: Agent, port: number, { headers, body }: Delivery): Promise<string> {
   const sent = request({ agent, host: '127.0.0.1', port, method: 'POST', path: '/v1/webhooks/githost', headers });
   sent.end(body);

@@ -1,6 +1,6 @@
 /**
- * The long form (`npm run test:crash:replay -- --deliveries 100 --times 1000`): ends with 1 unless there are exactly as many
- * builds as deliveries, and every request was answered so.
+ * The long form of replay.test.ts (`npm run test:crash:replay -- --deliveries 100 --times 1000`). Exits with 1 unless there are
+ * exactly as many builds as deliveries, and every request was answered accordingly.
  */
 import { parseArgs } from 'node:util';
 import { openTestPostgres, removeAbandonedPostgres } from '#test/support/database/test-postgres.ts';
@@ -18,24 +18,24 @@ const [deliveries, times, processes] = [Number(values.deliveries), Number(values
 await removeAbandonedPostgres();
 const postgres = await openTestPostgres();
 try {
-  const begun = performance.now();
-  const { answers, builds, jobs, starts, unfair } = await replayDeliveries({
+  const startedAt = performance.now();
+  const { answers, builds, jobs, starts, notStartedOnce } = await replayDeliveries({
     serverUrl: postgres.url,
     processes,
     deliveries,
     times,
-    tell: (line) => console.log(line),
+    report: (line) => console.log(line),
   });
   console.log(
-    `${deliveries} deliveries × ${times} at once over ${processes} processes in ${Math.round((performance.now() - begun) / 1000)} s`,
+    `${deliveries} deliveries × ${times} at once over ${processes} processes in ${Math.round((performance.now() - startedAt) / 1000)} s`,
   );
   for (const [answer, count] of Object.entries(answers)) console.log(`${String(count).padStart(8)}  ${answer}`);
-  console.log(`${builds} builds, ${jobs} jobs, ${starts} starts counted; ${unfair} deliveries not started exactly once`);
-  const right =
+  console.log(`${builds} builds, ${jobs} jobs, ${starts} starts counted; ${notStartedOnce} deliveries not started exactly once`);
+  const correct =
     [builds, jobs, starts, answers['200 started']].every((count) => count === deliveries) &&
-    unfair === 0 &&
+    notStartedOnce === 0 &&
     (answers['200 replayed'] ?? 0) === deliveries * (times - 1);
-  process.exitCode = right ? 0 : 1;
+  process.exitCode = correct ? 0 : 1;
 } finally {
   await postgres.close();
 }

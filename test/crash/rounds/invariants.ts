@@ -3,19 +3,19 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import type { RepositoryId } from '#shared/ids.ts';
-import type { HostFacts } from '#test/support/crash/host-calls.ts';
+import type { PlatformFacts } from '#test/support/crash/control-plane-calls.ts';
 import { run } from '#test/support/run-program.ts';
-import type { World } from './world.ts';
+import type { TestEnvironment } from './test-environment.ts';
 
-/** What the design promises, on whatever machine: on two processors with a load of 16 it took 4 s. */
+/** The platform's promise, on every machine. On two processors with a load of 16 it took 4 s. */
 const resumeSeconds = 30;
 const pollMilliseconds = 20;
 
-/** Waits until nothing is under way any more. @returns what is still open when it should long have resumed */
-export async function settle(world: World, signal?: AbortSignal): Promise<readonly string[]> {
+/** Waits until nothing is under way any more. @returns the work that has not been resumed in time */
+export async function waitUntilIdle(environment: TestEnvironment, signal?: AbortSignal): Promise<readonly string[]> {
   const deadline = performance.now() + resumeSeconds * 1000;
   for (;;) {
-    // Maintenance is planned for days ahead; what waits to be tried again is tried sooner.
+    // Maintenance is planned for days ahead; a job that is to be retried is planned for less than half an hour.
     const { rows } = await sql<{ what: string }>`
       select 'build ' || status as what from builds where status in ('queued', 'running')
       union all select 'deploy ' || status from deploys where status in ('pending', 'rolling')
@@ -24,7 +24,7 @@ export async function settle(world: World, signal?: AbortSignal): Promise<readon
         from graphile_worker._private_jobs j
         join graphile_worker._private_tasks t on t.id = j.task_id
         left join graphile_worker._private_job_queues q on q.id = j.job_queue_id
-        where j.run_at < now() + interval '30 minutes'`.execute(world.db);
+        where j.run_at < now() + interval '30 minutes'`.execute(environment.db);
     if (rows.length === 0 || signal?.aborted === true) return [];
     if (performance.now() > deadline)
       return rows.map(({ what }) => `not resumed in ${resumeSeconds} s at load ${loadavg()[0]?.toFixed(1)}: ${what}`);
@@ -32,19 +32,19 @@ export async function settle(world: World, signal?: AbortSignal): Promise<readon
   }
 }
 
-/** Apps of which something is asked for and not done yet. */
-export async function findUnfinished(world: World): Promise<ReadonlySet<string>> {
+/** @returns the ids of apps with unfinished work */
+export async function findUnfinished(environment: TestEnvironment): Promise<ReadonlySet<string>> {
   const { rows } = await sql<{ app_id: string }>`
     select app_id from builds where status in ('queued', 'running')
     union select r.app_id from deploys d join releases r on r.id = d.release_id where d.status in ('pending', 'rolling')
     union select app_id from app_addons where status <> 'Ready' or removed_at is not null
     union select (j.payload ->> 'appId')::uuid from graphile_worker._private_jobs j
-      join graphile_worker._private_tasks t on t.id = j.task_id where t.identifier = 'ensure-addon'`.execute(world.db);
+      join graphile_worker._private_tasks t on t.id = j.task_id where t.identifier = 'ensure-addon'`.execute(environment.db);
   return new Set(rows.map(({ app_id }) => app_id));
 }
 
-/** What must hold of every app once all has settled, whatever happened before. */
-export async function findViolations(world: World, facts: HostFacts): Promise<readonly string[]> {
+/** Checks what must hold of every app when nothing is under way, whatever faults there were. */
+export async function findViolations(environment: TestEnvironment, facts: PlatformFacts): Promise<readonly string[]> {
   const { rows } = await sql<{ what: string }>`
     select 'starts counted ' || (select coalesce(sum(count), 0) from build_starts) || ', builds ' || count(*) as what from builds
       having count(*) <> (select coalesce(sum(count), 0) from build_starts)
@@ -65,10 +65,10 @@ export async function findViolations(world: World, facts: HostFacts): Promise<re
       where c.version is distinct from l.version
     union all
     select 'a build without a log' from builds b where started_at is not null and not exists (select 1 from build_logs l where l.build_id = b.id)`.execute(
-    world.db,
+    environment.db,
   );
   const running: string[] = [];
-  const current = await world.db
+  const current = await environment.db
     .selectFrom('apps')
     .leftJoin('releases', 'releases.id', 'apps.current_release_id')
     .select(['apps.id', 'releases.version'])
@@ -81,15 +81,15 @@ export async function findViolations(world: World, facts: HostFacts): Promise<re
   return [...rows.map(({ what }) => what), ...running];
 }
 
-/** Right after a start: nothing is left of pushes that were cut short, and every pack that is known is there. */
-export async function findLeftovers(world: World): Promise<readonly string[]> {
+/** To be called right after a start. Nothing may be left of pushes that were cut short, and every known pack must have its files. */
+export async function findLeftovers(environment: TestEnvironment): Promise<readonly string[]> {
   const problems: string[] = [];
-  for (const { id } of await world.db.selectFrom('apps').select('id').execute()) {
-    const place = join(world.directory, 'git', id);
-    const quarantined: string[] = await readdir(join(place, 'quarantine')).catch(() => []);
+  for (const { id } of await environment.db.selectFrom('apps').select('id').execute()) {
+    const repository = join(environment.directory, 'git', id);
+    const quarantined: string[] = await readdir(join(repository, 'quarantine')).catch(() => []);
     if (quarantined.length > 0) problems.push(`${quarantined.length} quarantines are left`);
-    const files: string[] = await readdir(join(place, 'packs')).catch(() => []);
-    const known = await world.db
+    const files: string[] = await readdir(join(repository, 'packs')).catch(() => []);
+    const known = await environment.db
       .selectFrom('git_packs')
       .select('pack_id')
       .where('repository_id', '=', id as string as RepositoryId)
@@ -97,21 +97,21 @@ export async function findLeftovers(world: World): Promise<readonly string[]> {
     const expected = known.flatMap(({ pack_id }) => ['idx', 'links', 'pack'].map((kind) => `${pack_id}.${kind}`)).sort();
     const surplus = files.filter((file: string) => !expected.includes(file));
     const missing = expected.filter((file) => !files.includes(file));
-    if (surplus.length > 0) problems.push(`files of packs that nobody knows: ${surplus.join(', ')}`);
+    if (surplus.length > 0) problems.push(`files of unknown packs: ${surplus.join(', ')}`);
     if (missing.length > 0) problems.push(`files of packs are missing: ${missing.join(', ')}`);
   }
   return problems;
 }
 
-/** What stock git finds wrong with a repository as it is stored. */
-export async function fsck(world: World, repositoryId: RepositoryId): Promise<readonly string[]> {
+/** @returns what stock git finds wrong with a repository as it is stored */
+export async function fsck(environment: TestEnvironment, repositoryId: RepositoryId): Promise<readonly string[]> {
   const bare = await mkdtemp(join(tmpdir(), 'paas-crash-fsck-'));
   try {
     await mkdir(join(bare, 'objects', 'pack'), { recursive: true });
     await mkdir(join(bare, 'refs'));
     await writeFile(join(bare, 'HEAD'), 'ref: refs/heads/main\n');
     await writeFile(join(bare, 'config'), '[core]\nrepositoryformatversion = 0\nbare = true\n');
-    const refs = await world.db
+    const refs = await environment.db
       .selectFrom('git_refs')
       .selectAll()
       .where('repository_id', '=', repositoryId)
@@ -119,8 +119,8 @@ export async function fsck(world: World, repositoryId: RepositoryId): Promise<re
       .execute();
     const lines = refs.map(({ oid, name }) => `${oid} ${name}\n`);
     await writeFile(join(bare, 'packed-refs'), `# pack-refs with: sorted\n${lines.join('')}`);
-    const packs = join(world.directory, 'git', repositoryId, 'packs');
-    for (const { pack_id } of await world.db
+    const packs = join(environment.directory, 'git', repositoryId, 'packs');
+    for (const { pack_id } of await environment.db
       .selectFrom('git_packs')
       .select('pack_id')
       .where('repository_id', '=', repositoryId)

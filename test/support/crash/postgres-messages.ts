@@ -1,22 +1,22 @@
 export interface PostgresMessage {
-  /** One letter; '' of the first message of a connection. */
+  /** One letter; '' for the first message of a connection. */
   type: string;
   body: Buffer;
-  /** As it was sent. */
+  /** The whole message as it was sent. */
   bytes: Buffer;
 }
 
-/** Cuts one direction of a connection without TLS into messages (PostgreSQL's documentation, "Message Formats"). */
+/** Splits one direction of a connection without TLS into messages (PostgreSQL documentation, "Message Formats"). */
 export class MessageSplitter {
   #kind: 'startup' | 'typed';
   #rest: Buffer = Buffer.alloc(0);
 
-  /** @param first a client's first message has no letter */
+  /** @param first 'startup' for what a client sends: its first message has no letter */
   constructor(first: 'startup' | 'typed') {
     this.#kind = first;
   }
 
-  /** @returns what is whole by now */
+  /** @returns the messages that are complete now */
   split(chunk: Buffer): PostgresMessage[] {
     this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     const messages: PostgresMessage[] = [];

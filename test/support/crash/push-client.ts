@@ -5,16 +5,17 @@ import { commitOf, PackBuilder, treeEntry } from '#shared/git/testing/pack-build
 
 const none = '0'.repeat(40);
 
+/** Object ids; undefined where the ref does not exist. */
 export interface RefUpdate {
   name: string;
   from: string | undefined;
   to: string | undefined;
 }
 
-/** Of each ref 'ok' or why not. Undefined when the server went away before it said what became of the push. */
+/** By ref: 'ok', or the reason of the refusal. Undefined when the connection ended before the server reported. */
 export type PushReport = ReadonlyMap<string, string> | undefined;
 
-/** A push without git: a hundred a second cost next to nothing. The socket is that of `serveGit`. */
+/** Pushes without git, which is cheap enough for a hundred pushes a second. @param socketPath the socket of `serveGit` */
 export async function pushPack(
   socketPath: string,
   repository: string,
@@ -24,42 +25,42 @@ export async function pushPack(
   const socket = connect(socketPath);
   const failed = new Promise<undefined>((resolve) => socket.on('error', () => resolve(undefined)));
   socket.write(`${JSON.stringify({ service: 'receive-pack', repository, protocol: '' })}\n`);
-  const talk = async (): Promise<PushReport> => {
+  const push = async (): Promise<PushReport> => {
     const reader = new ByteReader(socket);
-    await untilFlush(reader);
+    await readUntilFlush(reader);
     const capabilities = `\0report-status${atomic ? ' atomic' : ''}`;
     const commands = updates.map(({ name, from, to }, index) =>
       encodePacket(`${from ?? none} ${to ?? none} ${name}${index === 0 ? capabilities : ''}`),
     );
     socket.write(Buffer.concat([...commands, flushPacket, ...(pack === undefined ? [] : [pack])]));
-    const told = new Map<string, string>();
-    for (const line of await untilFlush(reader)) {
+    const report = new Map<string, string>();
+    for (const line of await readUntilFlush(reader)) {
       const [, verdict, name = '', reason = ''] = /^(ok|ng) (\S+) ?(.*)$/.exec(line) ?? [];
-      if (verdict !== undefined) told.set(name, verdict === 'ok' ? 'ok' : reason);
+      if (verdict !== undefined) report.set(name, verdict === 'ok' ? 'ok' : reason);
     }
-    return told;
+    return report;
   };
   try {
-    return await Promise.race([talk().catch(() => undefined), failed]);
+    return await Promise.race([push().catch(() => undefined), failed]);
   } finally {
     socket.destroy();
   }
 }
 
-/** @throws Error when the connection ends before */
-async function untilFlush(reader: ByteReader): Promise<string[]> {
+/** @throws Error when the connection ends before the flush packet */
+async function readUntilFlush(reader: ByteReader): Promise<string[]> {
   const lines: string[] = [];
   for (;;) {
     const packet = await readPacket(reader);
     if (packet === 'flush') return lines;
-    if (typeof packet === 'string') throw new Error('The server went away.');
+    if (typeof packet === 'string') throw new Error('The server closed the connection.');
     lines.push(packetText(packet).trim());
   }
 }
 
 const procfile = 'web: serve\n';
 
-/** Commits on top of each other, as one pack: each has a Procfile and a file of its own. @returns their ids, oldest first */
+/** A chain of commits as one pack; each commit has a Procfile and a file of its own. @returns their ids, oldest first */
 export function packCommits(contents: readonly string[], parent: string | undefined): { oids: readonly string[]; pack: Buffer } {
   const pack = new PackBuilder();
   const procfileOid = pack.add('blob', procfile);

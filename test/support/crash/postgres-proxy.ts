@@ -3,51 +3,51 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { MessageSplitter } from './postgres-messages.ts';
 
 /**
- * How a connection ends around a COMMIT: before the server got it, after the server got it, or after the server answered
- * it. The client is told nothing in either case.
+ * When the connection is cut: before the server receives the commit, once it was sent, or once the server has answered it. The
+ * client gets no answer in any case.
  */
-export type CutWay = 'unsent' | 'sent' | 'answered';
+export type CutMoment = 'unsent' | 'sent' | 'answered';
 
-/** 'COMMIT' ends a transaction; 'statement' is one that changes something by itself. */
+/** 'COMMIT' ends a transaction; 'statement' writes outside of one. */
 export type CommitKind = 'COMMIT' | 'statement';
 
-export interface CommitCutter {
-  /** The address of the same database by way of the cutter. */
-  reach(url: URL): URL;
-  /** Asked at each commit whether, and how, it is cut; undefined lets it pass. */
-  judge: (kind: CommitKind) => CutWay | undefined;
-  /** Ends every connection that there is, in the middle of whatever it does. @returns how many there were */
+export interface PostgresProxy {
+  /** The address of the same database through the proxy. */
+  proxyUrl(url: URL): URL;
+  /** Called at each commit. Undefined lets it pass. */
+  decideCut: (kind: CommitKind) => CutMoment | undefined;
+  /** Ends every connection, whatever it is doing. @returns how many there were */
   cutAll(): number;
   close(): Promise<void>;
 }
 
 const readyForQuery = 'Z';
 
-/** A proxy on 127.0.0.1 before a PostgreSQL there. It speaks enough of the protocol to see commits go by. */
-export async function openCommitCutter(server: URL): Promise<CommitCutter> {
-  const open = new Set<Socket>();
-  const cutter: Pick<CommitCutter, 'judge'> = { judge: () => undefined };
+/** A proxy on 127.0.0.1 in front of a PostgreSQL there. It reads enough of the protocol to recognise commits. */
+export async function openPostgresProxy(server: URL): Promise<PostgresProxy> {
+  const connections = new Set<Socket>();
+  const proxy: Pick<PostgresProxy, 'decideCut'> = { decideCut: () => undefined };
   const listener = createServer((client) => {
     const upstream = connect(Number(server.port), server.hostname);
     client.setNoDelay();
     upstream.setNoDelay();
-    open.add(client);
-    client.on('close', () => open.delete(client));
-    carry(client, upstream, (kind) => cutter.judge(kind));
+    connections.add(client);
+    client.on('close', () => connections.delete(client));
+    forward(client, upstream, (kind) => proxy.decideCut(kind));
   });
   listener.listen(0, '127.0.0.1');
   await once(listener, 'listening');
   const { port } = listener.address() as AddressInfo;
   const cutAll = (): number => {
-    const count = open.size;
-    for (const client of open) client.resetAndDestroy();
+    const count = connections.size;
+    for (const client of connections) client.resetAndDestroy();
     return count;
   };
-  return Object.assign(cutter, {
-    reach(url: URL) {
-      const there = new URL(url);
-      there.host = `127.0.0.1:${port}`;
-      return there;
+  return Object.assign(proxy, {
+    proxyUrl(url: URL) {
+      const proxied = new URL(url);
+      proxied.host = `127.0.0.1:${port}`;
+      return proxied;
     },
     cutAll,
     async close() {
@@ -58,16 +58,16 @@ export async function openCommitCutter(server: URL): Promise<CommitCutter> {
   });
 }
 
-function carry(client: Socket, upstream: Socket, judge: CommitCutter['judge']): void {
-  const asked = new MessageSplitter('startup');
+function forward(client: Socket, upstream: Socket, decideCut: PostgresProxy['decideCut']): void {
+  const requests = new MessageSplitter('startup');
   const answers = new MessageSplitter('typed');
   const statements = new Map<string, string>();
   let running = '';
   let inTransaction = false;
-  /** The client hears nothing more; it is let go when the server has answered. */
-  let holding = false;
+  /** The client gets nothing more. Its connection is cut when the server has answered. */
+  let silent = false;
 
-  /** What the message makes the server commit. */
+  /** The kind of commit that the message causes; undefined for none. */
   const commitOf = (type: string, body: Buffer): CommitKind | undefined => {
     if (type === 'P') {
       const [name = '', text = ''] = body.toString('utf8').split('\0', 2);
@@ -77,28 +77,28 @@ function carry(client: Socket, upstream: Socket, judge: CommitCutter['judge']): 
     if (type !== 'Q' && type !== 'S') return undefined;
     const text = type === 'Q' ? body.toString('utf8') : running;
     if (/^\s*commit\b/i.test(text)) return 'COMMIT';
-    return !inTransaction && changesSomething(text) ? 'statement' : undefined;
+    return !inTransaction && isWrite(text) ? 'statement' : undefined;
   };
 
   client.on('data', (chunk: Buffer) => {
-    for (const { type, body, bytes } of asked.split(chunk)) {
-      if (holding) return;
+    for (const { type, body, bytes } of requests.split(chunk)) {
+      if (silent) return;
       const kind = commitOf(type, body);
-      const way = kind === undefined ? undefined : judge(kind);
-      if (way === 'unsent') {
+      const moment = kind === undefined ? undefined : decideCut(kind);
+      if (moment === 'unsent') {
         client.resetAndDestroy();
         upstream.destroy();
         return;
       }
       upstream.write(bytes);
-      if (way === 'sent') {
-        holding = true;
+      if (moment === 'sent') {
+        silent = true;
         client.resetAndDestroy();
-        // Not destroyed: what was sent arrives.
+        // Not destroyed, so that what was sent arrives.
         upstream.end();
         return;
       }
-      holding = way === 'answered';
+      silent = moment === 'answered';
     }
   });
   upstream.on('data', (chunk: Buffer) => {
@@ -108,7 +108,7 @@ function carry(client: Socket, upstream: Socket, judge: CommitCutter['judge']): 
       ready = true;
       inTransaction = body.toString('latin1') !== 'I';
     }
-    if (!holding) client.write(chunk);
+    if (!silent) client.write(chunk);
     else if (ready) {
       client.resetAndDestroy();
       upstream.end();
@@ -120,8 +120,8 @@ function carry(client: Socket, upstream: Socket, judge: CommitCutter['judge']): 
   upstream.on('close', () => client.destroy());
 }
 
-/** Ours write by `insert`, `update` and `delete`; graphile-worker by functions and by `with`. */
-function changesSomething(text: string): boolean {
+/** Core writes by `insert`, `update` and `delete`; graphile-worker by functions and by `with`. */
+function isWrite(text: string): boolean {
   return (
     /^\s*(insert|update|delete|with)\b/i.test(text) || /graphile_worker"?\."?(add_job|complete|fail|get_job|force)/i.test(text)
   );

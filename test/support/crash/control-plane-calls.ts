@@ -1,17 +1,17 @@
 import type { Principal } from '#shared/core/accounts/principals.ts';
 
-export interface HostStart {
+export interface ControlPlaneStart {
   /** A migrated database. */
   databaseUrl: string;
   /** Holds `git/` and the socket `git.sock`. */
   directory: string;
-  /** 32 bytes in base64: what seals secrets, the same at every start. */
+  /** The key that seals secrets, 32 bytes in base64; the same at every start. */
   secretKey: string;
-  /** In whose name everything is done; undefined until somebody has signed up. */
+  /** The caller in whose name everything is done; undefined until somebody has signed up. */
   owner: Principal | undefined;
 }
 
-export type HostCall =
+export type ControlPlaneCall =
   | { kind: 'sign up' }
   | { kind: 'create app'; gitUrl?: string }
   | { kind: 'start build'; app: string }
@@ -20,12 +20,12 @@ export type HostCall =
   | { kind: 'deliver'; headers: Record<string, string>; body: string }
   | { kind: 'facts' };
 
-/** What the ground shows. */
-export interface HostFacts {
-  /** Leftovers of pushes that the start has swept. */
+/** What the fake platform and the git storage report. */
+export interface PlatformFacts {
+  /** Abandoned pushes that the start has removed. */
   swept: number;
-  /** Of an app's instances, by app. */
+  /** Release versions of an app's instances, by app. */
   versions: Record<string, number[]>;
-  /** Whether the store has the password that the row says, by app; an app without either is not listed. */
+  /** By app: whether the store has the password of its database row. An app without a store and without a row is not listed. */
   addons: Record<string, boolean>;
 }

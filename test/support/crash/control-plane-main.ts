@@ -1,6 +1,6 @@
 /**
- * A control plane to be killed: real PostgreSQL, git storage and jobs, and a ground in memory, in a process of its own.
- * It waits for the order to start, so that one can stand by while another is killed. Then it answers calls over IPC and
+ * A control plane that tests kill, in a process of its own: PostgreSQL, git storage and jobs are real, the platform is a fake.
+ * It starts when it is told to, so that the next one can be ready while this one is killed. Then it answers calls over IPC, and
  * serves git on a socket in its directory.
  */
 import { rm } from 'node:fs/promises';
@@ -16,15 +16,21 @@ import { createGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { serveGit } from '#shared/git/testing/git-server.ts';
 import { startGraphileWorker } from '#shared/jobs/graphile/graphile-worker.ts';
 import { createLog } from '#shared/log.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
 import { createCoreContext } from '#test/support/core/core-context.ts';
-import type { HostCall, HostFacts, HostStart } from './host-calls.ts';
+import type { ControlPlaneCall, ControlPlaneStart, PlatformFacts } from './control-plane-calls.ts';
 
-async function start({ databaseUrl, directory, secretKey, owner }: HostStart): Promise<(call: HostCall) => Promise<unknown>> {
+async function start({
+  databaseUrl,
+  directory,
+  secretKey,
+  owner,
+}: ControlPlaneStart): Promise<(call: ControlPlaneCall) => Promise<unknown>> {
   const log = createLog('error', (line) => process.stderr.write(`${line}\n`));
   const { db, pool } = connectPostgres(databaseUrl, () => undefined, 10);
   const storage = createGitStorage({ db, directory: join(directory, 'git'), log, threads: 2 });
-  // As a real start does it.
+  // As a real start does.
   const swept = await storage.sweep(0);
   const platform = createFakePlatform({ clock: systemClock });
   const context = await createCoreContext({ db, log, clock: systemClock, platform, git: storage, secretKey });
@@ -40,11 +46,11 @@ async function start({ databaseUrl, directory, secretKey, owner }: HostStart): P
     (repositoryId: string) =>
     async (...push: Parameters<Awaited<ReturnType<typeof open>>['applyPush']>) =>
       (await open(repositoryId)).applyPush(...push);
-  // Of the one before.
+  // Left by the control plane before this one.
   await rm(join(directory, 'git.sock'), { force: true });
   await serveGit(storage, applyPushTo, directory);
 
-  async function readFacts(): Promise<HostFacts> {
+  async function readFacts(): Promise<PlatformFacts> {
     const apps = await db.selectFrom('apps').select('id').execute();
     const versions: Record<string, number[]> = {};
     const addons: Record<string, boolean> = {};
@@ -72,7 +78,7 @@ async function start({ databaseUrl, directory, secretKey, owner }: HostStart): P
     if (owner === undefined) throw new Error('Nobody has signed up.');
     switch (call.kind) {
       case 'create app':
-        return services.apps.createApp(owner, call.gitUrl === undefined ? {} : { gitUrl: call.gitUrl });
+        return services.apps.createApp(owner, omitUndefined({ gitUrl: call.gitUrl }));
       case 'start build':
         return services.builds.startBuild(owner, call.app, {});
       case 'change config':
@@ -91,9 +97,9 @@ async function start({ databaseUrl, directory, secretKey, owner }: HostStart): P
   };
 }
 
-let answer: ((call: HostCall) => Promise<unknown>) | undefined;
+let answer: ((call: ControlPlaneCall) => Promise<unknown>) | undefined;
 
-async function take(message: { id: number; start?: HostStart; call?: HostCall }): Promise<void> {
+async function handle(message: { id: number; start?: ControlPlaneStart; call?: ControlPlaneCall }): Promise<void> {
   try {
     if (message.start !== undefined) answer = await start(message.start);
     const value = message.call === undefined ? null : await answer?.(message.call);
@@ -105,9 +111,9 @@ async function take(message: { id: number; start?: HostStart; call?: HostCall })
 }
 
 process.on('message', (message: { id?: number }) => {
-  if (message.id !== undefined) void take({ ...message, id: message.id });
+  if (message.id !== undefined) void handle({ ...message, id: message.id });
 });
-// Whoever started it is gone.
+// The process that started it has ended.
 process.on('disconnect', () => process.exit(1));
 process.channel?.ref();
-process.send?.({ standing: true });
+process.send?.({ ready: true });

@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { connectPostgres, type PostgresConnection } from '#shared/database/postgres.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
-import { type CommitCutter, openCommitCutter } from './commit-cutter.ts';
+import { openPostgresProxy, type PostgresProxy } from './postgres-proxy.ts';
 
 let database: TestDatabase;
-let cutter: CommitCutter;
+let proxy: PostgresProxy;
 let client: PostgresConnection;
 beforeAll(async () => {
   database = await createTestDatabase();
   await database.pool.query('create table words (word text)');
-  cutter = await openCommitCutter(new URL(inject('postgresUrl')));
-  client = connectPostgres(cutter.reach(new URL(database.url)).href, () => undefined, 1);
+  proxy = await openPostgresProxy(new URL(inject('postgresUrl')));
+  client = connectPostgres(proxy.proxyUrl(new URL(database.url)).href, () => undefined, 1);
 });
 afterAll(async () => {
   await client.close();
-  await cutter.close();
+  await proxy.close();
   await database.close();
 });
 
@@ -35,8 +35,8 @@ async function count(word: string): Promise<number> {
   return (await database.pool.query('select from words where word = $1', [word])).rowCount ?? 0;
 }
 
-describe('a commit through the cutter', () => {
-  it('passes, with whatever belongs to it', async () => {
+describe('a commit through the proxy', () => {
+  it('passes, however long it is', async () => {
     const long = 'word'.repeat(500_000);
     await write(long, 'statement');
     await write('short', 'COMMIT');
@@ -44,20 +44,20 @@ describe('a commit through the cutter', () => {
   });
 
   for (const kind of ['COMMIT', 'statement'] as const) {
-    it(`as ${kind}: is not there when cut before the server got it, and is there when after; the client hears nothing`, async () => {
-      for (const way of ['unsent', 'sent', 'answered'] as const) {
+    it(`as ${kind}: has no effect when it is cut before it was sent, and takes effect otherwise; the client gets no answer`, async () => {
+      for (const moment of ['unsent', 'sent', 'answered'] as const) {
         let left = 1;
         const seen: string[] = [];
-        cutter.judge = (judged) => {
-          seen.push(judged);
-          return left-- > 0 ? way : undefined;
+        proxy.decideCut = (decided) => {
+          seen.push(decided);
+          return left-- > 0 ? moment : undefined;
         };
-        const word = `${kind} ${way}`;
+        const word = `${kind} ${moment}`;
         await expect(write(word, kind)).rejects.toThrow(/terminated|ECONNRESET/);
         expect(seen).toEqual([kind]);
-        if (way === 'unsent') expect(await count(word)).toBe(0);
+        if (moment === 'unsent') expect(await count(word)).toBe(0);
         else await expect.poll(() => count(word)).toBe(1);
-        cutter.judge = () => undefined;
+        proxy.decideCut = () => undefined;
       }
     });
   }
@@ -65,7 +65,7 @@ describe('a commit through the cutter', () => {
   it('fails with all others when every connection is cut', async () => {
     const waiting = client.pool.query('select pg_sleep(60)');
     waiting.catch(() => undefined);
-    await expect.poll(() => cutter.cutAll()).toBe(1);
+    await expect.poll(() => proxy.cutAll()).toBe(1);
     await expect(waiting).rejects.toThrow(/terminated|ECONNRESET/);
   });
 });

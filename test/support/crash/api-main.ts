@@ -1,6 +1,6 @@
 /**
  * One of several processes of the REST API on one database, with real limits. Arguments: URL of the database, an empty
- * directory. Tells its port over IPC, and ends with whoever started it.
+ * directory. Sends `{ port }` over IPC, and ends with the process that started it.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';

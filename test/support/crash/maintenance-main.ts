@@ -8,10 +8,10 @@ import { createGitStorageFrom, createPostgresGitDrivers } from '#shared/git/stor
 import type { RepositoryId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 
-const [, , url = '', directory = '', id = '', what = '', point = ''] = process.argv;
+const [, , url = '', directory = '', id = '', task = '', point = ''] = process.argv;
 const { db } = connectPostgres(url, () => undefined, 5);
-const die = (here: string): void => {
-  if (here === point) process.kill(process.pid, 'SIGKILL');
+const dieAt = (reached: string): void => {
+  if (reached === point) process.kill(process.pid, 'SIGKILL');
 };
 const { refs, catalog } = createPostgresGitDrivers(db);
 const files = createDirectoryPackFiles(directory);
@@ -23,18 +23,18 @@ const storage = createGitStorageFrom(
       ...files,
       async storePack(...pack) {
         await files.storePack(...pack);
-        die('pack kept');
+        dieAt('pack stored');
       },
     },
     catalog: {
       ...catalog,
       async retirePacks(...packs) {
         await catalog.retirePacks(...packs);
-        die('packs retired');
+        dieAt('packs retired');
       },
       async withLock(...args) {
         const result = await catalog.withLock(...args);
-        die('committed');
+        dieAt('committed');
         return result;
       },
     },
@@ -42,5 +42,5 @@ const storage = createGitStorageFrom(
 );
 const repositoryId = id as RepositoryId;
 const running = new AbortController().signal;
-if (what === 'repack') await storage.maintenance.repack(repositoryId, running);
+if (task === 'repack') await storage.maintenance.repack(repositoryId, running);
 else await storage.maintenance.collectGarbage(repositoryId, async () => [], running);

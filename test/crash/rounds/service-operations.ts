@@ -1,21 +1,22 @@
 import { createHmac } from 'node:crypto';
 import { coreWebhookSecret } from '#test/support/core/core-context.ts';
-import { answered, buildsOf, type MakeAct, refsOf, type Scene } from './act.ts';
-import { main } from './push-acts.ts';
+import { answerTo, type OperationContext, type PrepareOperation, readBuilds, readRefs } from './operation.ts';
+import { main } from './push-operations.ts';
 
-export const build: MakeAct = async (scene) => {
-  const { host, app } = scene;
+/** Starts a build of the deployed commit. */
+export const startBuild: PrepareOperation = async (context) => {
+  const { controlPlane, app } = context;
   const { tip = '' } = app;
-  const before = (await buildsOf(scene, tip)).length;
+  const before = (await readBuilds(context, tip)).length;
   let answer: { id: string } | undefined;
   return {
     requests: 1,
-    async begin() {
-      answer = await answered(host.call<{ id: string }>({ kind: 'start build', app: app.id }));
+    async start() {
+      answer = await answerTo(controlPlane.call<{ id: string }>({ kind: 'start build', app: app.id }));
       return answer === undefined ? 1 : 0;
     },
     async check() {
-      const builds = await buildsOf(scene, tip);
+      const builds = await readBuilds(context, tip);
       const more = builds.length - before;
       const failed = builds.filter(({ status }) => status !== 'succeeded');
       return [
@@ -26,18 +27,19 @@ export const build: MakeAct = async (scene) => {
   };
 };
 
-export const rollout: MakeAct = async (scene) => {
-  const { world, host, app } = scene;
+/** Changes a variable, which makes a release and a rollout. */
+export const changeConfig: PrepareOperation = async (context) => {
+  const { environment, controlPlane, app } = context;
   const countReleases = async (): Promise<number> => {
-    const releases = world.db.selectFrom('releases').select('id').where('app_id', '=', app.id).where('kind', '=', 'config');
+    const releases = environment.db.selectFrom('releases').select('id').where('app_id', '=', app.id).where('kind', '=', 'config');
     return (await releases.execute()).length;
   };
   const before = await countReleases();
   let answer: unknown;
   return {
     requests: 1,
-    async begin() {
-      answer = await answered(host.call({ kind: 'change config', app: app.id, word: crypto.randomUUID() }));
+    async start() {
+      answer = await answerTo(controlPlane.call({ kind: 'change config', app: app.id, word: crypto.randomUUID() }));
       return answer === undefined ? 1 : 0;
     },
     async check() {
@@ -47,16 +49,17 @@ export const rollout: MakeAct = async (scene) => {
   };
 };
 
-export const addon: MakeAct = async (scene) => {
-  const { world, host, app, random } = scene;
-  const read = () => world.db.selectFrom('app_addons').selectAll().where('app_id', '=', app.id).executeTakeFirst();
+/** Creates a key-value store; of an existing one, rotates the password or deletes it. */
+export const changeAddon: PrepareOperation = async (context) => {
+  const { environment, controlPlane, app, random } = context;
+  const read = () => environment.db.selectFrom('app_addons').selectAll().where('app_id', '=', app.id).executeTakeFirst();
   const before = await read();
   const kind = before === undefined ? 'create addon' : random(2) === 0 ? 'rotate password' : 'delete addon';
   let answer: unknown;
   return {
     requests: 1,
-    async begin() {
-      answer = await answered(host.call({ kind, app: app.id }));
+    async start() {
+      answer = await answerTo(controlPlane.call({ kind, app: app.id }));
       return answer === undefined ? 1 : 0;
     },
     async check(facts) {
@@ -66,7 +69,7 @@ export const addon: MakeAct = async (scene) => {
         problems.push(`an add-on is ${after === undefined ? 'not there' : 'still there'} after ${kind}`);
       if (answer !== undefined && kind === 'rotate password' && after?.password === before?.password)
         problems.push('a password that was rotated is the old one');
-      if (after?.removed_at !== null && after?.removed_at !== undefined) problems.push('an add-on is being removed for ever');
+      if (after?.removed_at !== null && after?.removed_at !== undefined) problems.push('the removal of an add-on never ends');
       if (after !== undefined && (after.status !== 'Ready' || after.credentials === null))
         problems.push(`an add-on stays ${after.status}`);
       if ((after === undefined) !== (facts.addons[app.id] === undefined)) problems.push('an add-on and its row disagree');
@@ -76,17 +79,18 @@ export const addon: MakeAct = async (scene) => {
   };
 };
 
-export const webhook: MakeAct = async (scene) => {
-  const { host, app, random } = scene;
+/** Delivers a push of a git host, again and again until it is acknowledged, and now and then once more. */
+export const deliverWebhook: PrepareOperation = async (context) => {
+  const { controlPlane, app, random } = context;
   const [after] = app.upcoming;
-  if (after === undefined) throw new Error('The git host has nothing more to tell: make the world with more deliveries.');
+  if (after === undefined) throw new Error('No commit is left to deliver: create the environment with more deliveries.');
   app.deliveryId ??= crypto.randomUUID();
-  const known = (await buildsOf(scene, after)).length;
+  const known = (await readBuilds(context, after)).length;
   const body = JSON.stringify({
     ref: main,
     before: app.tip,
     after,
-    repository: { clone_url: await gitUrlOf(scene) },
+    repository: { clone_url: await gitUrlOf(context) },
   });
   const headers = {
     'x-github-event': 'push',
@@ -97,12 +101,12 @@ export const webhook: MakeAct = async (scene) => {
   let answer: { outcome: string } | undefined;
   return {
     requests: 1,
-    async begin() {
-      answer = await answered(host.call<{ outcome: string }>({ kind: 'deliver', headers, body }));
+    async start() {
+      answer = await answerTo(controlPlane.call<{ outcome: string }>({ kind: 'deliver', headers, body }));
       return answer === undefined ? 1 : 0;
     },
     async check() {
-      const builds = await buildsOf(scene, after);
+      const builds = await readBuilds(context, after);
       const problems: string[] = [];
       if (answer !== undefined && builds.length === 0) problems.push('an acknowledged delivery is lost');
       if (builds.length > 1) problems.push(`one delivery has ${builds.length} builds`);
@@ -110,8 +114,8 @@ export const webhook: MakeAct = async (scene) => {
         problems.push(`a delivery was answered ${answer.outcome}, with ${known} builds before`);
       if (builds.some(({ status }) => status !== 'succeeded'))
         problems.push(`the build of a delivery ended as ${builds[0]?.status}: ${builds[0]?.error}`);
-      if (builds.length === 1 && (await refsOf(scene)).get(main) !== after) problems.push('main did not follow the git host');
-      // A git host repeats what was not acknowledged, and sometimes what was.
+      if (builds.length === 1 && (await readRefs(context)).get(main) !== after) problems.push('main did not follow the git host');
+      // A git host repeats deliveries that were not acknowledged, and sometimes those that were.
       if (builds.length > 0 && (answer !== undefined || known > 0) && random(5) > 0) {
         app.tip = after;
         app.upcoming.shift();
@@ -122,7 +126,7 @@ export const webhook: MakeAct = async (scene) => {
   };
 };
 
-async function gitUrlOf({ world, app }: Scene): Promise<string | null> {
-  const row = await world.db.selectFrom('apps').select('git_url').where('id', '=', app.id).executeTakeFirstOrThrow();
+async function gitUrlOf({ environment, app }: OperationContext): Promise<string | null> {
+  const row = await environment.db.selectFrom('apps').select('git_url').where('id', '=', app.id).executeTakeFirstOrThrow();
   return row.git_url;
 }
