@@ -4,12 +4,12 @@ import type { AppLogEntry, AppLogs } from '#shared/platform/app-logs.ts';
 
 export interface AppLogsHarness {
   readonly logs: AppLogs;
-  /** An app's process prints whole lines. */
+  /** Writes complete lines as an app's process. */
   print(appId: AppId, process: string, releaseVersion: number, lines: readonly string[]): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** What every keeper of app logs does. */
+/** What app logs do, with every driver. */
 export function describeAppLogs(name: string, startHarness: () => Promise<AppLogsHarness>): void {
   describe(`app logs contract: ${name}`, () => {
     let harness: AppLogsHarness;
@@ -24,11 +24,11 @@ export function describeAppLogs(name: string, startHarness: () => Promise<AppLog
     const numbered = (from: number, to: number): string[] =>
       Array.from({ length: to - from + 1 }, (_, at) => `line ${from + at}`);
 
-    it('gives nothing for an app that never said anything', async () => {
+    it('returns nothing for an app without output', async () => {
       expect(await logs.readLogs(newUuid(), { lines: 10 })).toEqual([]);
     });
 
-    it('gives the newest lines, in the order of their times', async () => {
+    it('returns the newest lines, in the order of their times', async () => {
       const appId = newUuid<AppId>();
       await harness.print(appId, 'web.1', 1, numbered(1, 50));
       const entries = await logs.readLogs(appId, { lines: 10 });
@@ -37,7 +37,7 @@ export function describeAppLogs(name: string, startHarness: () => Promise<AppLog
       expect(entries[0]).toMatchObject({ process: 'web.1', stream: 'stdout', releaseVersion: 1 });
     });
 
-    it('tells a type, an instance, a release and a time from the rest', async () => {
+    it('filters by process type, instance, release and time', async () => {
       const appId = newUuid<AppId>();
       await harness.print(appId, 'web.1', 1, ['a']);
       await harness.print(appId, 'web.2', 2, ['b']);
@@ -53,7 +53,7 @@ export function describeAppLogs(name: string, startHarness: () => Promise<AppLog
       expect(messages(await logs.readLogs(appId, { lines: 1, process: 'web', releaseVersion: 2 }))).toEqual(['d']);
     });
 
-    it('gives a line a time that is not before it was written, so that a reader of what came since then finds it', async () => {
+    it('gives no line a time before it was written, so that `since` loses none', async () => {
       const appId = newUuid<AppId>();
       for (let round = 0; round < 200; round += 1) {
         const since = new Date();
@@ -62,7 +62,7 @@ export function describeAppLogs(name: string, startHarness: () => Promise<AppLog
       }
     });
 
-    it("keeps what the platform says, in the platform's name", async () => {
+    it("stores the platform's own lines under the platform's name", async () => {
       const appId = newUuid<AppId>();
       await logs.appendPlatformLog(appId, 'Scaled to web=2');
       expect(await logs.readLogs(appId, { lines: 5, process: 'paas' })).toMatchObject([
@@ -70,7 +70,7 @@ export function describeAppLogs(name: string, startHarness: () => Promise<AppLog
       ]);
     });
 
-    it('follows without a gap and without giving a line twice, from the past into what is written meanwhile', async () => {
+    it('follows without a gap and without a duplicate, from old lines to those that are written meanwhile', async () => {
       const appId = newUuid<AppId>();
       await harness.print(appId, 'web.1', 1, numbered(1, 200));
       const over = new AbortController();
@@ -86,7 +86,7 @@ export function describeAppLogs(name: string, startHarness: () => Promise<AppLog
       expect(seen).toEqual(numbered(1, 2000));
     });
 
-    it('goes on behind any entry that was given, however the processes interleave, with no gap and none twice', async () => {
+    it('continues behind any entry, however the processes interleave, without a gap and without a duplicate', async () => {
       const appId = newUuid<AppId>();
       const written: string[] = [];
       for (let round = 0; round < 30; round += 1) {
@@ -113,7 +113,7 @@ export function describeAppLogs(name: string, startHarness: () => Promise<AppLog
       expect(positions.at(-1)).toBe(after);
     });
 
-    it('goes on with what is asked for, behind what was not', async () => {
+    it('continues with matching lines behind a position, and skips the others', async () => {
       const appId = newUuid<AppId>();
       await harness.print(appId, 'web.1', 1, ['seen']);
       const [seen] = await logs.readLogs(appId, { lines: 1 });
@@ -126,7 +126,7 @@ export function describeAppLogs(name: string, startHarness: () => Promise<AppLog
       }
     });
 
-    it.each(['', 'x', '-1', '1.2.3', '1730000000000-1'])('takes %j for no position', async (after) => {
+    it.each(['', 'x', '-1', '1.2.3', '1730000000000-1'])('does not accept %j as a position', async (after) => {
       const appId = newUuid<AppId>();
       await harness.print(appId, 'web.1', 1, ['one', 'two']);
       const cut = new AbortController();
@@ -135,7 +135,7 @@ export function describeAppLogs(name: string, startHarness: () => Promise<AppLog
       cut.abort();
     });
 
-    it('follows only what is asked for', async () => {
+    it('follows matching lines only', async () => {
       const appId = newUuid<AppId>();
       const over = new AbortController();
       const seen: string[] = [];
@@ -146,7 +146,7 @@ export function describeAppLogs(name: string, startHarness: () => Promise<AppLog
           if (message === 'last') over.abort();
         }
       })();
-      // The follower has begun once it gives something.
+      // The follower has started once it returns a line.
       await expect
         .poll(async () => {
           await harness.print(appId, 'web.1', 1, ['new']);
@@ -166,7 +166,7 @@ export function describeAppLogs(name: string, startHarness: () => Promise<AppLog
       expect(await following).toMatchObject({ done: true });
     });
 
-    it('deletes all of an app, and says whether there was anything', async () => {
+    it('deletes all lines of an app, and reports whether there were any', async () => {
       const appId = newUuid<AppId>();
       await harness.print(appId, 'web.1', 1, ['gone soon']);
       expect(await logs.deleteLogs(appId)).toBe(true);

@@ -1,4 +1,3 @@
-/** What is written down about each key-value server, so that a control plane started later finds it again. */
 import { chown, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ifMissing } from '#shared/files/if-missing.ts';
@@ -6,25 +5,26 @@ import { replaceFile } from '#shared/files/replace-file.ts';
 import type { SandboxRecord } from '#shared/platform/local/sandbox/sandbox-process.ts';
 import { adminSocketName, dumpName } from './kvstore-plan.ts';
 
+/** A key-value server as it is recorded on disk, so that a control plane started later finds it again. */
 export interface KvstoreRecord {
   /** `kvstore-{tenant_id}-{app_id}.{index}` */
   id: string;
-  /** From 1; the address of the store leads to the first. */
+  /** From 1. The store's address is that of server 1. */
   index: number;
   port: number;
   uid: number;
   memoryBytes: number;
   connections: number;
   passwordHash: string;
-  /** The platform's own way in. */
+  /** Password of the platform's own user, `adminUser`. */
   adminPassword: string;
-  /** Shall not run, and its data is kept. */
+  /** It is not to run. Its data stays. */
   stopped: boolean;
   /** Undefined while it does not run, and between "about to be started" and "started". */
   program?: SandboxRecord | undefined;
 }
 
-/** `addons/kvstore/<app_id>/<index>/` */
+/** The files of one key-value server, in `addons/kvstore/<app_id>/<index>/`. */
 export class KvstoreFiles {
   readonly directory: string;
 
@@ -45,7 +45,7 @@ export class KvstoreFiles {
     return join(this.dataDir, adminSocketName);
   }
 
-  /** Undefined when there is none. */
+  /** Undefined when there is no record. */
   async read(): Promise<KvstoreRecord | undefined> {
     const text = await readFile(this.#recordFile, 'utf8').catch(ifMissing(undefined));
     return text === undefined ? undefined : (JSON.parse(text) as KvstoreRecord);
@@ -56,7 +56,7 @@ export class KvstoreFiles {
     await replaceFile(this.#recordFile, JSON.stringify(record), 0o600);
   }
 
-  /** What the server needs to start: its configuration, and a directory of its own to write to. */
+  /** Writes the configuration and creates the data directory, both for the server's own user. */
   async prepare(config: string, uid: number): Promise<void> {
     await mkdir(this.dataDir, { recursive: true, mode: 0o700 });
     await replaceFile(this.configFile, config, 0o600);
@@ -64,7 +64,7 @@ export class KvstoreFiles {
     await Promise.all([this.dataDir, this.configFile].map((path) => chown(path, uid, uid)));
   }
 
-  /** Loaded, it is of no use any more: after a crash, nothing is better than what was long ago. */
+  /** To be called once it is loaded: after a crash an empty store is better than old data. */
   removeDump(): Promise<void> {
     return rm(join(this.dataDir, dumpName), { force: true });
   }
@@ -86,7 +86,7 @@ export class KvstoreFiles {
 
 const longestLogBytes = 1024 * 1024;
 
-/** Of one app, in the order of their index. */
+/** The servers of one app, by index. */
 export async function listKvstoreFiles(appDirectory: string): Promise<{ index: number; files: KvstoreFiles }[]> {
   const names = await readdir(appDirectory).catch(ifMissing([]));
   return names

@@ -1,22 +1,22 @@
-/** The pure half of a key-value server: its configuration file and its sandbox. */
 import { createHash } from 'node:crypto';
 import type { SandboxSpec } from '#shared/platform/local/sandbox/sandbox.ts';
 
+/** What the configuration of a key-value server depends on. */
 export interface KvstorePlan {
   port: number;
   /** Of the whole server. */
   memoryBytes: number;
   connections: number;
-  /** The app's password, as `hashPassword` gives it. */
+  /** Of the app's password, by `hashPassword`. */
   passwordHash: string;
-  /** The platform's own way in, as `hashPassword` gives it. */
+  /** Of the platform's password, by `hashPassword`. */
   adminHash: string;
 }
 
-/** Who the platform is at the server; the app is `default`, which clients mean when they name nobody. */
+/** The platform's user at the server. The app's is `default`: clients use it when they name none. */
 export const adminUser = 'paas';
 
-/** What is left of a server's memory is for its clients' buffers and for writing its data down. */
+/** The rest of a server's memory is for the buffers of its clients and for saving its data. */
 const dataShare = 0.75;
 
 const mebibyte = 1024 * 1024;
@@ -24,9 +24,10 @@ const configTarget = '/kvstore/server.conf';
 const dataTarget = '/kvstore/data';
 /** The socket that the platform administers the server on, in its data directory. */
 export const adminSocketName = 'admin.sock';
+/** The server's data while it is stopped. */
 export const dumpName = 'dump.rdb';
 
-/** Hexadecimal SHA-256, as the server's access list takes it: no password stands in a file. */
+/** Hexadecimal SHA-256, as the server's access list takes it, so that no file contains a password. */
 export function hashPassword(password: string): string {
   return createHash('sha256').update(password).digest('hex');
 }
@@ -44,7 +45,7 @@ export function kvstoreConfig(plan: KvstorePlan): string {
     'unixsocketperm 700',
     'protected-mode yes',
     'daemonize no',
-    // Renaming itself would wipe the environment by which it is found after a crash of the platform.
+    // A change of the title would overwrite the environment, by which it is found after a crash of the platform.
     'set-proc-title no',
     'loglevel warning',
     `dir ${dataTarget}`,
@@ -74,21 +75,22 @@ export interface KvstoreSandbox {
   network: string | undefined;
 }
 
-/** By which a server is found that was started right before the platform died. */
+/** Environment variable by which a server is found that was started right before the platform died. */
 export const addonVariable = 'PAAS_ADDON';
 
+/** The sandbox of a server, which survives the platform's process. */
 export function kvstoreSandbox({ id, uid, program, configFile, dataDir, memoryBytes, network }: KvstoreSandbox): SandboxSpec {
   return {
     id,
     uid,
     argv: [program, configTarget],
     env: { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', [addonVariable]: id },
-    // Its data directory is closed to whoever sets the sandbox up; the server goes there itself.
+    // The user that sets the sandbox up may not enter the data directory; the server enters it itself.
     cwd: '/tmp',
     mounts: [
       { source: configFile, target: configTarget },
       { source: dataDir, target: dataTarget, writable: true },
-      // What is installed under /usr is there already.
+      // /usr is in every sandbox.
       ...(program.startsWith('/usr/') ? [] : [{ source: program, target: program }]),
     ],
     tmp: { bytes: mebibyte },

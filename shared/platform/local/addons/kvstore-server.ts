@@ -10,9 +10,9 @@ import { askKvstore } from './ask-kvstore.ts';
 import type { KvstoreFiles, KvstoreRecord } from './kvstore-files.ts';
 import { addonVariable, adminUser, hashPassword, kvstoreConfig, kvstoreSandbox } from './kvstore-plan.ts';
 
-export interface KvstoreGround {
+export interface KvstoreDependencies {
   sandbox: Sandbox;
-  /** Absolute path of the server's program. @throws AppError when there is none */
+  /** @returns the absolute path of the server's program @throws AppError when there is none */
   findProgram(): Promise<string>;
   clock: Clock;
   log: Log;
@@ -22,14 +22,14 @@ export type KvstoreChange = Partial<Pick<KvstoreRecord, 'passwordHash' | 'memory
 
 const alivePollMilliseconds = 250;
 const readyPollMilliseconds = 25;
-/** A gigabyte is written down in less. */
+/** Saving a gigabyte takes less. */
 const stopMilliseconds = 30_000;
-/** A run this long makes earlier crashes forgotten. */
+/** After a run of this length the next crash counts as the first. */
 const stableMilliseconds = 60_000;
 
-/** One key-value server: started or found again, started anew when it ends by itself, until it is stopped or let go of. */
+/** One key-value server. It is started or found again, and started again whenever it ends by itself, until `stop` or `detach`. */
 export class KvstoreServer {
-  readonly #ground: KvstoreGround;
+  readonly #dependencies: KvstoreDependencies;
   readonly #appId: AppId;
   readonly #files: KvstoreFiles;
   #record: KvstoreRecord;
@@ -38,8 +38,8 @@ export class KvstoreServer {
   #ready = false;
 
   /** @param appId whose network the server joins */
-  constructor(ground: KvstoreGround, appId: AppId, files: KvstoreFiles, record: KvstoreRecord) {
-    this.#ground = ground;
+  constructor(dependencies: KvstoreDependencies, appId: AppId, files: KvstoreFiles, record: KvstoreRecord) {
+    this.#dependencies = dependencies;
     this.#appId = appId;
     this.#files = files;
     this.#record = record;
@@ -49,28 +49,29 @@ export class KvstoreServer {
     return this.#record;
   }
 
-  /** It answers, with its data loaded. */
+  /** Whether it answers with its data loaded. */
   get ready(): boolean {
     return this.#ready;
   }
 
+  /** Starts the supervision, which starts the server. */
   begin(): void {
     if (this.#life !== undefined) return;
     this.#ending = new AbortController();
     this.#life = this.#live(this.#ending.signal).catch((error: unknown) => {
-      this.#ground.log.error('a key-value server is no longer supervised', { server: this.#record.id, error });
+      this.#dependencies.log.error('a key-value server is no longer supervised', { server: this.#record.id, error });
     });
   }
 
-  /** A new password holds at once where it runs, and at its next start otherwise; other changes at its next start. */
+  /** A new password takes effect at once when the server runs; every other change takes effect at its next start. */
   async change(change: KvstoreChange): Promise<void> {
     const rotates = change.passwordHash !== undefined && change.passwordHash !== this.#record.passwordHash;
     await this.#update(change);
-    // One that is being started learns it before it counts as ready.
-    if (rotates && this.#ready) await this.#administer();
+    // A server that is starting gets it before it is ready.
+    if (rotates && this.#ready) await this.#setPassword();
   }
 
-  /** Ends it after it wrote its data down. */
+  /** Ends it after it has saved its data. */
   async stop(): Promise<void> {
     await this.detach();
     const { program } = this.#record;
@@ -79,14 +80,14 @@ export class KvstoreServer {
     await this.#update({ program: undefined });
   }
 
-  /** Ends it at once, and everything it left. */
+  /** Ends it at once and removes its files. */
   async destroy(): Promise<void> {
     await this.detach();
-    if (this.#record.program !== undefined) await this.#ground.sandbox.end(this.#record.program);
+    if (this.#record.program !== undefined) await this.#dependencies.sandbox.end(this.#record.program);
     await this.#files.remove();
   }
 
-  /** Lets go of it, and leaves it as it is. */
+  /** Ends the supervision, and leaves the server as it is. */
   async detach(): Promise<void> {
     this.#ending.abort();
     await this.#life;
@@ -95,7 +96,7 @@ export class KvstoreServer {
   }
 
   async #live(ending: AbortSignal): Promise<void> {
-    const { clock, sandbox, log } = this.#ground;
+    const { clock, sandbox, log } = this.#dependencies;
     let crashesInARow = 0;
     while (!ending.aborted) {
       const begun = clock.now().getTime();
@@ -115,7 +116,7 @@ export class KvstoreServer {
   }
 
   async #findOrLaunch(): Promise<SandboxRecord> {
-    const { sandbox } = this.#ground;
+    const { sandbox } = this.#dependencies;
     const { program } = this.#record;
     if (program !== undefined && (await sandbox.isAlive(program))) {
       if (await this.#hasAdminSocket()) return program;
@@ -123,14 +124,14 @@ export class KvstoreServer {
       await this.#end(program);
     }
     if (program !== undefined) await sandbox.end(program);
-    // The platform may have died right after it started it: two servers on one directory would be one too many.
+    // The platform may have died right after it started the server: two of them must not share a directory.
     await endUnrecorded(addonVariable, this.#record.id);
     return this.#launch();
   }
 
-  /** Ends a server after it has written its data down. */
+  /** Ends a server after it has saved its data. */
   async #end(program: SandboxRecord): Promise<void> {
-    const { sandbox, clock } = this.#ground;
+    const { sandbox, clock } = this.#dependencies;
     await sandbox.signal(program, 'SIGTERM');
     const patience = AbortSignal.timeout(stopMilliseconds);
     while (!patience.aborted && (await sandbox.isAlive(program))) await clock.sleep(readyPollMilliseconds);
@@ -145,7 +146,7 @@ export class KvstoreServer {
   }
 
   async #launch(): Promise<SandboxRecord> {
-    const { sandbox, findProgram } = this.#ground;
+    const { sandbox, findProgram } = this.#dependencies;
     const { id, uid, memoryBytes, adminPassword } = this.#record;
     const network = await sandbox.ensureNetwork(this.#appId);
     const executable = await findProgram();
@@ -172,9 +173,9 @@ export class KvstoreServer {
     }
   }
 
-  /** Resolves when it has ended, or nobody looks any more. */
+  /** Resolves when the server or the supervision has ended. */
   async #watch(program: SandboxRecord, ending: AbortSignal): Promise<void> {
-    const { clock, sandbox } = this.#ground;
+    const { clock, sandbox } = this.#dependencies;
     while (!ending.aborted && (await sandbox.isAlive(program))) {
       if (!this.#ready) await this.#becomeReady();
       await clock.sleep(this.#ready ? alivePollMilliseconds : readyPollMilliseconds, ending).catch(() => undefined);
@@ -184,7 +185,7 @@ export class KvstoreServer {
 
   async #becomeReady(): Promise<void> {
     const { passwordHash } = this.#record;
-    const answers = await this.#administer().then(
+    const answers = await this.#setPassword().then(
       () => true,
       () => false,
     );
@@ -193,8 +194,8 @@ export class KvstoreServer {
     this.#ready = true;
   }
 
-  /** Refused while it loads its data. */
-  async #administer(): Promise<void> {
+  /** Sets the app's password. The server refuses it while it loads its data. */
+  async #setPassword(): Promise<void> {
     const { adminPassword, passwordHash } = this.#record;
     await askKvstore(this.#files.adminSocket, [
       ['AUTH', adminUser, adminPassword],

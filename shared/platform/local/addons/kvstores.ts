@@ -10,24 +10,25 @@ import { createPortPool } from '#shared/platform/local/processes/port-pool.ts';
 import type { AddonKind } from './addon-kind.ts';
 import { KvstoreFiles, listKvstoreFiles } from './kvstore-files.ts';
 import { hashPassword } from './kvstore-plan.ts';
-import { type KvstoreGround, KvstoreServer } from './kvstore-server.ts';
+import { type KvstoreDependencies, KvstoreServer } from './kvstore-server.ts';
 
-export interface KvstoresOptions extends Omit<KvstoreGround, 'findProgram'> {
+export interface KvstoresOptions extends Omit<KvstoreDependencies, 'findProgram'> {
   /** `addons/kvstore` of the data directory. */
   directory: string;
   /** The PATH to find a server on. */
   path: string;
 }
 
-/** Below those of apps (ports.ts), so that neither is ever handed the other's. */
+/** Below the ports of apps (port-pool.ts), so that none is ever given to both. */
 const portRange = { from: 10_000, to: 19_999 };
 const programs = ['valkey-server', 'redis-server'];
-const missing = 'There is no key-value server on this machine. Ask the operator to install one: apt-get install -y redis-server';
+const missing =
+  'No key-value server is installed on this machine. Ask the operator to install one: apt-get install -y redis-server';
 
-/** Key-value stores: one or more valkey or redis servers an app, each in a sandbox and with a uid of its own. */
+/** Key-value stores: for each app one or more valkey or redis servers, each in a sandbox of its own and with the app's own uid. */
 export function createKvstores({ directory, path, ...options }: KvstoresOptions): AddonKind {
   const { sandbox } = options;
-  const ground: KvstoreGround = { ...options, findProgram: () => requireProgram(path) };
+  const dependencies: KvstoreDependencies = { ...options, findProgram: () => requireProgram(path) };
   const ports = createPortPool(portRange);
   const stores = new Map<AppId, KvstoreServer[]>();
   const mutex = createKeyedMutex<AppId>();
@@ -48,12 +49,12 @@ export function createKvstores({ directory, path, ...options }: KvstoresOptions)
     };
     const files = filesOf(spec.appId, index);
     await files.save(record);
-    return new KvstoreServer(ground, spec.appId, files, record);
+    return new KvstoreServer(dependencies, spec.appId, files, record);
   }
 
   async function converge(server: KvstoreServer, { memoryBytes, connections, password }: AddonSpec): Promise<void> {
     const { record } = server;
-    // Its memory is a limit of the sandbox it was started in. Its data survives.
+    // The limit on memory is one of the sandbox it was started in. A stop keeps the data.
     if (record.memoryBytes !== memoryBytes || record.connections !== connections) await server.stop();
     const wasStopped = record.stopped;
     await server.change({ memoryBytes, connections, passwordHash: hashPassword(password), stopped: false });
@@ -80,7 +81,7 @@ export function createKvstores({ directory, path, ...options }: KvstoresOptions)
         for (let index = servers.length + 1; index <= spec.replicas; index += 1) servers.push(await add(spec, index));
         for (const server of servers) server.begin();
         const [first] = servers;
-        if (first === undefined) throw new AppError('internal', 'A key-value store needs one server at least.');
+        if (first === undefined) throw new AppError('internal', 'A key-value store needs at least one server.');
         const { port } = first.record;
         const { password } = spec;
         return { uri: `redis://:${password}@127.0.0.1:${port}`, host: '127.0.0.1', port, password };
@@ -123,7 +124,7 @@ export function createKvstores({ directory, path, ...options }: KvstoresOptions)
           const record = await files.read();
           if (record === undefined) continue;
           if (!record.stopped) ports.hold(record.port);
-          servers.push(new KvstoreServer(ground, appId, files, record));
+          servers.push(new KvstoreServer(dependencies, appId, files, record));
         }
         stores.set(appId, servers);
         for (const server of servers) if (!server.record.stopped) server.begin();
@@ -140,6 +141,7 @@ export function createKvstores({ directory, path, ...options }: KvstoresOptions)
   };
 }
 
+/** @throws AppError when there is none */
 async function requireProgram(path: string): Promise<string> {
   const program = await findProgram(path);
   if (program === undefined) throw new AppError('internal', missing);

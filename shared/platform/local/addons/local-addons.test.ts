@@ -8,7 +8,7 @@ import { systemClock } from '#shared/clock.ts';
 import { type AppId, newTenantId, newUuid } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import type { AddonSpec } from '#shared/platform/addons.ts';
-import { type AddonClient, type AddonGround, describeAddons } from '#shared/platform/contract/addons.ts';
+import { type AddonClient, type AddonsFixture, describeAddons } from '#shared/platform/contract/addons.ts';
 import { removeTree } from '#shared/platform/local/images/trees.ts';
 import { openSandbox } from '#shared/platform/local/sandbox/open-sandbox.ts';
 import { createLocalAddons, type LocalAddons } from './local-addons.ts';
@@ -27,7 +27,7 @@ async function openAddons(dataDir: string): Promise<LocalAddons> {
 
 const makeDataDir = (): Promise<string> => mkdtemp(join(tmpdir(), 'paas-addons-'));
 
-async function openGround(client: AddonClient): Promise<AddonGround> {
+async function openFixture(client: AddonClient): Promise<AddonsFixture> {
   const dataDir = await makeDataDir();
   const addons = await openAddons(dataDir);
   return {
@@ -41,7 +41,7 @@ async function openGround(client: AddonClient): Promise<AddonGround> {
 }
 
 async function onDatabase<Result>(uri: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
-  // pg leaves a connection open that it has no password for.
+  // pg does not close a connection for which it has no password.
   const socket = new Socket();
   const client = new pg.Client({ connectionString: uri, stream: () => socket });
   client.on('error', () => undefined);
@@ -68,8 +68,8 @@ const databaseClient: AddonClient = {
     }),
 };
 
-describeAddons('local', 'kvstore', () => openGround(kvstoreClient));
-describeAddons('local', 'database', () => openGround(databaseClient));
+describeAddons('local', 'kvstore', () => openFixture(kvstoreClient));
+describeAddons('local', 'database', () => openFixture(databaseClient));
 
 describe('servers of add-ons on this machine', () => {
   let dataDir: string;
@@ -101,7 +101,7 @@ describe('servers of add-ons on this machine', () => {
     return uri;
   }
 
-  it('a store takes three quarters of its plan, evicts nothing, and refuses more', async () => {
+  it('a store holds three quarters of its plan, evicts nothing, and refuses more', async () => {
     const uri = await ensureReady(specOf('kvstore'));
     const info = await askStore(uri, ['INFO', 'memory']);
     expect(info).toContain(`maxmemory:${48 * mebibyte}\r\n`);
@@ -114,7 +114,7 @@ describe('servers of add-ons on this machine', () => {
     expect(await askStore(uri, ['GET', 'key-0'])).toBe(value);
   });
 
-  it('a store with three replicas runs three servers, each for itself, and one address', async () => {
+  it('a store with three replicas has three independent servers and one address', async () => {
     const spec = specOf('kvstore', { replicas: 3 });
     const uri = await ensureReady(spec);
     await kvstoreClient.write(uri, 'kept');
@@ -127,7 +127,7 @@ describe('servers of add-ons on this machine', () => {
     expect(await kvstoreClient.read(uri)).toBe('kept');
   });
 
-  it('a store does not let its app administer it', async () => {
+  it('a store refuses administration by its app', async () => {
     const uri = await ensureReady(specOf('kvstore'));
     const forbidden = [
       ['CONFIG', 'SET', 'bind', '0.0.0.0'],
@@ -142,7 +142,7 @@ describe('servers of add-ons on this machine', () => {
     for (const command of forbidden) await expect(askStore(uri, command)).rejects.toThrow(/NOPERM|not allowed/);
   });
 
-  it('no password of a store is in a file, an argument or an environment', async () => {
+  it('the password of a store is in no file, no argument and no environment', async () => {
     const spec = specOf('kvstore');
     await ensureReady(spec);
     const directory = join(dataDir, 'addons/kvstore', spec.appId, '1');
@@ -165,7 +165,7 @@ describe('servers of add-ons on this machine', () => {
     await expect.poll(() => kvstoreClient.read(uri).catch(() => 'not yet'), { timeout: 10_000 }).toBeUndefined();
   });
 
-  it('outlive the control plane, and are found again by the next one', async () => {
+  it('survive the control plane, and are found again by the next one', async () => {
     const [store, database] = [specOf('kvstore'), specOf('database')];
     const [storeUri, databaseUri] = [await ensureReady(store), await ensureReady(database)];
     const pid = await readPid(store.appId);
@@ -181,7 +181,7 @@ describe('servers of add-ons on this machine', () => {
     expect(await kvstoreClient.read(storeUri)).toBe('kept');
   });
 
-  it('come back with their data after a clean stop, before anybody asks for them', async () => {
+  it('start with their data after a clean stop, before any call for them', async () => {
     const [store, database] = [specOf('kvstore'), specOf('database')];
     const [storeUri, databaseUri] = [await ensureReady(store), await ensureReady(database)];
     await kvstoreClient.write(storeUri, 'kept');
@@ -194,7 +194,7 @@ describe('servers of add-ons on this machine', () => {
     await expect.poll(() => databaseClient.read(databaseUri).catch(() => 'not yet'), { timeout: 20_000 }).toBe('kept');
   });
 
-  it("a database cannot be entered by another app's role, and its role cannot do more than own it", async () => {
+  it("a database refuses other apps' roles, and its role has no right beyond it", async () => {
     const [one, other] = [specOf('database', { connections: 2 }), specOf('database')];
     const [uri, otherUri] = [await ensureReady(one), await ensureReady(other)];
     for (const name of [new URL(otherUri).pathname, '/postgres', '/template1']) {
@@ -219,7 +219,7 @@ describe('servers of add-ons on this machine', () => {
     await Promise.all(clients.map((client) => client.end()));
   });
 
-  it('the database server is started again when it is killed, and has everything', async () => {
+  it('the database server is started again when it is killed, and has all data', async () => {
     const uri = await ensureReady(specOf('database'));
     await databaseClient.write(uri, 'kept');
     const pid = Number((await readFile(join(dataDir, 'addons/postgres/cluster/postmaster.pid'), 'utf8')).split('\n')[0]);

@@ -24,7 +24,7 @@ export interface LocalAddonsOptions {
 
 export interface LocalAddons extends Addons, Pick<AddonKind, 'adopt' | 'stopAll' | 'detach'> {}
 
-/** Real servers on this machine. */
+/** Add-ons as real servers on this machine. */
 export function createLocalAddons({ dataDir, sandbox, networks, path, clock, log }: LocalAddonsOptions): LocalAddons {
   const kinds: Readonly<Record<AddonType, AddonKind>> = {
     kvstore: createKvstores({ directory: join(dataDir, 'addons', 'kvstore'), sandbox, path, clock, log }),

@@ -5,8 +5,9 @@ const iterations = 4096;
 const keyBytes = 32;
 
 /**
- * What PostgreSQL stores of a password (RFC 5803), made here so that the password is in no statement and so in no log.
- * @param password ASCII: nothing else is prepared the way the protocol asks for
+ * The verifier that PostgreSQL stores for a password (RFC 5803). It is made here so that no statement, and so no log, contains the
+ * password.
+ * @param password ASCII only: no other text is prepared as the protocol requires
  */
 export async function scramVerifier(password: string, salt: Buffer = randomBytes(16)): Promise<string> {
   const salted = await promisify(pbkdf2)(password, salt, iterations, keyBytes, 'sha256');

@@ -18,7 +18,7 @@ export interface TenantDatabasesOptions {
   directory: string;
   clock: Clock;
   log: Log;
-  /** On top of what suits tenants. */
+  /** Added to the settings for tenants. */
   settings?: PostgresSettings;
 }
 
@@ -26,13 +26,13 @@ const watchMilliseconds = 1000;
 const tenantSettings: PostgresSettings = {
   max_connections: 300,
   temp_file_limit: '1GB',
-  // `drop database` waits for every session, also for one that dawdles over its password.
+  // `drop database` waits for every session, also for one that has not sent its password yet.
   authentication_timeout: '5s',
 };
 
 /**
- * A PostgreSQL cluster of the tenants' own, started for its first database, apart from the platform's: a database and a
- * role an app, and no way into anybody else's.
+ * Databases in a PostgreSQL cluster for tenants, apart from the platform's own and started with its first database. Each app has a
+ * database and a role, which can enter no other database.
  */
 export function createTenantDatabases({ directory, clock, log, settings = {} }: TenantDatabasesOptions): AddonKind {
   const cluster = join(directory, 'cluster');
@@ -48,10 +48,10 @@ export function createTenantDatabases({ directory, clock, log, settings = {} }: 
     });
   }
 
-  /** As superuser, on a server that is started for it when need be. */
+  /** Connects as superuser. Starts the server when it does not run. */
   async function withServer<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
     const client = new pg.Client((await start()).url);
-    // Its end is told to whoever waits for a query; without a listener it would end the process.
+    // The query that waits fails as well; without a listener the error would end the process.
     client.on('error', (error) => log.debug("the connection to the tenants' databases ended", { error }));
     await client.connect();
     try {
@@ -61,12 +61,12 @@ export function createTenantDatabases({ directory, clock, log, settings = {} }: 
     }
   }
 
-  /** One change to an app's database at a time. */
+  /** Changes to one app's database run one after the other. */
   function change<T>(appId: AppId, work: (client: pg.Client) => Promise<T>): Promise<T> {
     return mutex.run(appId, () => withServer(work));
   }
 
-  /** Whether anybody ever had a database here. */
+  /** Whether the cluster was ever created. */
   const exists = (): Promise<boolean> =>
     stat(cluster).then(
       () => true,
@@ -121,7 +121,7 @@ export function createTenantDatabases({ directory, clock, log, settings = {} }: 
 
     async read(appId) {
       if (!(await exists())) return undefined;
-      // Down, and about to be started again: whose databases it holds cannot be told, so the answer is for one it holds.
+      // Down, and about to be started again: it is not known whether the app has a database in it, so assume that it has.
       if ((await findPostmaster(cluster))?.ready !== true) return { ready: 0, desired: 1 };
       return withServer(async (client) => {
         const { rows } = await client.query<{ login: boolean; open: boolean }>(
@@ -136,7 +136,7 @@ export function createTenantDatabases({ directory, clock, log, settings = {} }: 
 
     async adopt() {
       if (!(await exists())) return;
-      // Not waited for: the platform need not come up later for it.
+      // Not awaited: the platform's start does not depend on it.
       watching ??= watch();
       start().catch((error: unknown) => log.error("the tenants' database server does not start", { error }));
     },
@@ -157,7 +157,7 @@ export function createTenantDatabases({ directory, clock, log, settings = {} }: 
   };
 }
 
-/** Of a database and of the role that owns it: lower-case letters, digits and '_', so that it needs no quotes. */
+/** The name of an app's database and of the role that owns it: lower-case letters, digits and '_', so that it needs no quotes. */
 function databaseName(appId: AppId): string {
   if (!/^[0-9a-f-]{36}$/.test(appId)) throw new AppError('internal', 'Not the id of an app.');
   return `app_${appId.replaceAll('-', '')}`;
@@ -173,7 +173,7 @@ async function ensureRole(client: pg.Client, name: string, { password, connectio
   );
 }
 
-/** Closed until nobody but its owner may enter: PostgreSQL lets everybody into a new database. */
+/** A new database refuses connections until only its owner may enter: PostgreSQL lets every role into it. */
 async function ensureDatabase(client: pg.Client, name: string): Promise<void> {
   for (const shared of ['postgres', 'template1']) await client.query(`revoke all on database ${shared} from public`);
   const known = await client.query('select 1 from pg_database where datname = $1', [name]);

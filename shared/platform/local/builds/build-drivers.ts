@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { InProcessBuilds } from '#shared/platform/in-process-builds.ts';
-import { createLocalImages, type LocalImages, removeImageRubbish } from '../images/images.ts';
+import { createLocalImages, type LocalImages, removeImageLeftovers } from '../images/images.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import { readRegistrySettings } from '../toolchains/registry-settings.ts';
 import type { PlatformPart } from '../toolchains/toolchain-mounts.ts';
@@ -55,7 +55,7 @@ export function createBuildDrivers({ dataDir, sandbox, hostEnv, limits: changed 
     }),
     async recover() {
       await removeLeftBuilds(dataDir, sandbox);
-      await Promise.all([removeImageRubbish(dataDir), removeCacheRubbish(dataDir)]);
+      await Promise.all([removeImageLeftovers(dataDir), removeCacheRubbish(dataDir)]);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** Runs on a worker thread: makes a built tree immutable and takes its digest. Nothing of the tenant's may run meanwhile. */
+/** Runs on a worker thread: makes a built tree immutable and computes its digest. No code of the tenant may run meanwhile. */
 import { createHash, type Hash } from 'node:crypto';
 import {
   chmodSync,
@@ -17,12 +17,14 @@ import {
 import { parentPort, workerData } from 'node:worker_threads';
 
 export interface SealRequest {
+  /** Absolute. */
   readonly directory: string;
-  /** Whom the files are given to; undefined: they stay whose they are. */
+  /** Uid that the files are given to; undefined: their owner does not change. */
   readonly owner: number | undefined;
   readonly longestBytes: number;
 }
 
+/** `tooLarge` as soon as the files exceed `longestBytes`. */
 export type SealAnswer =
   | { readonly manifestDigest: string; readonly bytes: number; readonly files: number }
   | { readonly tooLarge: true };
@@ -31,8 +33,8 @@ const slash = Buffer.from('/');
 const buffer = Buffer.allocUnsafe(1024 * 1024);
 
 /**
- * sha256 over kind, mode, content hash and path of everything in path order (bytes, not strings: names may be anything).
- * Files become 0644 or 0755, directories 0755; sockets and pipes are dropped.
+ * Computes the SHA-256 over kind, mode, content hash and path of each entry in path order. Paths are bytes, since names need not be
+ * UTF-8. Files become 0644 or 0755, directories 0755; sockets and pipes are removed.
  */
 function seal({ directory, owner, longestBytes }: SealRequest): SealAnswer {
   const manifest = createHash('sha256');

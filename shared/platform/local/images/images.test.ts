@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AppId, newUuid } from '#shared/ids.ts';
-import { createLocalImages, type ImageDescription, type LocalImages, removeImageRubbish, type StoredImage } from './images.ts';
+import { createLocalImages, type ImageDescription, type LocalImages, removeImageLeftovers, type StoredImage } from './images.ts';
 import { removeTree } from './trees.ts';
 
 const owner = 0x7000_0001;
@@ -43,7 +43,7 @@ async function store(root: string, described = description): Promise<StoredImage
 }
 
 describe('an image', () => {
-  it('has an address that follows from its content, not from times, owners or the order of making', async () => {
+  it('has an address that depends on its content only, not on times, owners or the order of creation', async () => {
     const first = await store(await makeTree());
     expect(await store(await makeTree((root) => chmod(join(root, 'lib/a.js'), 0o640)))).toEqual(first);
     expect(first.imageUrl).toBe(`slug://${appId}@sha256:${first.digest}`);
@@ -64,7 +64,7 @@ describe('an image', () => {
     expect((await store(await makeTree(), other)).digest).not.toBe((await store(await makeTree())).digest);
   });
 
-  it("is its app's own, and keeps what may be executed", async () => {
+  it('belongs to the uid of its app, and keeps executable files executable', async () => {
     const { root } = await images.readImage((await store(await makeTree())).imageUrl);
     expect((await stat(join(root, 'lib/a.js'))).mode & 0o7777).toBe(0o644);
     expect((await stat(join(root, 'run'))).mode & 0o7777).toBe(0o755);
@@ -78,7 +78,7 @@ describe('an image', () => {
     expect((await stat(join(root, 'run'))).mode & 0o7777).toBe(0o755);
   });
 
-  it('says how it is run: mounts, PATH, variables', async () => {
+  it('contains how it is run: mounts, PATH, variables', async () => {
     const image = await images.readImage((await store(await makeTree())).imageUrl);
     expect(image.mounts).toEqual([{ source: '/parts/node', target: '/opt/paas/node/bin/node' }]);
     expect(image.env).toMatchObject({
@@ -88,22 +88,22 @@ describe('an image', () => {
     expect(image.processes).toEqual({ web: 'npm start' });
   });
 
-  it('that is too large is not kept', async () => {
+  it('that is too large is not stored', async () => {
     expect(
       await images.storeImage(appId, await makeTree((root) => writeFile(join(root, 'large'), 'x'.repeat(200))), description, 100),
     ).toBeUndefined();
     expect(await readdir(join(dataDir, 'images'))).toEqual([]);
   });
 
-  it('that is gone is named, with what to do', async () => {
+  it('that does not exist is named in the error, with what to do', async () => {
     await expect(images.readImage(`slug://${appId}@sha256:${'0'.repeat(64)}`)).rejects.toThrow('Push again');
   });
 
-  it('that a crash left half stored or half deleted does not exist, and is cleared away at the next start', async () => {
+  it('that a crash left half stored or half deleted does not exist, and is removed at the next start', async () => {
     await mkdir(join(dataDir, 'images/.staged-1/app'), { recursive: true });
     await mkdir(join(dataDir, 'images/.deleted-1/app'), { recursive: true });
     const kept = await store(await makeTree());
-    await removeImageRubbish(dataDir);
+    await removeImageLeftovers(dataDir);
     expect(await readdir(join(dataDir, 'images'))).toEqual([appId]);
     expect(await images.imageExists(kept.imageUrl)).toBe(true);
   });

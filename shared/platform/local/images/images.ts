@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { AppError } from '#shared/errors.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { type AppId, isUuid } from '#shared/ids.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 import type { Images } from '#shared/platform/images.ts';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
 import { type PlatformPart, platformParts, resolveToolchain } from '../toolchains/toolchain-mounts.ts';
@@ -26,17 +27,17 @@ const descriptionSchema = z.object({
   ),
 });
 
-/** What is kept beside an image's files, in image.json. */
+/** How an image is run; stored beside its files, in image.json. */
 export type ImageDescription = z.infer<typeof descriptionSchema>;
 
-/** An image as something to run. */
+/** An image that can be run. */
 export interface LocalImage {
   readonly imageUrl: string;
-  /** Absolute path of the files, never to be written but in a layer over them; seen at /app inside. */
+  /** Absolute path of the files, which are seen at /app in the sandbox. They are immutable; writes go to a layer over them. */
   readonly root: string;
   /** The toolchains it needs, for `SandboxSpec.mounts`. */
   readonly mounts: readonly SandboxMount[];
-  /** For below the app's own variables; PATH among them. */
+  /** Variables, PATH among them. The app's own variables override them. */
   readonly env: Readonly<Record<string, string>>;
   readonly builder: string;
   readonly processes: Readonly<Record<string, string>>;
@@ -44,11 +45,11 @@ export interface LocalImage {
 }
 
 export interface LocalImages extends Images {
-  /** @throws AppError 'not_found' for an image that is not here */
+  /** @throws AppError 'not_found' for an image that does not exist */
   readImage(imageUrl: string): Promise<LocalImage>;
   /**
-   * Moves a built tree in, immutable from then on. `directory` is gone afterwards; it must lie in the data directory.
-   * Undefined when it is larger than `longestBytes`.
+   * Moves a built tree into an image, which is immutable from then on. `directory` must be in the data directory.
+   * @returns undefined when it is larger than `longestBytes`
    */
   storeImage(
     appId: AppId,
@@ -69,13 +70,15 @@ export interface LocalImagesOptions {
   readonly dataDir: string;
   /** Host paths of the platform's own parts. */
   readonly parts: Readonly<Record<PlatformPart, string>>;
-  /** Whom an app's files belong to, for its code to change them as it runs; undefined: they stay this process's. */
+  /** Uid that owns an app's files, so that its code may change them in a layer; undefined: that of this process. */
   ensureOwner(appId: AppId): Promise<number | undefined>;
 }
 
+/** The end of every PATH. */
 export const systemPath = ['/usr/local/bin', '/usr/bin', '/bin'] as const;
 const appNode = '/app/node_modules/.bin';
 
+/** Images as directories on this machine, addressed by the digest of their content. */
 export function createLocalImages({ dataDir, parts, ensureOwner }: LocalImagesOptions): LocalImages {
   const base = `${dataDir}/images`;
   const locate = (imageUrl: string): string | undefined => {
@@ -83,10 +86,10 @@ export function createLocalImages({ dataDir, parts, ensureOwner }: LocalImagesOp
     return address === undefined ? undefined : `${base}/${address.appId}/${address.digest}`;
   };
   const discard = async (path: string): Promise<boolean> => {
-    // Renamed first, so that a crash half way through leaves rubbish, never half an image.
-    const rubbish = `${base}/.deleted-${crypto.randomUUID()}`;
-    if (!(await moveTree(path, rubbish))) return false;
-    await removeTree(rubbish);
+    // Renamed first, so that a crash in the middle leaves no half image.
+    const discarded = `${base}/.deleted-${crypto.randomUUID()}`;
+    if (!(await moveTree(path, discarded))) return false;
+    await removeTree(discarded);
     return true;
   };
   return {
@@ -105,7 +108,7 @@ export function createLocalImages({ dataDir, parts, ensureOwner }: LocalImagesOp
       const path = locate(imageUrl);
       const text = path === undefined ? undefined : await readFile(`${path}/image.json`, 'utf8').catch(ifMissing(undefined));
       if (path === undefined || text === undefined)
-        throw new AppError('not_found', `The image ${imageUrl} is not here any more. Push again to build it anew.`);
+        throw new AppError('not_found', `The image ${imageUrl} does not exist any more. Push again to build it again.`);
       const { builder, processes, releaseCommand, env, path: directories, toolchain } = descriptionSchema.parse(JSON.parse(text));
       return {
         imageUrl,
@@ -114,7 +117,7 @@ export function createLocalImages({ dataDir, parts, ensureOwner }: LocalImagesOp
         env: { LANG: 'C.UTF-8', ...env, PATH: [...directories, appNode, ...systemPath].join(':') },
         builder,
         processes,
-        ...(releaseCommand === undefined ? {} : { releaseCommand }),
+        ...omitUndefined({ releaseCommand }),
       };
     },
     async storeImage(appId, directory, description, longestBytes) {
@@ -130,7 +133,7 @@ export function createLocalImages({ dataDir, parts, ensureOwner }: LocalImagesOp
         await syncTree(staged);
         await mkdir(`${base}/${appId}`, { recursive: true });
         await rename(staged, `${base}/${appId}/${digest}`).catch((error: NodeJS.ErrnoException) => {
-          if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error; // else it is there already, the same to the byte
+          if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error; // else the same image exists already
         });
         return { imageUrl: `slug://${appId}@sha256:${digest}`, digest, bytes: sealed.bytes };
       } finally {
@@ -140,8 +143,8 @@ export function createLocalImages({ dataDir, parts, ensureOwner }: LocalImagesOp
   };
 }
 
-/** What a crash left half done; to be called before anything is stored. */
-export async function removeImageRubbish(dataDir: string): Promise<void> {
+/** Removes what a crash has left half stored or half deleted. To be called before anything is stored. */
+export async function removeImageLeftovers(dataDir: string): Promise<void> {
   const names = await readdir(`${dataDir}/images`).catch(ifMissing([]));
   for (const name of names.filter((name) => name.startsWith('.'))) await removeTree(`${dataDir}/images/${name}`);
 }

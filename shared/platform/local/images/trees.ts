@@ -1,4 +1,4 @@
-/** Directories that tenants' code wrote: of any depth and with any names, so the system's own tools handle them. */
+/** Operations on directories that tenants' code wrote. They may have any depth and any names, so the system's own tools are used. */
 import { execFile } from 'node:child_process';
 import { rename } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -7,23 +7,23 @@ import { ifMissing } from '#shared/files/if-missing.ts';
 const run = promisify(execFile);
 const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C' };
 
-/** Removes a directory and everything in it; harmless when there is none. */
+/** Removes a directory and everything in it. Does nothing when there is none. */
 export async function removeTree(path: string): Promise<void> {
   try {
     await run('rm', ['-rf', '--one-file-system', '--', path], { env });
   } catch {
-    // Without root, directories that their maker closed to themselves (0000, or read-only as Go's modules) have to be opened first.
+    // Without root, directories without write permission (mode 0000, or read-only as Go's modules) need it first.
     await run('chmod', ['-R', 'u+rwX', '--', path], { env }).catch(() => undefined);
     await run('rm', ['-rf', '--one-file-system', '--', path], { env });
   }
 }
 
-/** With modes, owners and times; shares the bytes where the file system can. */
+/** Copies with modes, owners and times; shares the bytes where the file system can. */
 export async function copyTree(from: string, to: string): Promise<void> {
   await run('cp', ['-a', '--reflink=auto', '--', from, to], { env });
 }
 
-/** Bytes on disk. */
+/** @returns bytes on disk */
 export async function measureTree(path: string): Promise<number> {
   const { stdout } = await run('du', ['--summarize', '--block-size=1', '--', path], { env }).catch(
     (error: { stdout?: string }) => ({

@@ -1,7 +1,3 @@
-/**
- * Takes over what an app's instances write: each writes straight into raw files of its own, which need nobody at the other
- * end; this stamps the lines and appends them to the journal. While the control plane is away the raw files just grow.
- */
 import { spawn } from 'node:child_process';
 import { type FSWatcher, watch } from 'node:fs';
 import { mkdir, open, rm, stat } from 'node:fs/promises';
@@ -12,36 +8,42 @@ import { instanceName, parseInstanceKey } from '../processes/instance-key.ts';
 import { type Journal, type JournalEntry, openJournal, readRange } from './app-logs-journal.ts';
 import { longestLineBytes, splitLines } from './line-splitter.ts';
 
+/**
+ * Collects the output of an app's instances. Each instance writes directly into raw files of its own, so that it can write while no
+ * control plane runs. The collector appends their lines to the journal, with a time.
+ */
 export interface AppLogCollector {
   readonly journal: Journal;
-  /** Creates the raw files of an instance, opened for appending, and begins to take them over. The caller closes them. */
+  /** Creates the raw files of an instance and collects from them. @returns file descriptors for appending, to be closed */
   openOutput(key: string): Promise<{ stdout: number; stderr: number; close(): Promise<void> }>;
-  /** Begins to take over the raw files of an instance found again. */
+  /** Collects from the raw files of an instance that was found again. */
   adoptOutput(key: string): void;
-  /** Takes over everything written so far; with `final` also a last line without newline. */
+  /** Collects everything written so far. @param final key of an instance that has ended: also a last line without newline */
   flush(final?: string): Promise<void>;
-  /** Takes over the rest and deletes the raw files. */
+  /** Collects the rest and deletes the raw files. */
   closeOutput(key: string): Promise<void>;
-  say(message: string, releaseVersion?: number): Promise<void>;
-  /** Resolves at the next append or `close`. */
+  /** Appends a line of the platform's own. @param releaseVersion by default that of the line before */
+  appendPlatformLine(message: string, releaseVersion?: number): Promise<void>;
+  /** Resolves at the next append, at `close`, or when the signal aborts. */
   nextAppend(signal: AbortSignal): Promise<void>;
   readonly closed: boolean;
   close(): Promise<void>;
 }
 
+/** A raw file that is collected from. */
 interface Tail {
   key: string;
   stream: 'o' | 'e';
-  /** Raw bytes below this are given back to the file system already. */
+  /** Disk space of the bytes below this offset is freed already. */
   punched: number;
 }
 
 const chunkBytes = 256 * 1024;
-/** Give back disk space in steps of this size. */
+/** Disk space is freed in steps of this size. */
 const punchBytes = 4 * 1024 * 1024;
-/** More than this not yet taken over is skipped: an app must not fill the disk with what nobody will read. */
+/** Output beyond this that is not collected yet is skipped, so that an app cannot fill the disk. */
 const backlogBytes = 64 * 1024 * 1024;
-/** The kernel's notices can overflow; this finds what they missed. */
+/** The kernel's queue of file events can overflow; this finds the output of lost events. */
 const sweepMilliseconds = 2000;
 /**
  * How far a file's modification time may be behind the clock at the moment of the write. The kernel takes it from a clock that
@@ -49,6 +51,7 @@ const sweepMilliseconds = 2000;
  */
 const fileTimeLagMilliseconds = 100;
 
+/** @param directory `workloads/<app_id>/logs`; the raw files are in `raw/` */
 export async function openAppLogCollector(directory: string, clock: Clock, log: Log): Promise<AppLogCollector> {
   const rawDir = join(directory, 'raw');
   await mkdir(rawDir, { recursive: true, mode: 0o700 });
@@ -58,12 +61,12 @@ export async function openAppLogCollector(directory: string, clock: Clock, log: 
   let closed = false;
   let watcher: FSWatcher | undefined;
   let sweep: NodeJS.Timeout | undefined;
-  /** Every use of the journal's end goes through this chain, one after the other. */
+  /** All that reads or moves the journal's end runs in this chain, one after the other. */
   let chain: Promise<unknown> = Promise.resolve();
   let scheduled = false;
 
-  function serially<T>(work: () => Promise<T>): Promise<T> {
-    const result = chain.then(work);
+  function serially<T>(task: () => Promise<T>): Promise<T> {
+    const result = chain.then(task);
     chain = result.catch(() => undefined);
     return result;
   }
@@ -80,7 +83,7 @@ export async function openAppLogCollector(directory: string, clock: Clock, log: 
     wake();
   }
 
-  /** Takes over what one raw file holds by now. */
+  /** Collects what one raw file contains now. */
   async function drain(tail: Tail, final: boolean): Promise<void> {
     const rawName = `${tail.key}.${tail.stream}`;
     const path = join(rawDir, rawName);
@@ -89,38 +92,38 @@ export async function openAppLogCollector(directory: string, clock: Clock, log: 
     for (;;) {
       const facts = await stat(path).catch(() => undefined);
       if (facts === undefined) return;
-      let from = journal.takenOver(rawName);
-      // Shorter than before: the app opened /dev/stdout itself and truncated it.
+      let from = journal.collected(rawName);
+      // Shorter than before: the app has opened /dev/stdout itself and truncated it.
       if (facts.size < from) from = 0;
       const entry = { p: instanceName(identity), s: tail.stream, v: identity.releaseVersion, k: tail.key };
       const t = Math.max(journal.newest.t, writtenBy(facts.mtimeMs, clock.now()));
       if (facts.size - from > backlogBytes) {
         const skipped = facts.size - from - chunkBytes;
         from += skipped;
-        await append([{ ...entry, t, m: `… ${skipped} bytes of output skipped: more than can be kept up with`, o: from }]);
+        await append([{ ...entry, t, m: `… ${skipped} bytes of output skipped: more than the platform can collect`, o: from }]);
       }
       if (facts.size === from) return;
       const chunk = await readRange(path, from, Math.min(chunkBytes, facts.size - from));
       const lines = splitLines(chunk, final && from + chunk.length === facts.size);
       await append(lines.map(({ text, end }) => ({ ...entry, t, m: text, o: from + end })));
-      await punch(tail, path, journal.takenOver(rawName));
+      await punch(tail, path, journal.collected(rawName));
       if (lines.length === 0 || chunk.length < chunkBytes - longestLineBytes) return;
     }
   }
 
-  /** Offsets go on counting; only the space goes back. */
-  async function punch(tail: Tail, path: string, takenOver: number): Promise<void> {
-    if (takenOver - tail.punched < punchBytes) return;
+  /** Frees the disk space of collected bytes. The file's size and offsets stay. */
+  async function punch(tail: Tail, path: string, collected: number): Promise<void> {
+    if (collected - tail.punched < punchBytes) return;
     await journal.sync();
-    const length = String(takenOver - tail.punched);
+    const length = String(collected - tail.punched);
     const tool = spawn('fallocate', ['--punch-hole', '--offset', String(tail.punched), '--length', length, path], {
       stdio: 'ignore',
     });
     const warn = (why: unknown): void =>
-      log.warn('the space of raw app output is not given back to the file system', { path, error: why });
+      log.warn('the disk space of collected app output could not be freed', { path, error: why });
     tool.once('error', warn);
     tool.once('exit', (code) => code === 0 || warn(`fallocate exited with ${code}`));
-    tail.punched = takenOver;
+    tail.punched = collected;
   }
 
   async function drainAll(final?: string): Promise<void> {
@@ -129,7 +132,7 @@ export async function openAppLogCollector(directory: string, clock: Clock, log: 
       try {
         await drain(tail, tail.key === final);
       } catch (error) {
-        log.error('app output could not be taken over', { key: tail.key, error });
+        log.error('app output could not be collected', { key: tail.key, error });
       }
     }
   }
@@ -146,11 +149,11 @@ export async function openAppLogCollector(directory: string, clock: Clock, log: 
   function track(key: string): void {
     for (const stream of ['o', 'e'] as const) {
       const rawName = `${key}.${stream}`;
-      if (!tails.has(rawName)) tails.set(rawName, { key, stream, punched: journal.takenOver(rawName) });
+      if (!tails.has(rawName)) tails.set(rawName, { key, stream, punched: journal.collected(rawName) });
     }
     if (watcher !== undefined) return;
     watcher = watch(rawDir, { persistent: false }, schedule);
-    watcher.on('error', (error) => log.warn('app output is not watched', { error }));
+    watcher.on('error', (error) => log.warn('app output cannot be watched; it is collected every two seconds', { error }));
     sweep = setInterval(schedule, sweepMilliseconds);
     sweep.unref();
   }
@@ -170,8 +173,8 @@ export async function openAppLogCollector(directory: string, clock: Clock, log: 
       return closed;
     },
     async openOutput(key) {
-      // An app that opens /dev/stdout itself needs the right to write as its own user. The path leads through a
-      // directory of mode 700, so nobody else gets here.
+      // An app that opens /dev/stdout itself needs write permission for its own user. Other users cannot enter the directory, which
+      // has mode 700.
       const files = await Promise.all(['o', 'e'].map((stream) => open(join(rawDir, `${key}.${stream}`), 'a', 0o622)));
       await Promise.all(files.map((file) => file.chmod(0o622)));
       track(key);
@@ -193,9 +196,9 @@ export async function openAppLogCollector(directory: string, clock: Clock, log: 
           journal.forget(`${key}.${stream}`);
         }
       }),
-    say: (message, releaseVersion) =>
+    appendPlatformLine: (message, releaseVersion) =>
       serially(async () => {
-        // What the app wrote before belongs before it.
+        // Output that was written before comes before it.
         await drainAll();
         const t = Math.max(journal.newest.t, clock.now().getTime());
         await append([{ t, p: 'paas', s: 'p', v: releaseVersion ?? journal.newest.v, m: message }]);

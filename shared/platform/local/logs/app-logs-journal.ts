@@ -1,12 +1,9 @@
-/**
- * The kept log of one app: JSON lines in numbered segments. It is the only record of how far the raw output files were
- * taken over (each entry carries its end offset), so that no crash can make the two disagree.
- */
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 
+/** A line of an app's log. Property names are short since they are stored with each entry. */
 export interface JournalEntry {
-  /** Milliseconds since 1970; never less than the entry's before. */
+  /** Milliseconds since 1970; never less than that of the entry before. */
   t: number;
   /** Process name: 'web.1', or 'paas'. */
   p: string;
@@ -15,20 +12,20 @@ export interface JournalEntry {
   /** Release version. */
   v: number;
   m: string;
-  /** Instance key and end offset in its raw file; absent from platform entries. */
+  /** Instance key, and the entry's end offset in the instance's raw file. Absent from platform entries. */
   k?: string;
   o?: number;
 }
 
-/** An entry as it was read. */
-export interface KeptEntry extends JournalEntry {
+/** An entry that was read from the journal. */
+export interface StoredEntry extends JournalEntry {
   /** Where it ends. */
   end: JournalPosition;
 }
 
-/** First line of each segment: how far every raw file had been taken over, so that older segments need no look. */
+/** First line of each segment: how far each raw file was collected, so that a start need not read older segments. */
 interface Checkpoint {
-  /** Raw file name (`<key>.o` or `<key>.e`) → bytes taken over. */
+  /** Bytes collected, by raw file name (`<key>.o` or `<key>.e`). */
   offsets: Record<string, number>;
   v: number;
 }
@@ -39,35 +36,45 @@ export interface JournalPosition {
   offset: number;
 }
 
+/** Bytes. */
 export interface JournalLimits {
   segmentBytes: number;
-  /** Of all segments; the oldest go first. */
+  /** Size of all segments together; the oldest are deleted first. */
   retainedBytes: number;
 }
 
 const journalLimits: JournalLimits = { segmentBytes: 1024 * 1024, retainedBytes: 50 * 1024 * 1024 };
 
+/**
+ * The log of one app: JSON lines in numbered segments. It is also the only record of how far the raw files were collected, since
+ * each entry contains its end offset; so a crash cannot make the two disagree.
+ */
 export interface Journal {
-  /** Bytes taken over of a raw file. */
-  takenOver(rawName: string): number;
-  /** The raw file is gone: its offset need not be carried on. */
+  /** Bytes of a raw file that were collected. */
+  collected(rawName: string): number;
+  /** The raw file was deleted: its offset is recorded no more. */
   forget(rawName: string): void;
-  /** Newest entry's release version and time; 0 when there is none. */
+  /** Time and release version of the newest entry; 0 when there is none. */
   readonly newest: { t: number; v: number };
-  /** Not to be called again before the last call has ended. */
+  /** To be called again only when the last call has ended. */
   append(entries: readonly JournalEntry[]): Promise<void>;
-  /** What was appended is on stable storage. */
+  /** Resolves when all appended entries are on stable storage. */
   sync(): Promise<void>;
+  /** The position behind the newest entry. */
   end(): JournalPosition;
-  /** Newest `count` entries before `until` for which `wanted` holds, oldest first. */
-  readNewest(count: number, wanted: (entry: JournalEntry) => boolean, until: JournalPosition): Promise<KeptEntry[]>;
-  /** Some entries from a position on, and where to read on. Where retention has overtaken the reader, from the oldest on. */
-  readFrom(position: JournalPosition): Promise<{ entries: KeptEntry[]; next: JournalPosition }>;
+  /** The newest `count` entries before `until` for which `wanted` is true, oldest first. */
+  readNewest(count: number, wanted: (entry: JournalEntry) => boolean, until: JournalPosition): Promise<StoredEntry[]>;
+  /**
+   * Some entries from a position on, and the position to continue from. Where that segment was deleted, from the oldest entry on.
+   * No entries and an unchanged position: it is the end.
+   */
+  readFrom(position: JournalPosition): Promise<{ entries: StoredEntry[]; next: JournalPosition }>;
   close(): Promise<void>;
 }
 
 const readBytes = 256 * 1024;
 
+/** Opens the journal of a directory, and removes what a crash has left half written. */
 export async function openJournal(directory: string, limits: JournalLimits = journalLimits): Promise<Journal> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const pathOf = (segment: number) => join(directory, `${String(segment).padStart(10, '0')}.jsonl`);
@@ -78,7 +85,7 @@ export async function openJournal(directory: string, limits: JournalLimits = jou
 
   const newestSegment = (): number | undefined => [...sizes.keys()].at(-1);
 
-  /** Cuts what a crash left half-written, and learns the offsets from the newest segment. */
+  /** Truncates a half-written line, and reads the offsets from the newest segment. */
   async function recover(): Promise<void> {
     for (let segment = newestSegment(); segment !== undefined; segment = newestSegment()) {
       const text = await readFile(pathOf(segment));
@@ -93,7 +100,7 @@ export async function openJournal(directory: string, limits: JournalLimits = jou
         file = await open(pathOf(segment), 'a', 0o600);
         return;
       }
-      // Nothing but a torn checkpoint: the segment had just been begun.
+      // Only a half-written checkpoint: the segment had just been created.
       await rm(pathOf(segment));
       sizes.delete(segment);
     }
@@ -126,7 +133,7 @@ export async function openJournal(directory: string, limits: JournalLimits = jou
   await recover();
 
   return {
-    takenOver: (rawName) => offsets.get(rawName) ?? 0,
+    collected: (rawName) => offsets.get(rawName) ?? 0,
     forget: (rawName) => void offsets.delete(rawName),
     newest,
     async append(entries) {
@@ -144,13 +151,13 @@ export async function openJournal(directory: string, limits: JournalLimits = jou
       return segment === undefined ? { segment: 0, offset: 0 } : { segment, offset: sizes.get(segment) ?? 0 };
     },
     async readNewest(count, wanted, until) {
-      const found: KeptEntry[] = [];
+      const found: StoredEntry[] = [];
       for (const segment of [...sizes.keys()].reverse()) {
         if (found.length >= count) break;
         if (segment > until.segment) continue;
         const bytes = await readFile(pathOf(segment)).catch(() => Buffer.alloc(0));
         const text = segment === until.segment ? bytes.subarray(0, until.offset) : bytes;
-        const lines = keptEntries(text, { segment, offset: 0 });
+        const lines = parseEntries(text, { segment, offset: 0 });
         for (let at = lines.length - 1; at >= 0 && found.length < count; at -= 1) {
           const entry = lines[at];
           if (entry !== undefined && wanted(entry)) found.push(entry);
@@ -170,7 +177,7 @@ export async function openJournal(directory: string, limits: JournalLimits = jou
       const bytes = await readRange(pathOf(segment), offset, length);
       const whole = bytes.lastIndexOf(0x0a) + 1;
       const from = { segment, offset };
-      return { entries: keptEntries(bytes.subarray(0, whole), from), next: { segment, offset: offset + whole } };
+      return { entries: parseEntries(bytes.subarray(0, whole), from), next: { segment, offset: offset + whole } };
     },
     close: async () => await file?.close(),
   };
@@ -182,7 +189,7 @@ async function readSegmentSizes(directory: string, pathOf: (segment: number) => 
   return new Map(await Promise.all(segments.map(async (segment) => [segment, (await stat(pathOf(segment))).size] as const)));
 }
 
-/** Leaves out what is no entry: a power cut may leave blocks of zeros behind. Ends are counted in bytes. */
+/** Skips what is not JSON: a power cut may leave blocks of zeros. @returns lines with their end offset in bytes */
 function parseLines(bytes: Buffer): { line: JournalEntry | Checkpoint; end: number }[] {
   const lines: { line: JournalEntry | Checkpoint; end: number }[] = [];
   for (let start = 0; start < bytes.length; ) {
@@ -191,19 +198,20 @@ function parseLines(bytes: Buffer): { line: JournalEntry | Checkpoint; end: numb
     try {
       lines.push({ line: JSON.parse(bytes.toString('utf8', start, end)) as JournalEntry | Checkpoint, end });
     } catch {
-      // Not a line of ours.
+      // Not an entry.
     }
     start = end;
   }
   return lines;
 }
 
-function keptEntries(bytes: Buffer, { segment, offset }: JournalPosition): KeptEntry[] {
+function parseEntries(bytes: Buffer, { segment, offset }: JournalPosition): StoredEntry[] {
   return parseLines(bytes).flatMap(({ line, end }) =>
     'offsets' in line ? [] : [{ ...line, end: { segment, offset: offset + end } }],
   );
 }
 
+/** @returns at most `length` bytes from `offset` on; fewer at the file's end */
 export async function readRange(path: string, offset: number, length: number): Promise<Buffer> {
   const file = await open(path, 'r');
   try {

@@ -15,7 +15,7 @@ function openLogs(workloadsDir: string): LocalAppLogs {
   return createLocalAppLogs({ workloadsDir, clock: systemClock, log });
 }
 
-/** What a process does: it appends to files that it was given opened. */
+/** Appends to the raw file as a process does. */
 async function print(
   logs: LocalAppLogs,
   workloadsDir: string,
@@ -40,7 +40,7 @@ describeAppLogs('local', async () => {
       const key = keys.get(id) ?? newInstanceKey(type, Number(index), version);
       keys.set(id, key);
       await print(logs, workloadsDir, appId, key, lines.map((line) => `${line}\n`).join(''));
-      // Order between processes is that of taking over.
+      // The order between processes is that in which they are collected.
       await (await logs.collectorOf(appId)).flush();
     },
     async stop() {
@@ -66,14 +66,14 @@ describe('local app logs', () => {
     await rm(workloadsDir, { recursive: true });
   });
 
-  /** As another control plane does it after this one is gone. */
+  /** Opens the logs as the next control plane does. */
   async function reopen(): Promise<void> {
     await logs.close();
     logs = openLogs(workloadsDir);
     (await logs.collectorOf(appId)).adoptOutput(key);
   }
 
-  it('keeps what was written while no control plane ran, once each', async () => {
+  it('collects output that was written while no control plane ran, each line once', async () => {
     await print(logs, workloadsDir, appId, key, 'before\n');
     expect(await readAll()).toEqual(['before']);
     await logs.close();
@@ -83,7 +83,7 @@ describe('local app logs', () => {
     expect(await readAll()).toEqual(['before', 'mean', 'while']);
   });
 
-  it('waits for the end of a line, over a restart too, and gives the rest when the process has ended', async () => {
+  it('waits for the end of a line, also over a restart, and returns the rest when the process has ended', async () => {
     await print(logs, workloadsDir, appId, key, 'one\ntw');
     expect(await readAll()).toEqual(['one']);
     await reopen();
@@ -94,7 +94,7 @@ describe('local app logs', () => {
     expect(await readdir(join(workloadsDir, appId, 'logs', 'raw'))).toEqual([]);
   });
 
-  it('cuts what a crash left half-written and takes it over again', async () => {
+  it('removes an entry that a crash left half written, and collects it again', async () => {
     await print(logs, workloadsDir, appId, key, 'one\ntwo\nthree\n');
     await readAll();
     await logs.close();
@@ -105,7 +105,7 @@ describe('local app logs', () => {
     expect(await readAll()).toEqual(['one', 'two', 'three']);
   });
 
-  it('cuts lines of more than 8 KiB without splitting a character, and replaces invalid UTF-8', async () => {
+  it('splits lines of more than 8 KiB between characters, and replaces invalid UTF-8', async () => {
     const long = `${'é'.repeat(10_000)}\n`;
     await print(logs, workloadsDir, appId, key, long);
     const lines = await readAll();
@@ -115,7 +115,7 @@ describe('local app logs', () => {
     expect((await readAll()).at(-1)).toBe('\ufffd\ufffdA');
   });
 
-  it('keeps the newest 50 MiB and gives the space of raw output back', { timeout: 60_000 }, async () => {
+  it('retains the newest 50 MiB, and frees the disk space of raw output', { timeout: 60_000 }, async () => {
     const line = `${'x'.repeat(1000)}\n`;
     for (let part = 0; part < 12; part += 1) {
       await print(logs, workloadsDir, appId, key, line.repeat(6000));
@@ -138,7 +138,7 @@ describe('local app logs', () => {
     expect((await logs.readLogs(appId, { lines: 2 })).map(({ message }) => message)).toEqual(['the end', 'after']);
   });
 
-  it('gives a line no time before it was written, though the file system stamps files by a clock that is behind', async () => {
+  it('gives no line a time before it was written, also where the clock of the file system is behind', async () => {
     const files = await (await logs.collectorOf(appId)).openOutput(key);
     await files.close();
     const writtenAt = new Date();
@@ -150,7 +150,7 @@ describe('local app logs', () => {
     expect(await logs.readLogs(appId, { lines: 1, since: writtenAt })).toMatchObject([{ message: 'line' }]);
   });
 
-  it('gives what was written while no control plane ran the time of then, not of now', async () => {
+  it('gives output that was written while no control plane ran the time of that write', async () => {
     await print(logs, workloadsDir, appId, key, '');
     await logs.close();
     await appendFile(rawPath(), 'line\n');
@@ -162,7 +162,7 @@ describe('local app logs', () => {
     expect(entry?.ts.getTime()).toBeLessThan(anHourAgo.getTime() + 1000);
   });
 
-  it('never goes back in time, though raw output is taken over late', async () => {
+  it('never goes back in time, also where raw output is collected late', async () => {
     await print(logs, workloadsDir, appId, key, 'early\n');
     await logs.appendPlatformLog(appId, 'said later');
     await appendFile(rawPath(), 'late\n');

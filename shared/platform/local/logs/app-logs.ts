@@ -5,24 +5,25 @@ import type { AppId } from '#shared/ids.ts';
 import type { Log } from '#shared/log.ts';
 import type { AppLogEntry, AppLogQuery, AppLogs } from '#shared/platform/app-logs.ts';
 import { type AppLogCollector, openAppLogCollector } from './app-log-collector.ts';
-import type { JournalEntry, JournalPosition, KeptEntry } from './app-logs-journal.ts';
+import type { JournalEntry, JournalPosition, StoredEntry } from './app-logs-journal.ts';
 
 export interface LocalAppLogs extends AppLogs {
-  /** For those that run instances. Opens the app's log if need be. */
+  /** For the workload driver. Opens the app's log when it is not open. */
   collectorOf(appId: AppId): Promise<AppLogCollector>;
-  /** Newest lines an instance wrote itself. */
+  /** The newest lines of an instance's own output, oldest first. */
   readLastLines(appId: AppId, key: string, count: number): Promise<string[]>;
-  /** Ends followers and closes files; nothing is lost. */
+  /** Ends followers and closes files. Output that instances write from then on is collected after the next start. */
   close(): Promise<void>;
 }
 
 export interface LocalAppLogsOptions {
-  /** Holds `<app_id>/logs/`. */
+  /** `<app_id>/logs/` is in it. */
   workloadsDir: string;
   clock: Clock;
   log: Log;
 }
 
+/** Logs of apps as files on this machine. */
 export function createLocalAppLogs({ workloadsDir, clock, log }: LocalAppLogsOptions): LocalAppLogs {
   const collectors = new Map<AppId, Promise<AppLogCollector>>();
   const logsDirOf = (appId: AppId) => join(workloadsDir, appId, 'logs');
@@ -66,7 +67,7 @@ export function createLocalAppLogs({ workloadsDir, clock, log }: LocalAppLogsOpt
       if (resumed === undefined)
         for (const entry of await journal.readNewest(query.lines, wanted, position)) yield toAppLogEntry(entry);
       while (!signal.aborted && !collector.closed) {
-        // Asked for before reading, so that an append in between is not slept through.
+        // Before the read, so that an append in between is noticed.
         const appended = collector.nextAppend(signal);
         let { entries, next } = await journal.readFrom(position);
         while (entries.length > 0 || next.segment !== position.segment) {
@@ -81,7 +82,7 @@ export function createLocalAppLogs({ workloadsDir, clock, log }: LocalAppLogsOpt
       }
     },
     async appendPlatformLog(appId, message) {
-      await (await collectorOf(appId)).say(message);
+      await (await collectorOf(appId)).appendPlatformLine(message);
     },
     async deleteLogs(appId) {
       const collector = await existing(appId);
@@ -115,16 +116,16 @@ function matcher({ since, process, releaseVersion }: AppLogQuery): (entry: Journ
 
 const streams = { o: 'stdout', e: 'stderr', p: 'platform' } as const;
 
-function toAppLogEntry({ t, p, s, v, m, end }: KeptEntry): AppLogEntry {
+function toAppLogEntry({ t, p, s, v, m, end }: StoredEntry): AppLogEntry {
   const position = `${end.segment}.${end.offset}`;
   return { ts: new Date(t), process: p, stream: streams[s], releaseVersion: v, message: m, position };
 }
 
-/** Never behind the end: what a power cut took away is not waited for. */
+/** At most the end: entries that a power cut has removed are not waited for. @returns undefined for text that is no position */
 function parsePosition(text: string | undefined, end: JournalPosition): JournalPosition | undefined {
   const match = /^(\d{1,10})\.(\d{1,12})$/.exec(text ?? '');
   if (match === null) return undefined;
   const position = { segment: Number(match[1]), offset: Number(match[2]) };
-  const isBehind = position.segment > end.segment || (position.segment === end.segment && position.offset > end.offset);
-  return isBehind ? end : position;
+  const isBeyondEnd = position.segment > end.segment || (position.segment === end.segment && position.offset > end.offset);
+  return isBeyondEnd ? end : position;
 }

@@ -1,9 +1,9 @@
-/** Longest line of app output that is kept as one; longer ones go on in the next. */
+/** A longer line of output is split into several. */
 export const longestLineBytes = 8 * 1024;
 
 export interface SplitLine {
   text: string;
-  /** Bytes from the start of the chunk to where the line, its newline included, ends. */
+  /** Offset in the chunk, in bytes, at which the line and its newline end. */
   end: number;
 }
 
@@ -11,8 +11,8 @@ const newline = 0x0a;
 const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 
 /**
- * The whole lines of a chunk; what follows the last newline is left for the next chunk, unless it is too long or `final`.
- * Invalid UTF-8 becomes U+FFFD, a carriage return before the newline is dropped.
+ * Splits a chunk into lines. Text behind the last newline is left for the next chunk, unless it is too long or the chunk is `final`.
+ * Invalid UTF-8 becomes U+FFFD, and a carriage return before the newline is dropped.
  */
 export function splitLines(chunk: Uint8Array, final: boolean): SplitLine[] {
   const lines: SplitLine[] = [];
@@ -36,7 +36,7 @@ export function splitLines(chunk: Uint8Array, final: boolean): SplitLine[] {
   return lines;
 }
 
-/** The last position up to `at` where a UTF-8 character starts, so that none is cut in two. */
+/** @returns the last offset up to `at` at which a UTF-8 character starts */
 function characterStart(chunk: Uint8Array, at: number): number {
   for (let back = 0; back < 4; back += 1) {
     if (((chunk[at - back] ?? 0) & 0xc0) !== 0x80) return at - back;
@@ -44,7 +44,7 @@ function characterStart(chunk: Uint8Array, at: number): number {
   return at;
 }
 
-/** Cuts a stream of chunks into lines. */
+/** Splits a stream of chunks into lines. `line` is called with each; `end` reports a last line without newline. */
 export function createLineSplitter(line: (text: string) => void): { push(chunk: Uint8Array): void; end(): void } {
   let rest: Uint8Array = new Uint8Array(0);
   const take = (chunk: Uint8Array, final: boolean): void => {

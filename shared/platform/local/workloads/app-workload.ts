@@ -147,7 +147,7 @@ export class AppWorkload {
 
   /** Writes a line to the app's log in the platform's own name. */
   logLine(message: string, releaseVersion?: number): Promise<void> {
-    return this.deps.output.say(message, releaseVersion);
+    return this.deps.output.appendPlatformLine(message, releaseVersion);
   }
 
   /** Brings the gateway to follow what runs now. */

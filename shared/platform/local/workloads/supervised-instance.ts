@@ -339,7 +339,7 @@ export class SupervisedInstance {
   }
 
   #say(message: string): Promise<void> {
-    return this.#deps.output.say(message, this.#record.releaseVersion);
+    return this.#deps.output.appendPlatformLine(message, this.#record.releaseVersion);
   }
 }
 

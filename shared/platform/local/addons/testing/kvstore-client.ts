@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { AddonClient } from '#shared/platform/contract/addons.ts';
 
-/** One command by the address of a store; resolves with its text, undefined for none. Rejects with what the server says. */
+/** Sends one command. @returns the answer's text; undefined for a null @throws Error with the message of a refusal */
 export function askStore(uri: string, command: readonly string[]): Promise<string | undefined> {
   const { password, hostname, port } = new URL(uri);
   const commands = [...(password === '' ? [] : [['AUTH', password]]), command];
@@ -23,7 +23,7 @@ export function askStore(uri: string, command: readonly string[]): Promise<strin
       settle();
     });
     socket.on('error', reject);
-    socket.on('close', () => reject(new Error('The server hung up.')));
+    socket.on('close', () => reject(new Error('The server closed the connection.')));
   });
 }
 
@@ -31,7 +31,7 @@ function encode(words: readonly string[]): string {
   return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`;
 }
 
-/** The whole answers in `text`: lines as they are, bulk strings without their length, undefined for nothing. */
+/** The complete answers in `text`: lines as they are, bulk strings without their length, undefined for null. */
 function readAnswers(text: string): (string | undefined)[] {
   const answers: (string | undefined)[] = [];
   for (let at = 0; ; ) {
