@@ -10,7 +10,7 @@ type Boundary = ({ regex: string } | { group: string[] }) & { message: string };
 
 const outside = (...rooms: string[]): Boundary => ({
   regex: `^#(${rooms.join('|')})/`,
-  message: 'Doors never import each other; what two rooms need lives in shared/. Only deploy/ wires.',
+  message: 'Entry points never import each other: what two rooms need lives in shared/. Only deploy/ wires.',
 });
 
 const drivers: Boundary = {
@@ -29,6 +29,25 @@ const gitInside: Boundary = {
   group: ['#shared/git/**', '!#shared/git/git-storage.ts', '!#shared/git/protocol/git-request.ts'],
   message: 'Use the port shared/git/git-storage.ts.',
 };
+
+const sql: Boundary = {
+  regex: '^kysely(/|$)',
+  message: 'SQL belongs in a <noun>-store.ts of shared/core: add an operation with a name there.',
+};
+
+/** In order: a room of core imports only rooms before it, and the files beside the rooms. */
+const coreRooms = [
+  'accounts',
+  'apps',
+  'telemetry',
+  'repositories',
+  'releases',
+  'builds',
+  'addons',
+  'deletion',
+  'pushes',
+  'webhooks',
+];
 
 const byPath: Boundary = {
   regex: '^(\\.\\./)+(api|cli|dashboard|deploy|gateway|shared|sshd|test)/',
@@ -52,6 +71,40 @@ const mayNotImport = (...patterns: Boundary[]): Rules => ({
     { paths: [shells, { ...shells, name: 'child_process' }], patterns: [byPath, ...patterns] },
   ],
 });
+
+type Overrides = NonNullable<OxlintConfig['overrides']>;
+
+function coreBoundaries(): Overrides {
+  const outsideCore = [
+    outside('api', 'gateway', 'sshd', 'cli', 'dashboard', 'deploy', 'test'),
+    drivers,
+    node,
+    http,
+    ssh,
+    gitInside,
+    coreByPath,
+  ];
+  const notTheRooms = (...rooms: string[]): Boundary[] =>
+    rooms.length === 0
+      ? []
+      : [
+          {
+            regex: `^#shared/core/(${rooms.join('|')})/`,
+            message: `Rooms of core are in an order (${coreRooms.join(', ')}): import only earlier ones.`,
+          },
+        ];
+  return [
+    { files: room('shared/core'), rules: mayNotImport(...outsideCore, sql, ...notTheRooms(...coreRooms)) },
+    ...coreRooms.flatMap((name, index) => {
+      const boundaries = [...outsideCore, ...notTheRooms(...coreRooms.slice(index + 1))];
+      const path = `shared/core/${name}`;
+      return [
+        { files: room(path), rules: mayNotImport(...boundaries, sql) },
+        { files: [`${path}/*-store.ts`, `test/fixtures/lint/${path}/*-store.ts`], rules: mayNotImport(...boundaries) },
+      ];
+    }),
+  ];
+}
 
 const tests = [
   '**/*.test.ts',
@@ -118,18 +171,7 @@ export default defineConfig({
       files: room('shared/sources'),
       rules: mayNotImport(outside('api', 'gateway', 'sshd', 'cli', 'dashboard', 'deploy', 'test')),
     },
-    {
-      files: room('shared/core'),
-      rules: mayNotImport(
-        outside('api', 'gateway', 'sshd', 'cli', 'dashboard', 'deploy', 'test'),
-        drivers,
-        node,
-        http,
-        ssh,
-        gitInside,
-        coreByPath,
-      ),
-    },
+    ...coreBoundaries(),
     {
       files: room('shared/api-client'),
       rules: mayNotImport(
@@ -143,10 +185,13 @@ export default defineConfig({
     },
     {
       files: room('api'),
-      rules: mayNotImport(outside('gateway', 'sshd', 'cli', 'dashboard', 'deploy', 'test'), drivers, node, ssh, gitInside),
+      rules: mayNotImport(outside('gateway', 'sshd', 'cli', 'dashboard', 'deploy', 'test'), drivers, node, ssh, gitInside, sql),
     },
-    { files: room('gateway'), rules: mayNotImport(outside('api', 'sshd', 'cli', 'dashboard', 'deploy', 'test'), drivers, ssh) },
-    { files: room('sshd'), rules: mayNotImport(outside('api', 'gateway', 'cli', 'dashboard', 'deploy', 'test'), drivers) },
+    {
+      files: room('gateway'),
+      rules: mayNotImport(outside('api', 'sshd', 'cli', 'dashboard', 'deploy', 'test'), drivers, ssh, sql),
+    },
+    { files: room('sshd'), rules: mayNotImport(outside('api', 'gateway', 'cli', 'dashboard', 'deploy', 'test'), drivers, sql) },
     {
       files: [...room('cli'), ...room('dashboard')],
       rules: mayNotImport(
