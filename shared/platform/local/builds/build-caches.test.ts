@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AppId, newUuid } from '#shared/ids.ts';
-import { createLocalBuildCaches, type LocalBuildCaches, removeCacheRubbish } from './build-caches.ts';
+import { type CopyInSandbox, createLocalBuildCaches, type LocalBuildCaches, removeCacheRubbish } from './build-caches.ts';
 
 let dataDir: string;
 let caches: LocalBuildCaches;
@@ -25,36 +25,46 @@ async function makeTree(name: string, text: string): Promise<string> {
 const tree = (key: string) => ({ path: 'node_modules', key });
 const keepOwner = async (): Promise<void> => undefined;
 
+/** Copies like the sandbox does, with `directory` as the tree in the app. */
+function appAt(directory: string): CopyInSandbox {
+  return async ({ mount, from, to }) => {
+    const [source, target] = [from, to].map((path) =>
+      path.startsWith('/app/') ? directory : path.replace(mount.target, mount.source),
+    );
+    await cp(source ?? '', target ?? '', { recursive: true });
+  };
+}
+
 describe('a cached tree', () => {
   it('comes back under the key it was saved under, and under no other', async () => {
     const volume = await caches.openVolume(appId);
-    await volume.saveTree(tree('one'), await makeTree('built', 'first'));
-    expect(await volume.restoreTree(tree('two'), join(dataDir, 'no'))).toBe(false);
-    expect(await volume.restoreTree(tree('one'), join(dataDir, 'yes'))).toBe(true);
+    await volume.saveTree(tree('one'), appAt(await makeTree('built', 'first')), keepOwner);
+    expect(await volume.restoreTree(tree('two'), appAt(join(dataDir, 'no')))).toBe(false);
+    expect(await volume.restoreTree(tree('one'), appAt(join(dataDir, 'yes')))).toBe(true);
     expect(await readFile(join(dataDir, 'yes/deep/file'), 'utf8')).toBe('first');
   });
 
   it('shares no file with what it was restored to: changing that leaves the cache alone', async () => {
     const volume = await caches.openVolume(appId);
-    await volume.saveTree(tree('one'), await makeTree('built', 'first'));
-    await volume.restoreTree(tree('one'), join(dataDir, 'a'));
+    await volume.saveTree(tree('one'), appAt(await makeTree('built', 'first')), keepOwner);
+    await volume.restoreTree(tree('one'), appAt(join(dataDir, 'a')));
     await writeFile(join(dataDir, 'a/deep/file'), 'changed');
-    await volume.restoreTree(tree('one'), join(dataDir, 'b'));
+    await volume.restoreTree(tree('one'), appAt(join(dataDir, 'b')));
     expect(await readFile(join(dataDir, 'b/deep/file'), 'utf8')).toBe('first');
   });
 
   it('is the earlier one still when saving a new one fails', async () => {
     const volume = await caches.openVolume(appId);
-    await volume.saveTree(tree('one'), await makeTree('built', 'first'));
-    await expect(volume.saveTree(tree('two'), join(dataDir, 'nowhere'))).rejects.toThrow();
-    expect(await volume.restoreTree(tree('one'), join(dataDir, 'a'))).toBe(true);
+    await volume.saveTree(tree('one'), appAt(await makeTree('built', 'first')), keepOwner);
+    await expect(volume.saveTree(tree('two'), appAt(join(dataDir, 'nowhere')), keepOwner)).rejects.toThrow();
+    expect(await volume.restoreTree(tree('one'), appAt(join(dataDir, 'a')))).toBe(true);
   });
 
   it('that a crash left half saved is no tree, and is cleared away at the next start', async () => {
     const half = join(dataDir, 'caches', appId, 'trees/.new-1');
     await mkdir(join(half, 'tree'), { recursive: true });
     const volume = await caches.openVolume(appId);
-    expect(await volume.restoreTree(tree('one'), join(dataDir, 'a'))).toBe(false);
+    expect(await volume.restoreTree(tree('one'), appAt(join(dataDir, 'a')))).toBe(false);
     await removeCacheRubbish(dataDir);
     expect(await readdir(join(dataDir, 'caches', appId, 'trees'))).toEqual([]);
   });
@@ -63,12 +73,12 @@ describe('a cached tree', () => {
 describe('a flush', () => {
   it('during a build leaves the build what it works with, and the next one nothing', async () => {
     const volume = await caches.openVolume(appId);
-    await volume.saveTree(tree('one'), await makeTree('built', 'first'));
+    await volume.saveTree(tree('one'), appAt(await makeTree('built', 'first')), keepOwner);
     const [npm] = await volume.mountTools(['npm'], keepOwner);
     expect(await caches.deleteCache(appId)).toBe(true);
     expect(await caches.ensureCache(appId)).toEqual({ state: 'created' });
 
-    expect(await volume.restoreTree(tree('one'), join(dataDir, 'a'))).toBe(true);
+    expect(await volume.restoreTree(tree('one'), appAt(join(dataDir, 'a')))).toBe(true);
     const [still] = await volume.mountTools(['npm'], keepOwner);
     if (still === undefined || npm === undefined || 'linkTo' in still) throw new Error('no mount');
     expect((await stat(still.source)).isDirectory()).toBe(true);
@@ -76,7 +86,7 @@ describe('a flush', () => {
     await volume.release();
     await expect(stat(still.source)).rejects.toThrow('ENOENT');
     const next = await caches.openVolume(appId);
-    expect(await next.restoreTree(tree('one'), join(dataDir, 'b'))).toBe(false);
+    expect(await next.restoreTree(tree('one'), appAt(join(dataDir, 'b')))).toBe(false);
   });
 
   it('interrupted by a crash is finished at the next start', async () => {

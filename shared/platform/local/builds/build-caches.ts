@@ -3,28 +3,40 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { BuildCaches } from '#shared/platform/build-caches.ts';
-import { copyTree, measureTree, moveTree, removeTree } from '../images/trees.ts';
-import type { SandboxMount } from '../sandbox/sandbox.ts';
+import { measureTree, moveTree, removeTree } from '../images/trees.ts';
+import type { SandboxBind, SandboxMount } from '../sandbox/sandbox.ts';
 import type { CachedTree } from './builders/builder.ts';
 
 /**
- * An app's cache volume: `tools/<name>` is written by package managers in the sandbox, which keep it whole by themselves;
- * `trees/<path>` holds finished directories (node_modules), which only the platform writes, by renaming them into place.
+ * An app's cache volume. Package managers write `tools/<name>` in the sandbox and keep it consistent themselves. `trees/<path>` holds
+ * finished directories such as node_modules, which the platform replaces by renaming. Trees are copied inside the sandbox, as the
+ * app's user: outside, a path that the app's code has shaped could lead anywhere (decision 25).
  */
 export interface CacheVolume {
   /** Directories for tools, made the code's own; to be mounted at /cache. */
   mountTools(names: readonly string[], owner: ToolOwner): Promise<readonly SandboxMount[]>;
-  /** True when `to` was filled with the tree saved under this key. */
-  restoreTree(tree: CachedTree, to: string): Promise<boolean>;
-  /** Takes the place of what was saved before, whole or not at all. */
-  saveTree(tree: CachedTree, from: string): Promise<void>;
+  /** Copies the tree saved under this key to its place in the app. False if there is none. */
+  restoreTree(tree: CachedTree, copy: CopyInSandbox): Promise<boolean>;
+  /** Saves the tree as it is in the app. Replaces the one saved before completely or not at all. */
+  saveTree(tree: CachedTree, copy: CopyInSandbox, owner: ToolOwner): Promise<void>;
   /** Drops the largest parts until no more than `longestBytes` are used; their names. */
   trim(longestBytes: number): Promise<readonly string[]>;
   /** To be called when the build is over: a volume that was flushed meanwhile goes now. */
   release(): Promise<void>;
 }
 
+/** Gives a directory to the user that the app's code runs as. */
 export type ToolOwner = (directory: string) => Promise<void>;
+
+/**
+ * Copies a directory inside the sandbox, where /app is the app's directory.
+ * @param mount what is mounted for the copy besides the build's own mounts
+ * @throws Error if it cannot be copied
+ */
+export type CopyInSandbox = (copy: { mount: SandboxBind; from: string; to: string }) => Promise<void>;
+
+/** Where a directory of `trees` is mounted while it is copied. */
+const treeMount = '/paas-tree';
 
 export interface LocalBuildCaches extends BuildCaches {
   /** Makes it if missing. A flush while it is open leaves the build undisturbed and the next one Cold. */
@@ -104,20 +116,23 @@ function accessVolume(volume: OpenVolume): Omit<CacheVolume, 'release'> {
       }
       return mounts;
     },
-    async restoreTree(tree, to) {
+    async restoreTree(tree, copy) {
       const saved = treeDirectory(tree);
       const key = await readFile(`${saved}/key`, 'utf8').catch(ifMissing(undefined));
       if (key !== tree.key) return false;
-      await copyTree(`${saved}/tree`, to);
+      const mount = { source: saved, target: treeMount };
+      await copy({ mount, from: `${treeMount}/tree`, to: `/app/${tree.path}` });
       return true;
     },
-    async saveTree(tree, from) {
+    async saveTree(tree, copy, owner) {
       const saved = treeDirectory(tree);
       const parent = `${volume.directory}/trees`;
       const [staged, old] = [`${parent}/.new-${randomUUID()}`, `${parent}/.old-${randomUUID()}`];
       try {
         await mkdir(staged, { recursive: true });
-        await copyTree(from, `${staged}/tree`);
+        await owner(staged);
+        const mount = { source: staged, target: treeMount, writable: true };
+        await copy({ mount, from: `/app/${tree.path}`, to: `${treeMount}/tree` });
         await writeFile(`${staged}/key`, tree.key);
         await moveTree(saved, old);
         await moveTree(staged, saved);

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
+import type { CopyInSandbox } from './build-caches.ts';
 import { explainFailure } from './build-causes.ts';
 import { rememberSandbox } from './build-leftovers.ts';
 import type { BuildOutput } from './build-output.ts';
@@ -28,55 +29,72 @@ export interface StepRunnerParts {
 const reservedBytes = 512 * 1024 * 1024;
 const diskCheckMilliseconds = 1000;
 
-export function createStepRunner(parts: StepRunnerParts): {
-  /** @throws BuildFailure when it exits with anything but 0; the signal's reason when it aborts, with every process ended */
+/** Runs commands of one build in its sandbox, one at a time. */
+export interface StepRunner {
+  /** @throws BuildFailure if it exits with anything but 0; the signal's reason if it aborts, after every process has ended */
   runStep(step: BuildStep): Promise<void>;
-} {
+  /** Copies a directory with modes, owners and times; shares the bytes where the file system can. @throws like `runStep` */
+  copy: CopyInSandbox;
+}
+
+export function createStepRunner(parts: StepRunnerParts): StepRunner {
   return {
-    async runStep(step) {
-      const { sandbox, limits, output, signal, directories } = parts;
-      const child = await sandbox.spawn(
-        {
-          id: parts.recordId,
-          uid: parts.uid,
-          argv: step.argv,
-          env: { ...parts.env, ...step.env },
-          cwd: '/app',
-          mounts: parts.mounts,
-          tmp: { directory: directories.tmp },
-          limits: { memoryBytes: limits.memoryBytes, processes: limits.processes, fileBytes: limits.slugBytes * 4 },
-          network: parts.network,
-          dieWithParent: true,
-        },
-        { stdout: 'pipe', stderr: 'pipe' },
-      );
-      await rememberSandbox(directories.base, child.record);
-      const kill = (): void => void sandbox.end(child.record);
-      signal.addEventListener('abort', kill, { once: true });
-      if (signal.aborted) kill();
-      const disk = watchDisk(directories.base, kill);
-      try {
-        const [{ code }] = await Promise.all([child.exited, listen(child.stdout, output), listen(child.stderr, output)]);
-        const outOfMemory = code !== 0 && (await sandbox.ranOutOfMemory(child.record));
-        signal.throwIfAborted();
-        if (code === 0) return;
-        throw new BuildFailure(
-          explainFailure({
-            argv: step.argv,
-            exitCode: code,
-            outOfMemory,
-            diskFull: disk.full(),
-            tail: output.tail(),
-            memoryBytes: limits.memoryBytes,
-          }),
-        );
-      } finally {
-        disk.stop();
-        signal.removeEventListener('abort', kill);
-        await sandbox.end(child.record);
-      }
-    },
+    runStep: ({ argv, env }) => runCommand(parts, { argv, env: { ...parts.env, ...env }, mounts: parts.mounts }),
+    copy: ({ mount, from, to }) =>
+      runCommand(parts, {
+        argv: ['/bin/cp', '--archive', '--no-target-directory', '--reflink=auto', '--', from, to],
+        env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
+        mounts: [...parts.mounts, mount],
+      }),
   };
+}
+
+interface SandboxedCommand {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly mounts: readonly SandboxMount[];
+}
+
+async function runCommand(parts: StepRunnerParts, command: SandboxedCommand): Promise<void> {
+  const { sandbox, limits, output, signal, directories } = parts;
+  const child = await sandbox.spawn(
+    {
+      ...command,
+      id: parts.recordId,
+      uid: parts.uid,
+      cwd: '/app',
+      tmp: { directory: directories.tmp },
+      limits: { memoryBytes: limits.memoryBytes, processes: limits.processes, fileBytes: limits.slugBytes * 4 },
+      network: parts.network,
+      dieWithParent: true,
+    },
+    { stdout: 'pipe', stderr: 'pipe' },
+  );
+  await rememberSandbox(directories.base, child.record);
+  const kill = (): void => void sandbox.end(child.record);
+  signal.addEventListener('abort', kill, { once: true });
+  if (signal.aborted) kill();
+  const disk = watchDisk(directories.base, kill);
+  try {
+    const [{ code }] = await Promise.all([child.exited, listen(child.stdout, output), listen(child.stderr, output)]);
+    const outOfMemory = code !== 0 && (await sandbox.ranOutOfMemory(child.record));
+    signal.throwIfAborted();
+    if (code === 0) return;
+    throw new BuildFailure(
+      explainFailure({
+        argv: command.argv,
+        exitCode: code,
+        outOfMemory,
+        diskFull: disk.full(),
+        tail: output.tail(),
+        memoryBytes: limits.memoryBytes,
+      }),
+    );
+  } finally {
+    disk.stop();
+    signal.removeEventListener('abort', kill);
+    await sandbox.end(child.record);
+  }
 }
 
 async function listen(stream: Readable | undefined, output: BuildOutput): Promise<void> {

@@ -9,11 +9,11 @@ import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import type { RegistrySettings } from '../toolchains/registry-settings.ts';
 import { type PlatformPart, resolveToolchain } from '../toolchains/toolchain-mounts.ts';
 import type { Toolchains } from '../toolchains/toolchains.ts';
-import type { CacheVolume, LocalBuildCaches } from './build-caches.ts';
+import type { CacheVolume, LocalBuildCaches, ToolOwner } from './build-caches.ts';
 import { endLeftBuild } from './build-leftovers.ts';
 import { type BuildOutput, createBuildOutput } from './build-output.ts';
 import { type BuildDirectories, type BuildLimits, makeBuildDirectories } from './build-space.ts';
-import { createStepRunner } from './build-steps.ts';
+import { createStepRunner, type StepRunner } from './build-steps.ts';
 import type { Builder, BuildPlan, Detection } from './builders/builder.ts';
 import { builders } from './builders/builders.ts';
 import { openSourceTree, type SourceTree } from './builders/source-tree.ts';
@@ -114,7 +114,7 @@ async function build(parts: RunBuildParts, spec: BuildSpec, { base, output, volu
       ...(await volume.mountTools(plan.cacheDirectories, giveTo)),
     ],
   });
-  await runSteps(plan, { volume, directories, output, runner, source, signal });
+  await runSteps(plan, { volume, giveTo, output, runner, source, signal });
   await trimCache(volume, parts.limits.cacheBytes, output);
 
   const processes = await discoverProcesses(plan, { procfile, builder, source, output });
@@ -145,25 +145,24 @@ async function readProcfile(source: SourceTree): Promise<Procfile | undefined> {
 
 interface StepsContext {
   readonly volume: CacheVolume;
-  readonly directories: BuildDirectories;
+  readonly giveTo: ToolOwner;
   readonly output: BuildOutput;
-  readonly runner: ReturnType<typeof createStepRunner>;
+  readonly runner: StepRunner;
   readonly source: SourceTree;
   readonly signal: AbortSignal;
 }
 
-async function runSteps(plan: BuildPlan, { volume, directories, output, runner, source, signal }: StepsContext): Promise<void> {
+async function runSteps(plan: BuildPlan, { volume, giveTo, output, runner, source, signal }: StepsContext): Promise<void> {
   const tree = plan.tree;
   const committed = tree !== undefined && (await source.list(tree.path)).length > 0;
   if (committed) output.detail(`${tree.path} is part of the source, so the cached one is not used. Better leave it out of git.`);
-  const restored = tree !== undefined && !committed && (await volume.restoreTree(tree, `${directories.app}/${tree.path}`));
+  const restored = tree !== undefined && !committed && (await volume.restoreTree(tree, runner.copy));
   for (const step of plan.steps) {
     signal.throwIfAborted();
     if ((step.when === 'if-restored' && !restored) || (step.when === 'unless-restored' && restored)) continue;
     output.detail(step.title);
     await runner.runStep(step);
-    if (step.savesTree === true && tree !== undefined && !committed)
-      await volume.saveTree(tree, `${directories.app}/${tree.path}`);
+    if (step.savesTree === true && tree !== undefined && !committed) await volume.saveTree(tree, runner.copy, giveTo);
   }
 }
 

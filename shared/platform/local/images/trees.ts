@@ -18,11 +18,6 @@ export async function removeTree(path: string): Promise<void> {
   }
 }
 
-/** Copies with modes, owners and times; shares the bytes where the file system can. */
-export async function copyTree(from: string, to: string): Promise<void> {
-  await run('cp', ['-a', '--reflink=auto', '--', from, to], { env });
-}
-
 /** @returns bytes on disk */
 export async function measureTree(path: string): Promise<number> {
   const { stdout } = await run('du', ['--summarize', '--block-size=1', '--', path], { env }).catch(
