@@ -2,6 +2,7 @@ import type { CommitGraph, CommitNode } from '#shared/git/object-graph/commit-gr
 import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
+/** Which commits to send to a client. */
 export interface SelectedCommits {
   /** The commits that the client lacks, newest first. */
   commits: CommitNode[];

@@ -18,6 +18,7 @@ export interface ShallowChange {
   unshallow: ObjectId[];
 }
 
+/** A client's request to change where its history ends. */
 export interface ShallowQuestion {
   wants: readonly ObjectId[];
   /** Commits at which the client's history ends now. */

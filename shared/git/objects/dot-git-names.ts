@@ -13,6 +13,7 @@ const endOnHfs = '(?:$|[\\ufffd-\\uffff])';
 const dotGitOnHfs = new RegExp(`^\\.git${endOnHfs}`, 'i');
 const dotGitOnNtfs = /^(?:\.git|git~1)[ .]*(?::|$)/i;
 
+/** Whether the name is `.git` on some file system. */
 export function isDotGit(name: string): boolean {
   // On NTFS a backslash is a separator: each part is a name.
   return dotGitOnHfs.test(name.replace(ignoredByHfs, '')) || name.split('\\').some((part) => dotGitOnNtfs.test(part));
@@ -23,6 +24,7 @@ const gitattributes = spellingsOf('gitattributes', 'gi7d29');
 const gitignore = spellingsOf('gitignore', 'gi250a');
 const mailmap = spellingsOf('mailmap', 'maba30');
 
+/** Whether the name is `.gitmodules` on some file system. */
 export function isDotGitmodules(name: string): boolean {
   if (matches(name, gitmodules)) return true;
   for (let at = name.indexOf('\\'); at >= 0; at = name.indexOf('\\', at + 1)) {
@@ -31,14 +33,17 @@ export function isDotGitmodules(name: string): boolean {
   return false;
 }
 
+/** Whether the name is `.gitattributes` on some file system. */
 export function isDotGitattributes(name: string): boolean {
   return matches(name, gitattributes);
 }
 
+/** Whether the name is `.gitignore` on some file system. */
 export function isDotGitignore(name: string): boolean {
   return matches(name, gitignore);
 }
 
+/** Whether the name is `.mailmap` on some file system. */
 export function isDotMailmap(name: string): boolean {
   return matches(name, mailmap);
 }

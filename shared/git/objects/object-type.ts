@@ -1,6 +1,7 @@
 /** The four types of object, by their number in a pack. 6 and 7 are deltas of any type. */
 export const objectTypes = { commit: 1, tree: 2, blob: 3, tag: 4 } as const;
 
+/** The name of a type: 'commit', 'tree', 'blob' or 'tag'. */
 export type ObjectType = keyof typeof objectTypes;
 
 /** Type number of a delta that names its base by its distance in the pack. */
@@ -17,6 +18,7 @@ export function typeName(code: number): ObjectType {
   return name;
 }
 
+/** Whether this is the name of a type. */
 export function isObjectType(name: string): name is ObjectType {
   return Object.hasOwn(objectTypes, name);
 }

@@ -18,6 +18,7 @@ export const tolerableFaults = [
   'zeroPaddedFilemode',
 ] as const;
 
+/** Id of a fault that can be tolerated. */
 export type TolerableFault = (typeof tolerableFaults)[number];
 
 /** What large public git hosts tolerate: well-known projects have it in their history and cannot change that. */
@@ -26,8 +27,10 @@ export const toleratedByDefault: readonly TolerableFault[] = ['badTimezone', 'mi
 /** The faults that are tolerated. */
 export type Tolerated = ReadonlySet<TolerableFault>;
 
+/** The strictest choice. */
 export const nothingTolerated: Tolerated = new Set();
 
+/** Whether this is the id of a fault that can be tolerated. */
 export function isTolerable(id: string): id is TolerableFault {
   return tolerableFaults.some((each) => each === id);
 }

@@ -1,6 +1,7 @@
 /** Called with a fault that is no reason to reject an object, by its id in git-fsck(1). */
 export type WarningSink = (id: string, text: string) => void;
 
+/** Ignores warnings. */
 export const noWarnings: WarningSink = () => undefined;
 
 /** Shown for one push. An old project may have thousands. */

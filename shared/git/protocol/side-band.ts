@@ -1,7 +1,8 @@
 import { encodePacket, longestContent } from '#shared/git/protocol/pkt-line.ts';
 
-/** Side bands (gitprotocol-pack(5), "Packfile Data"). */
+/** Side band of the pack, or of a report (gitprotocol-pack(5), "Packfile Data"). */
 export const dataBand = 1;
+/** Side band of lines that git prints after `remote: `. */
 export const progressBand = 2;
 
 /** The first byte of each packet is its band. */

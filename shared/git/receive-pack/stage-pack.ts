@@ -6,6 +6,7 @@ import { locatePacks } from '#shared/git/repository/locate-packs.ts';
 import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
+/** A pack to be received. */
 export interface StageRequest {
   /** With the seconds that the pack may take to arrive. */
   limits: PackLimits & { seconds: number };

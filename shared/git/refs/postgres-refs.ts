@@ -87,7 +87,7 @@ export async function lockRepository(db: Db, repositoryId: RepositoryId): Promis
 }
 
 async function findApplicable(db: Db, repositoryId: RepositoryId, changes: readonly RefChange[]): Promise<readonly RefChange[]> {
-  // Then what is read below is what is changed.
+  // Nobody changes what is read below before it is written.
   await lockRepository(db, repositoryId);
   return applicableChanges(await readNeighbours(db, repositoryId, changes), changes);
 }
@@ -116,7 +116,7 @@ async function readNeighbours(db: Db, repositoryId: RepositoryId, changes: reado
   const found = await readNamed(db, repositoryId, names);
   if (created.length === 0) return found;
   const deleted = changes.flatMap(({ name, newOid }) => (newOid === undefined ? name : []));
-  // "0" comes after "/": between them is everything below the name. One that stays is enough to be in the way.
+  // "0" comes after "/": all names below a name are between them. One ref that stays is enough for a conflict.
   const { rows } = await sql<Ref>`
     select below.name, below.oid from unnest(${created}::text[]) as created (name)
     cross join lateral (
@@ -129,14 +129,14 @@ async function readNeighbours(db: Db, repositoryId: RepositoryId, changes: reado
   return found;
 }
 
-/** @param names all when not given */
+/** Refs by name. @param names default: all refs */
 async function readNamed(db: Db, repositoryId: RepositoryId, names?: readonly string[]): Promise<Map<string, ObjectId>> {
   let query = db.selectFrom('git_refs').select(['name', 'oid']).where('repository_id', '=', repositoryId);
   if (names !== undefined) query = query.where(sql<boolean>`name = any(${names}::text[])`);
   return new Map((await query.execute()).map(({ name, oid }) => [name, oid]));
 }
 
-/** Arrays side by side as rows: a statement takes 65,535 parameters, and is planned once whatever their number. */
+/** The columns as rows of a table. Arrays avoid the limit of 65,535 parameters, and the statement is the same for any number of rows. */
 function unnest(columns: Readonly<Record<string, readonly string[]>>): RawBuilder<unknown> {
   return sql`unnest(${sql.join(Object.values(columns).map((values) => sql`${values}::text[]`))})`;
 }

@@ -12,6 +12,7 @@ import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 /** Like git's own `pack.depth`: objects that are read often must not be at the end of thousands of deltas. */
 const longestChain = 50;
 
+/** A pack to be written and stored. */
 export interface NewStoredPack {
   contents: PackContents;
   /** Of the files to create. */

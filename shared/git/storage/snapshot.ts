@@ -7,6 +7,7 @@ import type { RepositoryAccess } from '#shared/git/repository/repository-access.
 import { listSubmodules, readTree } from '#shared/git/storage/git-reader.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
+/** A snapshot to be received. */
 export interface SnapshotRequest {
   limits: PackLimits;
   /** Receives the pack, which stays there. */

@@ -59,6 +59,7 @@ async function openFixtureFiles(kind: (typeof storageKinds)[number], directory: 
   return { files, close };
 }
 
+/** What can differ between fixtures. */
 export interface GitFixtureOptions {
   clock?: Clock;
   /** Wraps the drivers, to observe them or to interfere. */

@@ -65,6 +65,7 @@ const modules = words(
   '[submodule "a"]\n\turl = ./..\\\\..//x\n[submodule "b"]\n\turl = ftp::https://h/%0a\n',
 );
 
+/** Every kind of object whose content is checked. */
 export const objectKinds: readonly ObjectKind[] = [
   {
     name: 'trees',

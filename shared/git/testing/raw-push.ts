@@ -3,6 +3,7 @@ import type { ApplyPush, GitStorage } from '#shared/git/git-storage.ts';
 import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 
+/** A push of any bytes. */
 export interface RawPush {
   /** The ref's name, its old id (default: the ref is new), and its new id. */
   change: { name: string; from?: string; to: string };

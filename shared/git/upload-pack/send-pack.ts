@@ -39,6 +39,7 @@ function refsNamed(given: string, refs: readonly AdvertisedRef[]): AdvertisedRef
   return found;
 }
 
+/** What the client is to get. */
 export interface PackToSend {
   refs: readonly AdvertisedRef[];
   request: FetchRequest;

@@ -18,12 +18,12 @@ export class FlowWindow {
   }
 
   /** The receiver has taken so many bytes. */
-  taken(bytes: number): void {
+  acknowledge(bytes: number): void {
     this.#inFlight -= bytes;
     this.#wake?.();
   }
 
-  /** Rejects what waits, and all that comes. */
+  /** Rejects all waiting and later calls of `reserve`. */
   close(reason: Error): void {
     this.#closed = reason;
     this.#wake?.();

@@ -4,13 +4,13 @@ export type ToWorker =
   | { kind: 'input'; task: number; chunk: Uint8Array<ArrayBuffer> }
   | { kind: 'input-end'; task: number; failed: boolean }
   /** So many bytes of output were written to the client. */
-  | { kind: 'taken'; task: number; bytes: number }
+  | { kind: 'acknowledge'; task: number; bytes: number }
   | { kind: 'abort'; task: number };
 
 /** Messages from a worker to the main thread. */
 export type FromWorker =
   | { kind: 'output'; task: number; chunk: Uint8Array<ArrayBuffer> }
-  | { kind: 'taken'; task: number; bytes: number }
+  | { kind: 'acknowledge'; task: number; bytes: number }
   | { kind: 'result'; task: number; value: unknown }
   | { kind: 'error'; task: number; cause: ErrorCause; message: string; stack: string };
 

@@ -17,20 +17,20 @@ export async function withDatabase<T>(
   locations: readonly PackLocation[],
   use: (database: ObjectDatabase) => Promise<T>,
 ): Promise<T> {
-  const taken: OpenPack[] = [];
+  const acquired: OpenPack[] = [];
   let database: ObjectDatabase | undefined;
   try {
-    for (const location of locations) taken.push(take(location));
-    database = new ObjectDatabase(taken);
+    for (const location of locations) acquired.push(acquire(location));
+    database = new ObjectDatabase(acquired);
     return await use(database);
   } finally {
     database?.close();
-    for (const pack of taken) release(pack);
+    for (const pack of acquired) release(pack);
     trim();
   }
 }
 
-function take(location: PackLocation): OpenPack {
+function acquire(location: PackLocation): OpenPack {
   const entry = open.get(location.key) ?? { pack: new OpenPack(location), users: 0, usedAt: 0 };
   entry.users++;
   open.delete(location.key);

@@ -122,6 +122,9 @@ function reachable(packs: readonly PackLocation[]): PackLocation[] {
   return packs.filter(({ unreachable }) => unreachable !== true);
 }
 
+/** Name of a task. */
 export type TaskName = keyof typeof tasks;
+/** What a task gets. */
 export type TaskParams<Name extends TaskName> = Parameters<(typeof tasks)[Name]>[0];
+/** What a task returns. */
 export type TaskResult<Name extends TaskName> = Awaited<ReturnType<(typeof tasks)[Name]>>;

@@ -73,7 +73,7 @@ export class WorkerPool {
             try {
               const bytes = chunk.length;
               await streams.output?.(chunk);
-              send({ kind: 'taken', task: id, bytes });
+              send({ kind: 'acknowledge', task: id, bytes });
             } catch (error) {
               outputError = error instanceof Error ? error : new Error(String(error));
               abort();
@@ -151,8 +151,8 @@ function deliver(worker: PooledWorker, message: FromWorker): void {
     case 'output':
       task.output(message.chunk);
       break;
-    case 'taken':
-      task.input.taken(message.bytes);
+    case 'acknowledge':
+      task.input.acknowledge(message.bytes);
       break;
     case 'result':
       void task.finished().then(() => task.resolve(message.value));

@@ -28,7 +28,7 @@ port.on('message', (message: ToWorker) => {
   if (task === undefined) return;
   if (message.kind === 'input') task.chunks.push(message.chunk);
   else if (message.kind === 'input-end') task.chunks.push(message.failed ? 'failed' : 'end');
-  else if (message.kind === 'taken') task.output.taken(message.bytes);
+  else if (message.kind === 'acknowledge') task.output.acknowledge(message.bytes);
   else abort(task);
   task.wake?.();
 });
@@ -81,7 +81,7 @@ async function* readInput(id: number, task: RunningTask): AsyncIterable<Uint8Arr
       throw new GitFault('the connection ended early');
     } else {
       yield chunk;
-      send({ kind: 'taken', task: id, bytes: chunk.length });
+      send({ kind: 'acknowledge', task: id, bytes: chunk.length });
     }
   }
 }

@@ -30,6 +30,7 @@ const environment = {
   LC_ALL: 'C',
 };
 
+/** Which server, and how clients reach it. */
 export interface SideOptions {
   program: string;
   /** Of git's protocol. */

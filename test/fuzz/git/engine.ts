@@ -35,6 +35,7 @@ export interface FuzzResult {
   findings: { input: Buffer; error: Error }[];
 }
 
+/** What observes a fuzzer. */
 export interface FuzzerOptions {
   coverage?: Coverage;
   /** Called with each input before it runs, so that one that never ends is known. */

@@ -22,6 +22,7 @@ const readBackSample = 10;
 /** A blob that the repository has: thin packs are based on it. */
 const known = 'a line that is known\n'.repeat(20);
 
+/** Targets that read packs. */
 export interface PackFuzz {
   targets: readonly FuzzTarget[];
   /**

@@ -19,6 +19,7 @@ export interface CachedPack {
   release(): void;
 }
 
+/** Where the cache is, and its size. */
 export interface PackCacheOptions {
   /** Used by this process alone. Gets `<repository_id>/<pack_id>/` with `pack`, `idx`, `links`, and their digests in `sha256`. */
   directory: string;

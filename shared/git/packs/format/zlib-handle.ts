@@ -22,13 +22,14 @@ export interface ZlibHandle {
   onerror: (message: string, code: number, name: string) => void;
 }
 
+/** A handle for inflating, and its results. */
 export interface InflateHandle {
   handle: ZlibHandle;
   /** After each `writeSync`: bytes of output left free, and bytes of input not consumed. */
   state: Uint32Array;
 }
 
-/** @throws Error naming what this version of Node no longer has */
+/** Opens a handle for inflating. @throws Error naming what this version of Node no longer has */
 export function openInflateHandle(): InflateHandle {
   const { _handle: handle, _writeState: state } = createInflate() as unknown as {
     _handle?: Partial<ZlibHandle>;

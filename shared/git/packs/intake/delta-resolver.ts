@@ -47,6 +47,7 @@ export function largestDeltaWork(packBytes: number): number {
   return freeWorkBytes + packBytes * workPerPackByte;
 }
 
+/** A pack whose deltas are to be resolved. */
 export interface DeltaResolverOptions {
   /** The entries of the pack, which get the ids and types of the resolved objects. */
   entries: EntryTable;

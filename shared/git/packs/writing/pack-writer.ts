@@ -24,6 +24,7 @@ export interface PackForm {
 const pieceBytes = 256 * 1024;
 
 type Write = (chunk: Uint8Array<ArrayBuffer>) => Promise<void>;
+/** A pack to be written. */
 export interface PackToWrite {
   contents: PackContents;
   form: PackForm;
