@@ -32,7 +32,8 @@ export function createDirectoryPackFiles(directory: string): PackFiles {
       for (const name of names) {
         const changedAt = (await stat(join(packsOf(repositoryId), name)).catch(ifMissing(undefined)))?.mtimeMs;
         const packId = name.slice(0, name.lastIndexOf('.'));
-        if (changedAt !== undefined) isOld.set(packId, changedAt <= before && isOld.get(packId) !== false);
+        // The clock has no fractions of a millisecond, and file systems have.
+        if (changedAt !== undefined) isOld.set(packId, Math.floor(changedAt) <= before && isOld.get(packId) !== false);
       }
       return [...isOld].flatMap(([packId, old]) => (old ? [packId] : []));
     },

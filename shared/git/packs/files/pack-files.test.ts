@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
 import { createFakePackFiles } from '#shared/git/packs/files/fake-pack-files.ts';
 import type { PackFiles, PackPaths } from '#shared/git/packs/files/pack-files.ts';
+import { openQuarantine, sweepQuarantines } from '#shared/git/packs/files/quarantine.ts';
 import type { ByteLocation } from '#shared/git/packs/reading/random-access.ts';
 import { openObjectStorePackFiles } from '#shared/git/testing/object-store-files.ts';
 import { newUuid, type RepositoryId } from '#shared/ids.ts';
@@ -149,4 +150,25 @@ describe('a pack that a crash left incomplete', () => {
       await rm(directory, { recursive: true, force: true });
     }
   });
+});
+
+it('counts files that were written in this millisecond as 0 seconds old', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'paas-pack-files-'));
+  const now = 1_700_000_000_000;
+  vi.useFakeTimers({ toFake: ['Date'], now });
+  try {
+    const [repositoryId, packId] = [newUuid<RepositoryId>(), 'a'.repeat(40)];
+    const packs = join(directory, repositoryId, 'packs');
+    await mkdir(packs, { recursive: true });
+    const { packPath } = await openQuarantine(directory, repositoryId);
+    for (const path of [join(packs, `${packId}.pack`), packPath]) await writeFile(path, 'x');
+    // File systems record fractions of a millisecond, which the clock does not have.
+    const time = (now + 0.5) / 1000;
+    for (const path of [join(packs, `${packId}.pack`), packPath, dirname(packPath)]) await utimes(path, time, time);
+    expect(await createDirectoryPackFiles(directory).listPacks(repositoryId, 0)).toEqual([packId]);
+    expect(await sweepQuarantines(directory, 0)).toBe(1);
+  } finally {
+    vi.useRealTimers();
+    await rm(directory, { recursive: true, force: true });
+  }
 });

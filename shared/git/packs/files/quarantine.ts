@@ -35,7 +35,8 @@ export async function sweepQuarantines(directory: string, olderThanSeconds: numb
     const quarantines = join(directory, repositoryId, 'quarantine');
     for (const name of await readdir(quarantines).catch(ifMissing([]))) {
       const place = join(quarantines, name);
-      if (Date.now() - (await lastWrite(place)) < olderThanSeconds * 1000) continue;
+      // The clock has no fractions of a millisecond, and file systems have.
+      if (Date.now() - Math.floor(await lastWrite(place)) < olderThanSeconds * 1000) continue;
       await rm(place, { recursive: true, force: true });
       swept++;
     }
