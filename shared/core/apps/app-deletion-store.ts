@@ -13,13 +13,14 @@ export async function markDeletedWithPreviews(trx: Db, appId: AppId, now: Date):
   return rows.map(({ id }) => id);
 }
 
-/** Takes back what `markDeletedWithPreviews` did at `deletedAt`, and returns the ids. */
+/** Takes back what `markDeletedWithPreviews` did at `deletedAt`, unless a purge has begun, and returns the ids. */
 export async function markRestoredWithPreviews(trx: Db, appId: AppId, deletedAt: Date, now: Date): Promise<AppId[]> {
   const rows = await trx
     .updateTable('apps')
     .set({ deleted_at: null, updated_at: now })
     .where((where) => where.or([where('id', '=', appId), where('parent_app_id', '=', appId)]))
     .where('deleted_at', '=', deletedAt)
+    .where('purge_begun_at', 'is', null)
     .returning('id')
     .execute();
   return rows.map(({ id }) => id);
@@ -29,14 +30,20 @@ export async function markDeleted(trx: Db, appId: AppId, now: Date): Promise<voi
   await trx.updateTable('apps').set({ deleted_at: now, updated_at: now }).where('id', '=', appId).execute();
 }
 
-/** False when the app was purged. Waits for a transaction that is purging it. */
+/** False when the app was purged, or its purge has begun. */
 export async function markRestored(trx: Db, appId: AppId, now: Date): Promise<boolean> {
   const result = await trx
     .updateTable('apps')
     .set({ deleted_at: null, updated_at: now })
     .where('id', '=', appId)
+    .where('purge_begun_at', 'is', null)
     .executeTakeFirst();
   return result.numUpdatedRows > 0n;
+}
+
+/** Records that a deleted app is being purged: it can no longer be restored. */
+export async function markPurgeBegun(trx: Db, appId: AppId, now: Date): Promise<void> {
+  await trx.updateTable('apps').set({ purge_begun_at: now }).where('id', '=', appId).execute();
 }
 
 /** Removes the app's row, and by foreign keys every row of the app and its previews. */

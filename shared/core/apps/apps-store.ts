@@ -1,4 +1,4 @@
-import type { Generated, Selectable } from 'kysely';
+import type { ColumnType, Generated, Selectable } from 'kysely';
 import { type FoundMembership, type MembershipQuery, selectMembership } from '#shared/core/accounts/memberships-store.ts';
 import type { CreatedAt, Db, Tables, UpdatedAt } from '#shared/database/db.ts';
 import { type KeysetPage, keysetBefore } from '#shared/database/keyset.ts';
@@ -24,12 +24,14 @@ declare module '#shared/database/db.ts' {
       created_at: CreatedAt;
       updated_at: UpdatedAt;
       deleted_at: Date | null;
+      /** Since when the deleted app is being purged: from then on it cannot be restored. */
+      purge_begun_at: ColumnType<Date | null, never, Date>;
     };
   }
 }
 
-/** An app with the version of its current release. `cache_begun` is left out: only starting a build needs it. */
-export type AppRow = Omit<Selectable<Tables['apps']>, 'cache_begun'> & { current_version: number | null };
+/** An app with the version of its current release, without what only starting a build and purging need. */
+export type AppRow = Omit<Selectable<Tables['apps']>, 'cache_begun' | 'purge_begun_at'> & { current_version: number | null };
 
 /** By name, not `*`: see `prepare`. */
 const appColumns = [

@@ -33,9 +33,43 @@ export function tooManyPreviewsMessage(branch: string): string {
   return `The app has ${limits.app.previews} previews, the most it can have. Delete a branch to make room for ${branch}.`;
 }
 
+/** The earlier preview of a branch is being purged: a new one needs its name and its address. */
+export class PurgeUnderWay extends AppError {
+  readonly appId: AppId;
+
+  constructor(appId: AppId, branch: string) {
+    super('conflict', `The earlier preview of ${branch} is still being removed. Try again in a minute.`);
+    this.appId = appId;
+  }
+}
+
+const purgePollMilliseconds = 100;
+const longestPurgeMilliseconds = 60_000;
+
+/**
+ * Does work that ensures previews in a transaction, and again once the purge is over that it met.
+ * @throws AppError `conflict` when that takes more than a minute
+ */
+export async function afterPurges<Result>(
+  { db, clock, log }: Pick<Context, 'db' | 'clock' | 'log'>,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const deadline = clock.now().getTime() + longestPurgeMilliseconds;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof PurgeUnderWay) || clock.now().getTime() > deadline) throw error;
+      log.debug('A push waits until the earlier preview is purged.', { appId: error.appId });
+      await clock.sleep(purgePollMilliseconds);
+    }
+  }
+}
+
 /**
  * The preview app of a branch, created or restored. It shares the repository and nothing else: anybody's code may be in a
  * branch, so the preview gets none of the app's variables and add-ons (`paas config:set -a <preview>` sets its own).
+ * @throws PurgeUnderWay; see `afterPurges`
  */
 export async function ensurePreview(
   context: Pick<Context, 'clock' | 'jobs'>,
@@ -50,6 +84,7 @@ export async function ensurePreview(
     await enqueueEnsureApp(context, trx, existing);
     return requireRow(trx, existing);
   }
+  if (existing !== undefined && (await readAppById(trx, existing)) !== undefined) throw new PurgeUnderWay(existing, branch);
   const id = newUuid<AppId>();
   for (const name of namesFor(previewName(parent.name, branch))) {
     const inserted = await insertApp(trx, {

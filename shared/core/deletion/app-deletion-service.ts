@@ -9,7 +9,7 @@ import { readAppById } from '#shared/core/apps/apps-store.ts';
 import { deletionKey, requireAppOrDeleted, restorableUntil } from '#shared/core/apps/deleted-apps.ts';
 import { cancelOpenBuilds } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
-import { AppError } from '#shared/errors.ts';
+import { AppError, notFound } from '#shared/errors.ts';
 
 export function createAppDeletion(context: Context): AppDeletion {
   const { db, clock, wakeups } = context;
@@ -40,7 +40,9 @@ export function createAppDeletion(context: Context): AppDeletion {
         throw new AppError('conflict', `${name} is a preview of ${parent.name}, which is deleted. Restore ${parent.name}.`);
       }
       await db.transaction().execute(async (trx) => {
-        for (const restored of await markRestoredWithPreviews(trx, id, deletedAt, clock.now())) {
+        const ids = await markRestoredWithPreviews(trx, id, deletedAt, clock.now());
+        if (!ids.includes(id)) throw notFound('app');
+        for (const restored of ids) {
           await enqueueEnsureApp(context, trx, restored);
           await enqueueAddonJobs(context, trx, restored);
           await enqueueEnsureWorkload(context, trx, restored);

@@ -91,14 +91,14 @@ describe('a purge', () => {
     ).toHaveLength(1);
   });
 
-  it('takes nothing from a preview that comes back while it is at work: that waits, and is a new one', async () => {
+  it('of a preview lets a push of its branch wait until it is over, which then gets a new preview', async () => {
     const name = (await core.services.apps.readApp(owner, preview)).name;
     await app.push('--delete', 'feature');
     const { deleteLogs } = core.platform.logs;
     let pushing: Promise<unknown> | undefined;
     core.platform.logs.deleteLogs = async (id) => {
       pushing = app.push('-o', 'detach', 'main:feature');
-      await expect.poll(countWaiting, { timeout: 20_000 }).toBe(1);
+      await expect.poll(() => core.logged.join(), { timeout: 20_000 }).toContain(`is purged.","appId":"${preview}"`);
       return deleteLogs(id);
     };
     await runPurgeJob(core.context, preview).finally(() => {
@@ -114,12 +114,22 @@ describe('a purge', () => {
     expect(await core.platform.images.imageExists((await core.latestBuild(back.id)).image_url ?? '')).toBe(true);
   });
 
-  /** Transactions of this database that wait for another's lock. */
-  async function countWaiting(): Promise<number> {
-    const { rows } = await sql`select 1 from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`.execute(core.context.db);
-    return rows.length;
-  }
+  it('that was cut short is finished by the next one, and lets nobody restore the app in between', async () => {
+    await deleteApp();
+    const { deleteLogs } = core.platform.logs;
+    core.platform.logs.deleteLogs = () => Promise.reject(new Error('the platform is away'));
+    await expect(runPurgeJob(core.context, app.id)).rejects.toThrow('the platform is away');
+    core.platform.logs.deleteLogs = deleteLogs;
+    await core.context.db.updateTable('apps').set({ deleted_at: new Date() }).where('id', '=', app.id).execute();
+    await expect(core.services.appDeletion.restoreApp(owner, app.id)).rejects.toMatchObject({ code: 'not_found' });
+    await core.context.db
+      .updateTable('apps')
+      .set({ deleted_at: new Date(0) })
+      .where('id', '=', app.id)
+      .execute();
+    await runPurgeJob(core.context, app.id);
+    expect(await findTraces(app.id)).toEqual([]);
+  });
 
   it('cannot be foregone for a preview alone while its app is deleted', async () => {
     await core.services.appDeletion.deleteApp(owner, app.id);

@@ -1,5 +1,5 @@
 import { enqueuePurge } from '#shared/core/app-jobs.ts';
-import { deleteAppRow } from '#shared/core/apps/app-deletion-store.ts';
+import { deleteAppRow, markPurgeBegun } from '#shared/core/apps/app-deletion-store.ts';
 import { type AppRow, listPreviews, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import { restorableUntil } from '#shared/core/apps/deleted-apps.ts';
 import { listActiveHosts } from '#shared/core/apps/domains-store.ts';
@@ -10,19 +10,12 @@ import { addonTypes } from '#shared/platform/addons.ts';
 
 /**
  * Removes every trace of a deleted app that can no longer be restored. It does nothing for a restored app, and may run
- * again. It holds the app's lock throughout: whoever restores the app meanwhile waits, and finds that it is gone.
+ * again. From its first step on the row says that the app is being purged: nobody restores it while half of it is gone.
  */
 export async function runPurgeJob(context: Context, appId: AppId): Promise<void> {
-  await context.db.transaction().execute((trx) => purge(context, trx, appId));
-}
-
-async function purge(context: Context, trx: Db, appId: AppId): Promise<void> {
   const { db, platform, git, addresses } = context;
-  const app = await lockApp(trx, appId);
-  if (app === undefined || app.deleted_at === null) return;
-  const due = await purgeTime(context, app, app.deleted_at);
-  // It was restored and deleted again, and its time to be restored began anew.
-  if (due > context.clock.now()) return enqueuePurge(context, trx, appId, due);
+  const app = await beginPurge(context, appId);
+  if (app === undefined) return;
   // Their rows are deleted with the app's; what they have on the platform would stay.
   for (const preview of await listPreviews(db, appId)) await runPurgeJob(context, preview.id);
   await platform.workloads.deleteWorkload(appId);
@@ -31,14 +24,31 @@ async function purge(context: Context, trx: Db, appId: AppId): Promise<void> {
   await platform.images.deleteImages(appId);
   await platform.caches.deleteCache(appId);
   if (app.parent_app_id === null) await git.deleteRepository(app.repository_id);
-  for (const host of [addresses.appHost(app.name), ...(await listActiveHosts(trx, appId))])
+  for (const host of [addresses.appHost(app.name), ...(await listActiveHosts(db, appId))])
     await platform.certificates.deleteCertificate(host);
   await platform.appEnvironments.deleteApp(appId);
-  await deleteAppRow(trx, appId);
+  await deleteAppRow(db, appId);
+}
+
+/** Undefined when there is nothing to purge, or not yet. */
+async function beginPurge(context: Context, appId: AppId): Promise<AppRow | undefined> {
+  return context.db.transaction().execute(async (trx) => {
+    const app = await lockApp(trx, appId);
+    if (app === undefined || app.deleted_at === null) return undefined;
+    const due = await purgeTime(trx, app, app.deleted_at);
+    const now = context.clock.now();
+    if (due <= now) {
+      await markPurgeBegun(trx, appId, now);
+      return app;
+    }
+    // It was restored and deleted again, and its time to be restored began anew.
+    await enqueuePurge(context, trx, appId, due);
+    return undefined;
+  });
 }
 
 /** The preview of an active app was removed with its branch, and is purged at once. */
-async function purgeTime({ db }: Context, app: AppRow, deletedAt: Date): Promise<Date> {
+async function purgeTime(db: Db, app: AppRow, deletedAt: Date): Promise<Date> {
   const parent = app.parent_app_id === null ? undefined : await readAppById(db, app.parent_app_id);
   return parent?.deleted_at === null ? deletedAt : restorableUntil(deletedAt);
 }

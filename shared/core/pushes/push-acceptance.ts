@@ -1,6 +1,6 @@
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { type AppRow, listPreviewsOf, lockApp } from '#shared/core/apps/apps-store.ts';
-import { choosePreviewBranches, ensurePreview, tooManyPreviewsMessage } from '#shared/core/apps/previews.ts';
+import { afterPurges, choosePreviewBranches, ensurePreview, tooManyPreviewsMessage } from '#shared/core/apps/previews.ts';
 import { createBuild, type FoundCaches, withCaches } from '#shared/core/builds/build-creation.ts';
 import type { BuildRow } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -59,19 +59,21 @@ export async function acceptPush(push: Push): Promise<AcceptedPush> {
     return { started: [], hints: [], results };
   }
   try {
-    return await withCaches(context, await listBuiltApps(push), (caches) =>
-      context.db.transaction().execute(async (trx) => {
-        const locked = await lockApp(trx, app.id);
-        if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
-        const { commands: planned, hints } = await limitPreviews(trx, locked, commands);
-        const limited = { ...push, app: locked, commands: planned };
-        const together = movesTogether(limited);
-        await request.pack?.admit(trx);
-        const accepted = await acceptCommands(limited, trx, { together, caches });
-        await enqueueMaintenance(context, trx, locked.repository_id);
-        return { ...accepted, hints };
-      }),
-    );
+    const start = async (): Promise<AcceptedPush> =>
+      withCaches(context, await listBuiltApps(push), (caches) =>
+        context.db.transaction().execute(async (trx) => {
+          const locked = await lockApp(trx, app.id);
+          if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+          const { commands: planned, hints } = await limitPreviews(trx, locked, commands);
+          const limited = { ...push, app: locked, commands: planned };
+          const together = movesTogether(limited);
+          await request.pack?.admit(trx);
+          const accepted = await acceptCommands(limited, trx, { together, caches });
+          await enqueueMaintenance(context, trx, locked.repository_id);
+          return { ...accepted, hints };
+        }),
+      );
+    return await afterPurges(context, start);
   } catch (error) {
     if (error instanceof AtomicRefusal) return refuseAll(error.message);
     if (error instanceof AppError && error.code !== 'internal') return refuseAll(error.message);

@@ -1,6 +1,6 @@
 import { type AppRow, listAppsBySource, listPreviewsOf, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import { checkBranchName } from '#shared/core/apps/branch-name.ts';
-import { choosePreviewBranches, ensurePreview, tooManyPreviewsMessage } from '#shared/core/apps/previews.ts';
+import { afterPurges, choosePreviewBranches, ensurePreview, tooManyPreviewsMessage } from '#shared/core/apps/previews.ts';
 import { createBuild, type FoundCaches, withCaches } from '#shared/core/builds/build-creation.ts';
 import type { Context } from '#shared/core/context.ts';
 import { removePreviews } from '#shared/core/deletion/preview-removal.ts';
@@ -49,28 +49,51 @@ export function createWebhooks(context: Context): Webhooks {
       const name = nameDelivery(signed, delivery.appId);
       if (await hasDelivery(context.db, name)) return replayed;
       const event = readEvent(delivery.body, delivery.header('content-type') ?? '', signed.event);
-      const deletedRefs: DeletedRef[] = [];
-      const result = await withCaches(context, await listBuiltApps(context.db, event, delivery.appId), (caches) =>
-        context.db.transaction().execute(async (trx): Promise<DeliveryResult> => {
-          if (!(await insertDelivery(trx, name, context.clock.now()))) return replayed;
-          if (event.kind === 'other') return ignored(event.reason);
-          const apps = await findApps(trx, event, delivery.appId);
-          if (apps.length === 0) {
-            const message =
-              'No app has the address of this repository. Set it with PUT /v1/apps/<app>/git, then let the git host deliver again.';
-            throw new AppError('not_found', message);
-          }
-          const results: DeliveryResult[] = [];
-          for (const appId of apps) results.push(await applyPush({ context, trx, event, caches, deletedRefs }, appId));
-          // Of several apps the sender hears what happened, not to how many.
-          return results.find(({ outcome }) => outcome === 'started') ?? results[0] ?? ignored('The app was deleted meanwhile.');
-        }),
+      const accepted = await afterPurges(context, async () =>
+        withCaches(context, await listBuiltApps(context.db, event, delivery.appId), (caches) =>
+          accept(context, { name, event, appId: delivery.appId, caches }),
+        ),
       );
       // After it: many replays may wait inside the transaction, each with a connection that this would wait for.
-      for (const { app, ref } of deletedRefs) await deleteRef(context, app, ref);
-      return result;
+      for (const { app, ref } of accepted.deletedRefs) await deleteRef(context, app, ref);
+      return accepted.result;
     },
   };
+}
+
+interface AcceptedDelivery {
+  result: DeliveryResult;
+  deletedRefs: readonly DeletedRef[];
+}
+
+/** The one transaction of a delivery: its name, what it moves, and the builds of that with their jobs. */
+async function accept(
+  context: Context,
+  { name, event, appId, caches }: NamedEvent & { caches: FoundCaches },
+): Promise<AcceptedDelivery> {
+  const deletedRefs: DeletedRef[] = [];
+  const result = await context.db.transaction().execute(async (trx): Promise<DeliveryResult> => {
+    if (!(await insertDelivery(trx, name, context.clock.now()))) return replayed;
+    if (event.kind === 'other') return ignored(event.reason);
+    const apps = await findApps(trx, event, appId);
+    if (apps.length === 0) {
+      const message =
+        'No app has the address of this repository. Set it with PUT /v1/apps/<app>/git, then let the git host deliver again.';
+      throw new AppError('not_found', message);
+    }
+    const results: DeliveryResult[] = [];
+    for (const id of apps) results.push(await applyPush({ context, trx, event, caches, deletedRefs }, id));
+    // Of several apps the sender hears what happened, not to how many.
+    return results.find(({ outcome }) => outcome === 'started') ?? results[0] ?? ignored('The app was deleted meanwhile.');
+  });
+  return { result, deletedRefs };
+}
+
+interface NamedEvent {
+  name: DeliveryName;
+  event: PushEvent | OtherEvent;
+  /** The app that the webhook belongs to; undefined for the operator's own. */
+  appId: string | undefined;
 }
 
 const replayed: DeliveryResult = {

@@ -13,6 +13,7 @@ import * as appIndexes from '#shared/database/migrations/0011-app-indexes.ts';
 import * as packReplacement from '#shared/database/migrations/0012-pack-replacement.ts';
 import * as cachesBegun from '#shared/database/migrations/0013-caches-begun.ts';
 import * as buildLines from '#shared/database/migrations/0014-build-lines.ts';
+import * as purges from '#shared/database/migrations/0015-purges.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -30,4 +31,5 @@ export const migrations: Record<string, Migration> = {
   '0012-pack-replacement': packReplacement,
   '0013-caches-begun': cachesBegun,
   '0014-build-lines': buildLines,
+  '0015-purges': purges,
 };

@@ -20,6 +20,7 @@ import type { ProgramScript } from '#shared/platform/fake/app-workload.ts';
 import type { FakeBuildStep } from '#shared/platform/fake/builds.ts';
 import { createFakePlatform, type FakePlatform } from '#shared/platform/fake/fake-platform.ts';
 import { createCoreContext } from '#test/support/core/core-context.ts';
+import { refusePortsInTransactions } from '#test/support/core/refuse-ports-in-transactions.ts';
 import { createTestDatabase } from '#test/support/database/test-database.ts';
 
 export interface CoreFixture {
@@ -55,7 +56,10 @@ export interface FixtureApp {
   git(...args: readonly string[]): Promise<string>;
 }
 
-/** The control plane on a real PostgreSQL, with the git storage it has in production; what builds and runs is in memory. */
+/**
+ * The control plane on a real PostgreSQL, with the git storage it has in production; what builds and runs is in memory. A
+ * port of the platform that is called inside a transaction throws, and fails `close`.
+ */
 export async function createCoreFixture(): Promise<CoreFixture> {
   const database = await createTestDatabase();
   const directory = await mkdtemp(join(tmpdir(), 'paas-core-'));
@@ -72,7 +76,9 @@ export async function createCoreFixture(): Promise<CoreFixture> {
   });
   const storage = createGitStorage({ db: database.db, directory: join(directory, 'git'), log });
   await migrateJobs(database.pool, log);
-  const context = await createCoreContext({ db: database.db, log, clock, platform, git: storage });
+  const refused: string[] = [];
+  const guarded = refusePortsInTransactions({ db: database.db, platform }, (port) => refused.push(port));
+  const context = await createCoreContext({ ...guarded, log, clock, git: storage });
   const services = createServices(context);
   const opened = new Map<RepositoryId, OpenedRepository>();
   const server: GitTestServer = await serveGit(
@@ -150,6 +156,7 @@ export async function createCoreFixture(): Promise<CoreFixture> {
       await storage.close();
       await database.close();
       await rm(directory, { recursive: true, force: true });
+      if (refused.length > 0) throw new Error(`Called inside a database transaction: ${[...new Set(refused)].join(', ')}.`);
     },
   };
   return core;
