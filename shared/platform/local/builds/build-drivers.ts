@@ -63,7 +63,7 @@ export function createBuildDrivers({ dataDir, sandbox, hostEnv, limits: changed 
 /** The Node that the platform brings along, and npm for it. */
 function findPlatformParts(): { paths: Readonly<Record<PlatformPart, string>>; nodeVersion: string } {
   const require = createRequire(import.meta.url);
-  const manifest = require.resolve('node/package.json');
+  const manifest = require.resolve(`node-${process.platform}-${process.arch}/package.json`);
   const { version } = require(manifest) as { version: string };
   return {
     paths: {
