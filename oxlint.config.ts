@@ -108,7 +108,7 @@ function coreBoundaries(): Overrides {
 
 const tests = [
   '**/*.test.ts',
-  'test/{bench,check,conformance,crash,e2e,fuzz,hostile,readme,runtime,spec,support}/**',
+  'test/{bench,builders,check,conformance,crash,e2e,fuzz,hostile,readme,runtime,spec,support}/**',
   '**/contract/**',
   '**/testing/**',
   '**/{open,start}-test-*.ts',

@@ -29,7 +29,8 @@ const everywhere = {
 
 const quick = {
   ...everywhere,
-  maxWorkers: 3,
+  // More than there are processors, because many tests wait: for a server, a program, a time-out.
+  maxWorkers: 4,
   sequence: { groupOrder: 0 },
   testTimeout: 30_000,
   hookTimeout: 60_000,
@@ -69,8 +70,8 @@ export default defineConfig({
           ...everywhere,
           name,
           include: [`test/${name}/**/*.test.ts`],
-          // Real servers, real clients, real builds: after the quick ones, and no more than there are processors.
-          maxWorkers: 2,
+          // Real servers, real clients, real builds: after the quick ones, and fewer at once.
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
           testTimeout: 180_000,
           hookTimeout: 180_000,
