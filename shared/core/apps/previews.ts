@@ -51,7 +51,7 @@ const longestPurgeMilliseconds = 60_000;
  * @throws AppError `conflict` when that takes more than a minute
  */
 export async function afterPurges<Result>(
-  { db, clock, log }: Pick<Context, 'db' | 'clock' | 'log'>,
+  { clock, log }: Pick<Context, 'clock' | 'log'>,
   work: () => Promise<Result>,
 ): Promise<Result> {
   const deadline = clock.now().getTime() + longestPurgeMilliseconds;
