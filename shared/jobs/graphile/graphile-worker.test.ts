@@ -55,6 +55,23 @@ describe('graphile-worker', () => {
     expect(await countJobs(database.pool)).toBe(0);
   });
 
+  it('runs a job again within seconds that has lost its connection to the database, however often', patience, async () => {
+    let attempts = 0;
+    const done = Promise.withResolvers<void>();
+    const worker = await startWorker(database, {
+      ...idleHandlers,
+      restart: () => {
+        attempts += 1;
+        if (attempts < 6) return Promise.reject(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }));
+        return Promise.resolve(done.resolve());
+      },
+    });
+    await graphileJobs.enqueue(database.db, 'restart', appJob('x'));
+    await done.promise;
+    await worker.stop();
+    expect(attempts).toBe(6);
+  });
+
   it('takes over at once what a dead worker held, when it is the only one', async () => {
     await graphileJobs.enqueue(database.db, 'restart', appJob('orphan'), { queue: 'q' });
     await lockJobs(database.pool, 'dead');

@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { TaskList } from 'graphile-worker';
 import type pg from 'pg';
 import type { Db } from '#shared/database/db.ts';
+import { isDatabaseOutage } from '#shared/database/outages.ts';
 import { keepLeases, type Leases } from '#shared/jobs/graphile/leases.ts';
 import { startWorkerPool } from '#shared/jobs/graphile/worker-pool.ts';
 import { type JobHandlers, type JobName, type JobPool, type JobWorker, jobKinds } from '#shared/jobs/jobs.ts';
@@ -26,6 +28,8 @@ export interface WorkerSlots extends Readonly<Record<JobPool, number>> {
 }
 
 const defaultLeaseSeconds = 15;
+const outageRetries = 5;
+const outageRetryMilliseconds = 1000;
 
 /** Starts taking jobs. What a dead worker held is taken over within the lease time, or at once with `soleWorker`. */
 export async function startGraphileWorker(options: GraphileWorkerOptions): Promise<JobWorker> {
@@ -75,7 +79,7 @@ function createTasks({ handlers, name: pool, log, working }: TaskParts, signal: 
         const handler = handlers[name] as (payload: unknown, signal: AbortSignal) => Promise<void>;
         const release = jobKinds[name].waits ? undefined : await working.take(signal);
         try {
-          await handler(payload, signal);
+          await retryOutages(() => handler(payload, signal), signal);
         } catch (error) {
           if (!signal.aborted) log.error('A job failed and will be tried again.', { job: name, error });
           throw error;
@@ -85,4 +89,19 @@ function createTasks({ handlers, name: pool, log, working }: TaskParts, signal: 
       },
     ]),
   );
+}
+
+/**
+ * Runs a job again that has lost its connection to the database, before it counts as failed: the delays of graphile-worker grow to
+ * minutes within a few failures, and the connection is usually back in a second.
+ */
+async function retryOutages(run: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  for (let retries = 0; ; retries += 1) {
+    try {
+      return await run();
+    } catch (error) {
+      if (signal.aborted || !isDatabaseOutage(error) || retries === outageRetries) throw error;
+      await delay(outageRetryMilliseconds, undefined, { signal });
+    }
+  }
 }
