@@ -1,6 +1,7 @@
 /** Port: that an app and its tenant exist on the platform, before anything of the app runs there and until all of it is gone. */
 import type { AppId, TenantId } from '#shared/ids.ts';
 
+/** The verbs of app environments. */
 export interface AppEnvironments {
   /**
    * Makes what the app's processes will need around them; again is harmless. SPEC.md §2, creating an app.
@@ -17,6 +18,7 @@ export interface AppEnvironments {
   deleteApp(appId: AppId): Promise<boolean>;
 }
 
+/** The app, and whose it is. */
 export interface AppEnvironment {
   appId: AppId;
   appName: string;

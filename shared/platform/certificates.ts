@@ -1,5 +1,6 @@
 /** Port: TLS certificates of the hosts that lead to apps. */
 
+/** The verbs of certificates. */
 export interface Certificates {
   /**
    * Asks for a certificate of the host, which is renewed until it is deleted; again is harmless. Resolves as soon as it has
@@ -22,6 +23,7 @@ export interface Certificates {
   readCertificate(host: string): Promise<CertificateFacts | undefined>;
 }
 
+/** What is known of a certificate. */
 export interface CertificateFacts {
   status: 'pending' | 'issued' | 'failed';
   /** Of the certificate that visitors are shown; undefined while there is none. */

@@ -5,6 +5,7 @@
 import type { AppId } from '#shared/ids.ts';
 import type { ReleaseTraffic } from '#shared/platform/traffic.ts';
 
+/** Core asks for the kind, never for the driver. */
 export type Metrics = UsageMetrics | SeriesMetrics;
 
 /** One machine: the counters of the kernel and of the gateway. */
@@ -21,9 +22,12 @@ export interface SeriesMetrics {
   readSeries(query: SeriesQuery): Promise<readonly AppSeries[]>;
 }
 
+/** What is measured. */
 export const metricKinds = ['cpu', 'memory', 'requests', 'errors', 'latency'] as const;
+/** One of `metricKinds`. */
 export type MetricKind = (typeof metricKinds)[number];
 
+/** Which series, from when to when. */
 export interface SeriesQuery {
   appId: AppId;
   kind: MetricKind;
@@ -33,6 +37,7 @@ export interface SeriesQuery {
   stepSeconds: number;
 }
 
+/** Values of one process type over time. */
 export interface AppSeries {
   /** `process`, the type; of 'latency' also `statistic`: p50, p95, p99 or mean. */
   labels: Readonly<Record<string, string>>;
@@ -44,12 +49,14 @@ export interface AppSeries {
   points: readonly (readonly [ts: Date, value: number])[];
 }
 
+/** Counters of one app at one time. */
 export interface AppUsage {
   instances: readonly InstanceUsage[];
-  /** Of every release that had a route of late. A count that is lower than before began anew at zero. */
+  /** Of every release that had a route lately. A count that is lower than at the last reading has begun at zero again. */
   traffic: readonly ReleaseTraffic[];
 }
 
+/** Counters of one instance. */
 export interface InstanceUsage {
   /** Names this run of the instance; another one after each start. */
   run: string;

@@ -1,8 +1,8 @@
 /**
- * The ports of the platform that apps run on: one machine (`local/`), Kubernetes (`kubernetes/`) or memory for tests (`fake/`).
- * One file a port. Drivers report facts; shared/core decides what they mean. Verbs are idempotent: `ensure…` again is
- * harmless, `delete…` reports whether there was anything. Every method may throw `AppError('internal')` when the platform
- * itself fails.
+ * The ports of the platform that apps run on, each in a file of its own, with what Kubernetes does for each verb. Drivers: one
+ * machine (`local/`), and memory for tests (`fake/`). Drivers report facts; shared/core decides what they mean. Verbs are
+ * idempotent: `ensure…` may be called again, `delete…` returns whether there was anything. Every method may throw
+ * `AppError('internal')` when the platform itself fails.
  */
 import type { Addons } from '#shared/platform/addons.ts';
 import type { AppEnvironments } from '#shared/platform/app-environments.ts';
@@ -15,6 +15,7 @@ import type { Metrics } from '#shared/platform/metrics.ts';
 import type { Rollouts } from '#shared/platform/rollouts.ts';
 import type { Workloads } from '#shared/platform/workloads.ts';
 
+/** All ports, as one driver implements them. */
 export interface Platform {
   readonly capabilities: PlatformCapabilities;
   readonly caches: BuildCaches;
@@ -29,11 +30,12 @@ export interface Platform {
   readonly addons: Addons;
 }
 
+/** What the driver can do: core asks for that, never for the driver. */
 export interface PlatformCapabilities {
-  /** `pipeline` label of builds and of the counter: 'local' or 'tekton'. */
+  /** The label `pipeline` of builds and of the counter of their starts: 'local' or 'tekton'. */
   readonly pipeline: string;
-  /** False: code is run unconfined, so only the operator's own tenant may build and sign-up is closed. */
+  /** False when apps' code cannot be confined: then only the operator's own tenant may build, and sign-up is closed. */
   readonly sandbox: boolean;
-  /** Why `sandbox` is false, and the command that mends it. */
-  readonly sandboxProblem?: string;
+  /** Why `sandbox` is false, and the command that fixes it. */
+  readonly sandboxProblem?: string | undefined;
 }

@@ -7,6 +7,7 @@ import type { AppId, ReleaseId } from '#shared/ids.ts';
 import type { TrafficFacts } from '#shared/platform/traffic.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 
+/** The verbs of rollouts. */
 export interface Rollouts {
   /**
    * Begins to bring `spec` up beside what serves. Resolves as soon as it has begun; `watchRollout` reports how it goes. As
@@ -52,6 +53,7 @@ export interface Rollouts {
   abortRollout(appId: AppId, releaseId: ReleaseId, reason: string): Promise<void>;
 }
 
+/** What is known of a rollout at one time. */
 export interface RolloutFacts {
   releaseId: ReleaseId;
   releaseVersion: number;

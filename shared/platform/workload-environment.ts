@@ -5,6 +5,7 @@ export function workloadEnvironment({ config, bindings }: Pick<WorkloadSpec, 'co
   return { ...config, ...bindingVariables(bindings) };
 }
 
+/** The variables of all bindings together. */
 export function bindingVariables(bindings: readonly AddonBinding[]): Record<string, string> {
   return Object.assign({}, ...bindings.map(({ variables }) => variables)) as Record<string, string>;
 }

@@ -3,6 +3,7 @@ import type { AppId, ReleaseId, TenantId } from '#shared/ids.ts';
 import type { AddonType } from '#shared/platform/addons.ts';
 import type { LineSink } from '#shared/platform/builds.ts';
 
+/** A release of an app, and how much of it shall run. */
 export interface WorkloadSpec {
   appId: AppId;
   appName: string;
@@ -10,6 +11,7 @@ export interface WorkloadSpec {
   releaseId: ReleaseId;
   releaseVersion: number;
   imageUrl: string;
+  /** All types of the release, also those of which nothing runs now. */
   processes: readonly ProcessSpec[];
   /** The app's variables as they were when the release was made. Secret. The driver adds PORT, HOME, PATH and its own facts. */
   config: Readonly<Record<string, string>>;
@@ -21,20 +23,27 @@ export interface WorkloadSpec {
   healthPath?: string;
 }
 
-/** Kubernetes: a Secret in the app's namespace, `app-<app_id>-kvstore-url`, all keys of which its pods get as variables. */
+/**
+ * How an app reaches an add-on.
+ *
+ * Kubernetes: a Secret in the app's namespace, as `app-<app_id>-kvstore-url`, whose keys are variables of the app's pods.
+ */
 export interface AddonBinding {
   addonType: AddonType;
   /** By name. Secret. */
   variables: Readonly<Record<string, string>>;
 }
 
+/** A process type, and how many instances of it shall run. */
 export interface ProcessSpec {
   type: string;
   /** A shell command line from the Procfile. Only a shell inside the app's own sandbox ever sees it. */
   command: string;
+  /** Of instances; 0 for none. */
   quantity: number;
 }
 
+/** The verbs of workloads. */
 export interface Workloads {
   /**
    * Makes exactly `spec` run and serve, without a canary: after a start of the platform, for scaling and for new hosts.
@@ -71,6 +80,7 @@ export interface Workloads {
   runOnce(run: CommandRun, line: LineSink, signal: AbortSignal): Promise<number>;
 }
 
+/** A command that is run once. */
 export interface CommandRun {
   /** Names the run: another call with the same id means the same run. A deploy's id, for its release command. */
   id: string;
@@ -80,14 +90,18 @@ export interface CommandRun {
   command: string;
 }
 
+/** 'crashed': it has ended by itself and is about to be started again. 'stopping': it gets no traffic any more. */
 export type InstanceState = 'starting' | 'up' | 'crashed' | 'stopping';
 
+/** What is known of an instance. */
 export interface InstanceFacts {
-  /** `<type>.<n>`, as 'web.1'. */
+  /** `<type>.<n>`, for example 'web.1'. */
   name: string;
   type: string;
   state: InstanceState;
   releaseVersion: number;
+  /** Of its present run. */
   startedAt: Date;
+  /** How often it was started again after it had ended by itself. */
   restarts: number;
 }

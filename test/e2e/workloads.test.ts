@@ -6,7 +6,7 @@ import { startTestGateway, type TestGateway } from '#gateway/testing/start-test-
 import { type AppId, newUuid } from '#shared/ids.ts';
 import type { AppLogEntry } from '#shared/platform/app-logs.ts';
 import { isAlive, type ProcessIdentity } from '#shared/platform/local/processes/process-identity.ts';
-import type { InstanceRecord } from '#shared/platform/local/workloads/instances.ts';
+import type { InstanceRecord } from '#shared/platform/local/workloads/instance-store.ts';
 import type { RolloutFacts } from '#shared/platform/rollouts.ts';
 import { rollOut } from '#shared/platform/testing/roll-out.ts';
 import type { InstanceFacts } from '#shared/platform/workloads.ts';
@@ -191,7 +191,7 @@ describe('workloads behind the gateway', () => {
   });
 });
 
-describe('what an app is told when it does not come up', () => {
+describe('the cause that is reported when an app does not start', () => {
   let dataDir: string;
   let gateway: TestGateway;
   beforeAll(async () => {
@@ -228,16 +228,16 @@ describe('what an app is told when it does not come up', () => {
   ])('%s', async (name, script, expected) => {
     // As long as a busy machine takes to fill the memory, where that is what ends it.
     const bootSeconds = name.includes('memory') ? 60 : 2;
-    const ground = await openWorkloadFixture(dataDir, gateway.router, { timings: { bootSeconds } });
+    const local = await openWorkloadFixture(dataDir, gateway.router, { timings: { bootSeconds } });
     try {
       const image = await makeImage(dataDir, `bad-${name.replaceAll(' ', '-')}`, { 'server.js': script });
       const spec = specOf(newUuid(), 1, image, name.includes('health') ? { healthPath: '/healthz' } : {});
       const facts: RolloutFacts[] = [];
-      for await (const fact of rollOut(ground.rollouts, spec)) facts.push(fact);
+      for await (const fact of rollOut(local.rollouts, spec)) facts.push(fact);
       expect(facts.at(-1)?.phase).toBe('aborted');
       expect(facts.at(-1)?.failure?.cause).toMatch(expected);
     } finally {
-      await ground.stopAll();
+      await local.stopAll();
     }
   });
 });

@@ -19,18 +19,18 @@ import type { AddonCredentials, AddonType } from '#shared/platform/addons.ts';
 
 const pollMilliseconds = 100;
 const patienceMilliseconds = 30_000;
-/** For one that was there before: the app's deploys wait meanwhile. */
+/** For an add-on that was ready before: the app's deploys wait meanwhile. */
 const shortPatienceMilliseconds = 5000;
 const retryMilliseconds = 15_000;
 
-/** For each add-on of the app, whatever state it is in. */
+/** For each add-on of the app, in any state. */
 export async function enqueueAddonJobs(context: Context, db: Db, appId: AppId): Promise<void> {
   for (const type of await listAddonTypes(db, appId)) await enqueueEnsureAddon(context, db, appId, type);
 }
 
 /**
- * Brings the ground to what the add-on's row says, waits until it answers, and gives its address to the app by a
- * release when that has changed. Again is harmless.
+ * Makes the add-on's servers match its row, waits until they answer, and creates a release when the address has changed. It
+ * may run again.
  */
 export async function runEnsureAddonJob(context: Context, appId: AppId, type: AddonType, stopping: AbortSignal): Promise<void> {
   const { db, platform } = context;
@@ -57,7 +57,7 @@ export async function runEnsureAddonJob(context: Context, appId: AppId, type: Ad
   await recordOutcome(context, app, row, credentials, status);
 }
 
-/** What it came to: `Ready`, or what it still is when patience ends. */
+/** @returns `Ready`, or the status after the longest wait */
 async function waitUntilReady(
   { clock, platform }: Context,
   row: AddonRow,
@@ -83,11 +83,11 @@ async function recordOutcome(
   await db.transaction().execute(async (trx) => {
     const locked = await lockApp(trx, app.id);
     const row = await readAddonRow(trx, app.id, type);
-    // Asked to be otherwise meanwhile: the job of that is on its way.
+    // A change was requested meanwhile, and has a job of its own.
     if (locked === undefined || row === undefined || row.generation !== seen.generation) return;
     if (status !== 'Ready')
       await enqueueEnsureAddon(context, trx, app.id, type, new Date(clock.now().getTime() + retryMilliseconds));
-    // A store of several servers serves by the one that is there.
+    // A store of several servers serves as soon as one of them is ready.
     const isReachable = status !== 'Creating';
     const known = await openAddonCredentials(context, app.tenant_id, row);
     const isNew = isReachable && known?.uri !== credentials.uri;

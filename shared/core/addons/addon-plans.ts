@@ -5,7 +5,7 @@ const mebibyte = 1024 * 1024;
 
 type PlanSize = Pick<AddonSpec, 'replicas' | 'memoryBytes' | 'connections'>;
 
-/** SPEC.md §3 for the key-value store. A database is one server for all apps, and its plans differ by connections. */
+/** Those of SPEC.md §3 for the key-value store. All databases share one server, and their plans differ in connections. */
 const sizes: Readonly<Record<AddonType, Readonly<Record<AddonPlan, PlanSize>>>> = {
   kvstore: {
     free: { replicas: 1, memoryBytes: 64 * mebibyte, connections: 50 },
@@ -19,16 +19,17 @@ const sizes: Readonly<Record<AddonType, Readonly<Record<AddonPlan, PlanSize>>>> 
   },
 };
 
-/** An unknown plan is the smallest one, without a word (SPEC.md §3). */
+/** An unknown plan is `free`, without an error (SPEC.md §3). */
 export function toPlan(name: string): AddonPlan {
   return name === 'standard' || name === 'pro' ? name : 'free';
 }
 
+/** What the servers of a plan are. */
 export function planSize(type: AddonType, plan: AddonPlan): PlanSize {
   return sizes[type][plan];
 }
 
-/** SPEC.md §3. No facts: nothing is there yet. */
+/** As SPEC.md §3 derives it. Without facts there are no servers yet. */
 export function addonStatus(facts: AddonFacts | undefined): Exclude<AddonStatus, 'creating'> {
   if (facts === undefined || facts.ready === 0) return 'Creating';
   return facts.ready === facts.desired ? 'Ready' : 'Failed';
@@ -36,6 +37,7 @@ export function addonStatus(facts: AddonFacts | undefined): Exclude<AddonStatus,
 
 const variables: Readonly<Record<AddonType, string>> = { kvstore: 'KVSTORE_URL', database: 'DATABASE_URL' };
 
+/** The variable by which an app gets the add-on's address. */
 export function addonVariable(type: AddonType): string {
   return variables[type];
 }

@@ -1,4 +1,4 @@
-/** What of an add-on is secret: sealed in its row, open to the app and to who may see the app's variables. */
+/** The secrets of an add-on, which are sealed in its row. The app gets them, and whoever may read the app's variables. */
 import type { AddonRow } from '#shared/core/addons/addons-store.ts';
 import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -6,7 +6,7 @@ import type { AppId, TenantId } from '#shared/ids.ts';
 import { authSecretName, kvstoreName } from '#shared/names.ts';
 import type { AddonCredentials, AddonType } from '#shared/platform/addons.ts';
 
-/** 128 bits in hexadecimal: fit for a URL as it is. */
+/** 128 random bits in hexadecimal, which need no escaping in a URL. */
 export function newAddonPassword(): string {
   return crypto.getRandomValues(new Uint8Array(16)).toHex();
 }
@@ -19,6 +19,7 @@ interface AddonSecret {
   value: string;
 }
 
+/** For the column `key` of the add-on's row. */
 export function sealAddonSecret(
   { secrets }: Pick<Context, 'secrets'>,
   app: Pick<AppRow, 'id' | 'tenant_id'>,
@@ -27,11 +28,12 @@ export function sealAddonSecret(
   return secrets.seal(value, purpose(app.tenant_id, app.id, type, key));
 }
 
+/** The password that the servers shall accept. */
 export function openAddonPassword({ secrets }: Pick<Context, 'secrets'>, tenantId: TenantId, row: AddonRow): Promise<string> {
   return secrets.open(row.password, purpose(tenantId, row.app_id, row.addon_type, 'password'));
 }
 
-/** Undefined until the servers were told. */
+/** Undefined until its servers have been created. */
 export async function openAddonCredentials(
   { secrets }: Pick<Context, 'secrets'>,
   tenantId: TenantId,

@@ -14,15 +14,15 @@ import { createTestApi, type TestApi, type TestUser } from '#test/support/api/te
 
 let test: TestApi;
 let handlers: JobHandlers;
-let ground: FakeAddons;
+let fake: FakeAddons;
 let ada: TestUser;
 let principal: Principal;
 let app: { id: AppId; name: string };
 beforeAll(async () => {
   test = await createTestApi();
-  // Deploys are another test's: here it is what they would bring live that counts.
+  // Deploys have tests of their own. These look at what a deploy would bring live.
   handlers = { ...createJobHandlers(test.context), deploy: async () => undefined };
-  ground = test.context.platform.addons as FakeAddons;
+  fake = test.context.platform.addons as FakeAddons;
   ada = await test.signUp();
   principal = { userId: ada.id as UserId, email: ada.email, tenantId: ada.tenantId as TenantId, role: 'owner' };
 });
@@ -48,13 +48,13 @@ async function environment(): Promise<Readonly<Record<string, string>>> {
 }
 
 describe('an add-on', () => {
-  it('is `creating` until its servers were told, and what they are afterwards', async () => {
+  it('is `creating` until its servers are created, then has the status that follows from them', async () => {
     const { addon, created } = await addons().createAddon(principal, app.id, { type: 'kvstore', plan: 'pro' });
     expect([addon.status, created]).toEqual(['creating', true]);
     expect(await statuses()).toEqual(['creating']);
     await untilReady();
     for (const [ready, status] of [[0, 'Creating'], [1, 'Failed'], [2, 'Failed'], [3, 'Ready']] as const) {
-      ground.limitReady(app.id, 'kvstore', ready);
+      fake.limitReady(app.id, 'kvstore', ready);
       expect(await statuses()).toEqual([status]);
     } // biome-ignore format: a table
   });
@@ -67,10 +67,10 @@ describe('an add-on', () => {
   ])('of the plan %s has %d servers of %d MiB', async (plan, replicas, mebibytes) => {
     await addons().createAddon(principal, app.id, { type: 'kvstore', plan });
     await untilReady();
-    expect(ground.readSpec(app.id, 'kvstore')).toMatchObject({ replicas, memoryBytes: mebibytes * 1024 * 1024 });
+    expect(fake.readSpec(app.id, 'kvstore')).toMatchObject({ replicas, memoryBytes: mebibytes * 1024 * 1024 });
   });
 
-  it('reaches the app by one release, and no list of variables that somebody set', async () => {
+  it('reaches the app by one release, and is not among its own variables', async () => {
     await seedRelease(test, ada, app.id);
     await addons().createAddon(principal, app.id, { type: 'kvstore' });
     expect(await environment()).not.toHaveProperty('KVSTORE_URL');
@@ -81,7 +81,7 @@ describe('an add-on', () => {
     expect(await test.services.config.readConfig(principal, app.id)).toEqual({});
   });
 
-  it('asked for again is the same one: brought to the plan, without a release', async () => {
+  it('that is created again only changes its plan, without a release', async () => {
     await seedRelease(test, ada, app.id);
     await addons().createAddon(principal, app.id, { type: 'kvstore' });
     await untilReady();
@@ -89,18 +89,18 @@ describe('an add-on', () => {
     const again = await addons().createAddon(principal, app.id, { type: 'kvstore', plan: 'standard' });
     expect([again.created, again.addon.plan, again.addon.status]).toEqual([false, 'standard', 'creating']);
     await untilReady();
-    expect(ground.readSpec(app.id, 'kvstore')?.memoryBytes).toBe(256 * 1024 * 1024);
+    expect(fake.readSpec(app.id, 'kvstore')?.memoryBytes).toBe(256 * 1024 * 1024);
     expect(await addons().readCredentials(principal, app.id, 'kvstore')).toEqual(before);
     expect(await releases()).toHaveLength(2);
   });
 
-  it('is there once, however many ask for it at the same time', async () => {
+  it('is created once by several requests at the same time', async () => {
     const asked = Array.from({ length: 5 }, () => addons().createAddon(principal, app.id, { type: 'database' }));
     expect((await Promise.all(asked)).filter(({ created }) => created)).toHaveLength(1);
     await untilReady();
   });
 
-  it('with a new password has a new secret, and the app gets it by a release', async () => {
+  it('gets a new password, which the app gets by a release', async () => {
     await seedRelease(test, ada, app.id);
     await addons().createAddon(principal, app.id, { type: 'database' });
     await untilReady();
@@ -111,10 +111,10 @@ describe('an add-on', () => {
     expect(after.password).not.toBe(before.password);
     expect((await environment())['DATABASE_URL']).toBe(after.uri);
     expect(await releases()).toHaveLength(3);
-    expect(() => ground.open(before.uri)).toThrow('wrong password');
+    expect(() => fake.open(before.uri)).toThrow('password is wrong');
   });
 
-  it('keeps its variable to itself while it is there', async () => {
+  it('reserves its variable while it exists', async () => {
     await addons().createAddon(principal, app.id, { type: 'kvstore' });
     for (const value of ['mine', null]) {
       const change = test.services.config.changeConfig(principal, app.id, { KVSTORE_URL: value, OTHER: 'x' });
@@ -130,7 +130,7 @@ describe('an add-on', () => {
     });
   });
 
-  it('that is removed leaves the app by a release first, and then the ground with its data', async () => {
+  it('that is removed is first removed from the app by a release, then deleted with its data', async () => {
     await seedRelease(test, ada, app.id);
     await addons().createAddon(principal, app.id, { type: 'kvstore' });
     await untilReady();
@@ -138,31 +138,31 @@ describe('an add-on', () => {
     expect(await environment()).not.toHaveProperty('KVSTORE_URL');
     expect((await releases())[0]).toMatchObject({ kind: 'addon', version: 3 });
     expect(await statuses()).toEqual([]);
-    expect(await ground.readAddon(app.id, 'kvstore')).toBeDefined();
+    expect(await fake.readAddon(app.id, 'kvstore')).toBeDefined();
     await expect(addons().createAddon(principal, app.id, { type: 'kvstore' })).rejects.toMatchObject({ code: 'conflict' });
-    await withWorker(() => expect.poll(() => ground.readAddon(app.id, 'kvstore')).toBeUndefined());
+    await withWorker(() => expect.poll(() => fake.readAddon(app.id, 'kvstore')).toBeUndefined());
     await expect.poll(async () => (await addons().createAddon(principal, app.id, { type: 'kvstore' })).created).toBe(true);
   });
 
-  it('that the ground cannot give is refused with what to do, and leaves nothing', async () => {
-    ground.refuse('kvstore', 'There is none. Install it: apt-get install -y redis-server');
+  it('that the platform does not have is refused with what to do, and leaves no record', async () => {
+    fake.refuse('kvstore', 'There is none. Install it: apt-get install -y redis-server');
     const asked = addons().createAddon(principal, app.id, { type: 'kvstore' });
     await expect(asked).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('apt-get install') });
-    ground.refuse('kvstore', undefined);
+    fake.refuse('kvstore', undefined);
     expect(await statuses()).toEqual([]);
   });
 
-  it('a job that was overtaken by a change records nothing of what it saw', async () => {
+  it('is not written by a job that a change has overtaken', async () => {
     await seedRelease(test, ada, app.id);
     await addons().createAddon(principal, app.id, { type: 'kvstore' });
     await untilReady();
     const before = await addons().readCredentials(principal, app.id, 'kvstore');
-    ground.limitReady(app.id, 'kvstore', 0);
+    fake.limitReady(app.id, 'kvstore', 0);
     await addons().rotatePassword(principal, app.id, 'kvstore');
     const overtaken = handlers['ensure-addon']({ appId: app.id, addonType: 'kvstore' }, new AbortController().signal);
-    await expect.poll(() => ground.readSpec(app.id, 'kvstore')?.password).not.toBe(before.password);
+    await expect.poll(() => fake.readSpec(app.id, 'kvstore')?.password).not.toBe(before.password);
     await addons().rotatePassword(principal, app.id, 'kvstore');
-    ground.limitReady(app.id, 'kvstore', undefined);
+    fake.limitReady(app.id, 'kvstore', undefined);
     await overtaken;
     expect(await addons().readCredentials(principal, app.id, 'kvstore')).toEqual(before);
     await untilReady();
@@ -170,21 +170,21 @@ describe('an add-on', () => {
     expect(await releases()).toHaveLength(3);
   });
 
-  // The last one: it moves the clock on, and Ada's token ends.
-  it('stops with its app, comes back with it as it was, and goes with its purge', async () => {
+  // The last test, since it advances the clock, and Ada's token expires.
+  it('stops with its app, starts with it again with its data, and is deleted when the app is purged', async () => {
     await addons().createAddon(principal, app.id, { type: 'kvstore' });
     await untilReady();
     const { uri } = await addons().readCredentials(principal, app.id, 'kvstore');
-    ground.open(uri).set('word', 'kept');
+    fake.open(uri).set('word', 'kept');
     await test.services.appDeletion.deleteApp(principal, app.id);
-    const desired = async () => (await ground.readAddon(app.id, 'kvstore'))?.desired;
+    const desired = async () => (await fake.readAddon(app.id, 'kvstore'))?.desired;
     await withWorker(() => expect.poll(desired).toBe(0));
     await test.services.appDeletion.restoreApp(principal, app.id);
     await withWorker(() => expect.poll(desired).toBe(1));
-    expect(ground.open(uri).get('word')).toBe('kept');
+    expect(fake.open(uri).get('word')).toBe('kept');
     await test.services.appDeletion.deleteApp(principal, app.id);
     test.clock.advance(31 * 24 * 60 * 60 * 1000);
     await handlers['purge-app']({ appId: app.id }, new AbortController().signal);
-    expect(await ground.readAddon(app.id, 'kvstore')).toBeUndefined();
+    expect(await fake.readAddon(app.id, 'kvstore')).toBeUndefined();
   });
 });

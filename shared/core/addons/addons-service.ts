@@ -23,17 +23,18 @@ import { AppError, notFound } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import { type AddonType, addonTypes } from '#shared/platform/addons.ts';
 
+/** Apps' add-ons. The job `ensure-addon` makes the servers match the records. */
 export function createAddons(context: Context): AppAddons {
   const { db, clock, platform } = context;
 
   async function present(row: AddonRow): Promise<Addon> {
-    // The record starts as `creating`, and says so until its servers were told.
+    // The record stays `creating` until its servers have been brought to it.
     const status =
       row.status === 'creating' ? row.status : addonStatus(await platform.addons.readAddon(row.app_id, row.addon_type));
     return toAddon(row, status);
   }
 
-  /** In one transaction with the app's lock. `change` gives what is written besides who asked for it. */
+  /** Runs `change` in a transaction with the app's lock, and writes the columns that it returns. */
   async function changeAddon(
     principal: Principal,
     app: AppRow,
@@ -130,7 +131,7 @@ function requireType(type: string): AddonType {
 }
 
 function beingRemoved(type: AddonType): AppError {
-  return new AppError('conflict', `The ${type} before is still being removed. Try again in a few seconds.`);
+  return new AppError('conflict', `The previous ${type} is still being removed. Try again in a few seconds.`);
 }
 
 async function refuseVariableSetByHand(trx: Db, appId: AppId, type: AddonType): Promise<void> {
@@ -138,7 +139,7 @@ async function refuseVariableSetByHand(trx: Db, appId: AppId, type: AddonType): 
   if (!(await hasConfigVar(trx, appId, name))) return;
   throw new AppError(
     'conflict',
-    `${name} is set by hand, and the add-on would set it too. Unset it first: paas config:unset ${name}`,
+    `The app sets ${name}, which the add-on would set too. Unset it first: paas config:unset ${name}`,
   );
 }
 

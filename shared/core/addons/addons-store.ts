@@ -6,7 +6,7 @@ import type { AddonType } from '#shared/platform/addons.ts';
 
 declare module '#shared/database/db.ts' {
   interface Tables {
-    /** SPEC.md §2. `password` is what the servers shall accept, `credentials` the JSON that lets the app in; both are sealed. */
+    /** SPEC.md §2. `password` is what the servers shall accept, `credentials` JSON with the address that they have; both are sealed. */
     app_addons: {
       app_id: AppId;
       addon_type: AddonType;
@@ -16,7 +16,7 @@ declare module '#shared/database/db.ts' {
       password: string;
       /** Null until the servers have been brought to the row for the first time. */
       credentials: string | null;
-      /** Counted up by each change that is asked for: what a job for an older one finds out is not written. */
+      /** Counted up by each requested change: the results of jobs for an older generation are not written. */
       generation: Generated<number>;
       changed_by: UserId;
       created_at: CreatedAt;
@@ -27,6 +27,7 @@ declare module '#shared/database/db.ts' {
   }
 }
 
+/** An add-on as it is stored. */
 export type AddonRow = Selectable<Tables['app_addons']>;
 type AddonKey = Pick<AddonRow, 'app_id' | 'addon_type'>;
 
@@ -35,7 +36,7 @@ export async function readAddonRow(db: Db, appId: AppId, type: AddonType): Promi
   return db.selectFrom('app_addons').selectAll().where('app_id', '=', appId).where('addon_type', '=', type).executeTakeFirst();
 }
 
-/** Those the app has, by type; not those that are being removed. */
+/** The app's add-ons by type, without those that are being removed. */
 export async function listAddonRows(db: Db, appId: AppId): Promise<AddonRow[]> {
   return db
     .selectFrom('app_addons')
@@ -46,7 +47,7 @@ export async function listAddonRows(db: Db, appId: AppId): Promise<AddonRow[]> {
     .execute();
 }
 
-/** Of the app, in whatever state they are. */
+/** Of the app's add-ons in any state. */
 export async function listAddonTypes(db: Db, appId: AppId): Promise<AddonType[]> {
   const rows = await db.selectFrom('app_addons').select('addon_type').where('app_id', '=', appId).execute();
   return rows.map((row) => row.addon_type);
@@ -63,6 +64,7 @@ export async function listAppIdsWithAddons(db: Db): Promise<AppId[]> {
   return rows.map(({ id }) => id);
 }
 
+/** What a new add-on is stored with. */
 export type NewAddon = AddonKey & Pick<AddonRow, 'plan' | 'password' | 'changed_by' | 'created_at'>;
 
 /** A `creating` one. */
@@ -73,12 +75,13 @@ export async function insertAddon(trx: Db, addon: NewAddon): Promise<void> {
     .execute();
 }
 
+/** A change that somebody has requested, and who. */
 export interface AddonChange extends Partial<Pick<AddonRow, 'plan' | 'password' | 'removed_at'>> {
   changed_by: UserId;
   updated_at: Date;
 }
 
-/** A change that somebody asked for: it is `creating` again, in the next generation. */
+/** Writes a requested change. The add-on is `creating` again, in the next generation. */
 export async function changeAddonRow(trx: Db, addon: AddonKey, change: AddonChange): Promise<void> {
   await trx
     .updateTable('app_addons')
@@ -88,7 +91,7 @@ export async function changeAddonRow(trx: Db, addon: AddonKey, change: AddonChan
     .execute();
 }
 
-/** What its servers were found to be. */
+/** Writes what was found out about its servers. */
 export async function recordAddonState(trx: Db, addon: AddonKey, state: Pick<AddonRow, 'status' | 'credentials'>): Promise<void> {
   await trx
     .updateTable('app_addons')
@@ -98,6 +101,7 @@ export async function recordAddonState(trx: Db, addon: AddonKey, state: Pick<Add
     .execute();
 }
 
+/** Deletes the record, once its servers are deleted. */
 export async function deleteAddonRow(db: Db, { app_id, addon_type }: AddonKey): Promise<void> {
   await db.deleteFrom('app_addons').where('app_id', '=', app_id).where('addon_type', '=', addon_type).execute();
 }

@@ -5,7 +5,7 @@ import type { Bindings } from '#shared/core/bindings.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { AddonBinding } from '#shared/platform/workloads.ts';
 
-/** Each add-on's address as its secret has it. */
+/** The bindings that the add-ons' stored credentials make. */
 export function createBindings(context: Pick<Context, 'secrets'>): Bindings {
   return {
     async readBindings(db, tenantId, appId) {

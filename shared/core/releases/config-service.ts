@@ -12,9 +12,10 @@ import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** Set by the platform for each process. */
+/** The platform sets these for each process. */
 const reservedNames = new Set(['PORT']);
 
+/** Apps' variables. A change of one creates a release. */
 export function createConfig(context: Context): Config {
   const { db } = context;
   return {
@@ -75,7 +76,7 @@ function applyChanges(
   const after = Object.fromEntries(merged.toSorted(([one], [other]) => (one < other ? -1 : 1)));
   const bytes = new TextEncoder().encode(JSON.stringify(after)).length;
   if (bytes > limits.app.configBytes) {
-    throw new AppError('validation_failed', `All variables together must stay below ${limits.app.configBytes / 1024} KiB.`);
+    throw new AppError('validation_failed', `All variables together must be smaller than ${limits.app.configBytes / 1024} KiB.`);
   }
   return after;
 }

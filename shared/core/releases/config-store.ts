@@ -3,7 +3,7 @@ import type { AppId } from '#shared/ids.ts';
 
 declare module '#shared/database/db.ts' {
   interface Tables {
-    /** An app's variables of now. `value` is sealed. */
+    /** The variables that an app has now. `value` is sealed. */
     config_vars: { app_id: AppId; name: string; value: string };
   }
 }
@@ -13,6 +13,7 @@ export async function listConfigVars(db: Db, appId: AppId): Promise<{ name: stri
   return db.selectFrom('config_vars').select(['name', 'value']).where('app_id', '=', appId).orderBy('name').execute();
 }
 
+/** Whether the app itself has set the variable. */
 export async function hasConfigVar(db: Db, appId: AppId, name: string): Promise<boolean> {
   const row = await db
     .selectFrom('config_vars')
@@ -23,7 +24,7 @@ export async function hasConfigVar(db: Db, appId: AppId, name: string): Promise<
   return row !== undefined;
 }
 
-/** Makes these all variables of the app. @param variables with sealed values */
+/** Replaces all variables of the app. @param variables with sealed values */
 export async function replaceConfigVars(
   trx: Db,
   appId: AppId,

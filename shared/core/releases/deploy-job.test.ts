@@ -22,7 +22,7 @@ describe('a deploy job', () => {
     await release();
   });
 
-  /** A new release by a build; no worker takes its deploy. */
+  /** Builds a new release. No worker runs its deploy. */
   async function release(files: Record<string, string> = {}): Promise<void> {
     await app.commit(files);
     await app.push('-o', 'detach', 'main');
@@ -48,7 +48,7 @@ describe('a deploy job', () => {
     expect(await listDeploys()).toMatchObject([{ status: 'live', weight: 100, error: null }]);
   });
 
-  it('leaves the release before it current when the new one does not come up, and says why', async () => {
+  it('leaves the previous release current when the new one does not start, and reports why', async () => {
     await deploy();
     await release({ more: '' });
     refuseToBoot();
@@ -69,7 +69,7 @@ describe('a deploy job', () => {
     expect(await listDeploys()).toMatchObject([{ status: 'failed', version: 2 }, { status: 'pending' }]);
   });
 
-  it('is left to a newer release that waits', async () => {
+  it('is superseded by a newer release that waits', async () => {
     await release({ more: '' });
     await deploy(1);
     await deploy(2);
@@ -79,7 +79,7 @@ describe('a deploy job', () => {
     ]);
   });
 
-  it('is run to its end by the next worker when its own stops', async () => {
+  it('is finished by the next worker when its own stops', async () => {
     const stopping = new AbortController();
     core.script = {
       boot: () => {
@@ -99,7 +99,7 @@ describe('a deploy job', () => {
     core.script = {
       run: async (_command, _line, signal) => {
         await core.services.appDeletion.deleteApp(owner, app.id);
-        // The deploy may have heard of it before we have.
+        // The deploy may have noticed it before this line runs.
         signal.throwIfAborted();
         return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }));
       },
@@ -110,14 +110,14 @@ describe('a deploy job', () => {
     expect(await currentVersion()).toBeUndefined();
   });
 
-  it('of a release whose variables cannot be read fails, instead of rolling for ever', async () => {
+  it('fails when the variables of its release cannot be read', async () => {
     await core.context.db.updateTable('releases').set({ config: 'v1.sealed.otherwise' }).where('app_id', '=', app.id).execute();
     await deploy();
     expect(await listDeploys()).toMatchObject([{ status: 'failed' }]);
     expect((await listReleases())[0]?.status).toBe('failed');
   });
 
-  it('leaves a change of config the image that runs, when a newer one was superseded and failed', async () => {
+  it('leaves the running image to a change of config, when newer releases were superseded and aborted', async () => {
     await deploy();
     const [first] = await listReleases();
     await release({ broken: '' });

@@ -21,8 +21,8 @@ const deletionPollMilliseconds = 1000;
 const appWasDeleted: Verdict = { status: 'superseded', error: deletionCause, lines: [] };
 
 /**
- * Brings one release live, or leaves the old one serving and logs why. Again after a crash: the rollout goes on from where
- * it is. The release command may then run a second time.
+ * Brings one release live, or leaves the previous one serving and logs why. After a crash the next attempt continues the
+ * rollout at its present weight; the release command may then run a second time.
  */
 export async function runDeployJob(context: Context, deployId: DeployId, stopping: AbortSignal): Promise<void> {
   const { db } = context;
@@ -45,15 +45,15 @@ export async function runDeployJob(context: Context, deployId: DeployId, stoppin
     await log.flush();
     await recordVerdict(context, deploy, release, verdict);
   } catch (error) {
-    // Whether its verdict was recorded nobody can tell: the next attempt can.
+    // It is unknown whether the verdict was recorded: the next attempt finds out.
     if (stopping.aborted || isDatabaseOutage(error)) throw error;
     if (deletion.signal.aborted) return await recordVerdict(context, deploy, release, appWasDeleted);
-    context.log.error('A deploy broke on our side.', { deployId, error });
-    const cause = `The platform failed to roll out v${release.version}. The release before it serves on. Try \`paas restart\` or push again.`;
+    context.log.error('The platform failed during a deploy.', { deployId, error });
+    const cause = `The platform failed to roll out v${release.version}. The previous release keeps serving. Try \`paas restart\` or push again.`;
     log.line(` !     ${cause}`);
     await log.flush();
     const verdict: Verdict = { status: 'failed', error: cause, lines: [] };
-    // A rollout that could not be carried out stays where it was: what is current is made to run again.
+    // The rollout may have stopped at any step: the current release gets all traffic back.
     await recordVerdict(context, deploy, release, verdict, (trx) => enqueueEnsureWorkload(context, trx, app.id));
   } finally {
     deletion.stop();
@@ -72,7 +72,7 @@ async function decide(run: DeployRun): Promise<Verdict> {
     return {
       status: 'superseded',
       error: 'A newer release was waiting.',
-      lines: ['       Left to the newer release that waits already'],
+      lines: ['       Skipped: a newer release is waiting'],
     };
   }
   if (deploy.attempt === 1) log.line(`-----> Releasing v${release.version}`);
@@ -114,7 +114,7 @@ async function recordVerdict(
   if (release.build_id !== null) wakeups.wake(buildLogKey(release.build_id));
 }
 
-/** A build's release writes to the build's log, where somebody may be waiting; others write to the app's own. */
+/** The release of a build writes to the build's log, which the pusher follows; others write to the app's log. */
 function createDeployLog(context: Context, release: ReleaseRow, redact: (text: string) => string): BuildLogWriter {
   if (release.build_id !== null && release.kind === 'build')
     return createBuildLogWriter(context, { buildId: release.build_id, redact });

@@ -6,34 +6,35 @@ import type { ReleaseRow } from '#shared/core/releases/releases-store.ts';
 import type { BuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 
-/** One attempt at a deploy, and all it works with. */
+/** One attempt at a deploy, and what it works with. */
 export interface DeployRun {
   context: Context;
   app: AppRow;
-  /** As claimed: its `attempt` is the token that fences off earlier attempts. */
+  /** As it was claimed. Its `attempt` is the token that fences off earlier attempts. */
   deploy: DeployRow;
   release: ReleaseRow;
   spec: WorkloadSpec;
-  /** Where the person who waits for the deploy reads. */
+  /** What the person who waits for the deploy reads. */
   log: BuildLogWriter;
-  /** The worker is asked to stop: the deploy goes on with the next one. */
+  /** Aborts when the worker stops: another worker continues the deploy. */
   stopping: AbortSignal;
-  /** The app was deleted. */
+  /** Aborts when the app is deleted. */
   deleted: AbortSignal;
 }
 
-/** What a deploy came to, and what the person who waits for it reads. */
+/** How a deploy ended, and the last lines for the person who waits for it. */
 export interface Verdict {
   status: Extract<DeployStatus, 'live' | 'failed' | 'aborted' | 'superseded'>;
   error: string | null;
   lines: readonly string[];
 }
 
+/** `error` of deploys that end because of it. */
 export const deletionCause = 'The app was deleted.';
 
-/** Last lines about a release that did not go live. */
+/** The last line about a release that did not go live. */
 export function describeWhatServes(isFirst: boolean): string {
   return isFirst
-    ? ' !     Nothing serves yet. Mend it and push again.'
-    : ' !     The release before it serves on. `paas logs` shows what happened.';
+    ? ' !     Nothing is live yet. Fix the app and push again.'
+    : ' !     The previous release keeps serving. `paas logs` shows what happened.';
 }

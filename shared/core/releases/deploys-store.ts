@@ -7,7 +7,7 @@ import type { AppId, DeployId, ReleaseId } from '#shared/ids.ts';
 
 declare module '#shared/database/db.ts' {
   interface Tables {
-    /** How a release was brought live, or why it was not; a release has one. */
+    /** How a release was brought live, or why it was not. Each release has one deploy. */
     deploys: {
       id: DeployId;
       app_id: AppId;
@@ -24,6 +24,7 @@ declare module '#shared/database/db.ts' {
   }
 }
 
+/** A deploy as it is stored. */
 export type DeployRow = Selectable<Tables['deploys']>;
 
 /** With the version of its release. */
@@ -41,6 +42,7 @@ export async function insertDeploy(
     .execute();
 }
 
+/** Which deploys, and which page of them. */
 export interface DeployListQuery extends KeysetPage {
   appId: AppId;
   /** Of this release only. */
@@ -60,6 +62,7 @@ export async function listDeploys(db: Db, { appId, before, limit, releaseId }: D
   return select.orderBy('deploys.created_at', 'desc').orderBy('deploys.id', 'desc').limit(limit).execute();
 }
 
+/** Undefined for an unknown release. */
 export async function readDeployOfRelease(db: Db, releaseId: ReleaseId): Promise<DeployRow | undefined> {
   return db.selectFrom('deploys').selectAll().where('release_id', '=', releaseId).limit(1).executeTakeFirst();
 }
@@ -102,6 +105,7 @@ export async function writeDeploySteps(db: Db, deploy: DeployAttempt, steps: rea
   return written.numUpdatedRows > 0n;
 }
 
+/** What is written when a deploy ends. */
 export type DeployEnd = Pick<DeployRow, 'status' | 'error' | 'weight' | 'finished_at'>;
 
 /** False when another attempt has claimed the deploy since, or it is over: nothing is written then. */

@@ -14,6 +14,7 @@ export async function readFormation(db: Db, appId: AppId): Promise<ReadonlyMap<s
   return new Map(rows.map(({ type, quantity }) => [type, quantity]));
 }
 
+/** Stores how many instances of the type shall run. */
 export async function setFormation(trx: Db, appId: AppId, type: string, quantity: number): Promise<void> {
   await trx
     .insertInto('formations')

@@ -12,6 +12,7 @@ import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 
+/** What runs of apps, and how much. */
 export function createProcesses(context: Context): Processes {
   const { db, clock } = context;
   return {
@@ -56,7 +57,7 @@ export function createProcesses(context: Context): Processes {
 }
 
 function nothingReleased(app: AppRow): AppError {
-  return new AppError('conflict', `Nothing runs in ${app.name} yet. Deploy first: git push paas ${app.branch}`);
+  return new AppError('conflict', `${app.name} has no release yet. Deploy first: git push paas ${app.branch}`);
 }
 
 async function currentRelease({ db }: Context, app: AppRow): Promise<ReleaseRow | undefined> {
@@ -76,7 +77,7 @@ async function describeProcesses(context: Context, app: AppRow): Promise<Process
   }));
 }
 
-/** Brings the ground to what the database says: the current release runs, or nothing for a deleted app. */
+/** Makes what runs match the database: the current release, or nothing for a deleted app. */
 export async function runEnsureWorkloadJob(context: Context, appId: AppId): Promise<void> {
   const app = await readAppById(context.db, appId);
   const release = app?.deleted_at === null ? await currentRelease(context, app) : undefined;
@@ -93,6 +94,7 @@ export async function runEnsureWorkloadJob(context: Context, appId: AppId): Prom
   await deleteRemovedHosts(context.db, appId, removedHosts);
 }
 
+/** Replaces the instances of an active app one by one. */
 export async function runRestartJob(context: Context, appId: AppId): Promise<void> {
   const app = await readAppById(context.db, appId);
   if (app === undefined || app.deleted_at !== null) return;

@@ -8,11 +8,12 @@ import { readVariables } from '#shared/core/releases/variables.ts';
 import type { Db } from '#shared/database/db.ts';
 import { type AppId, type BuildId, type DeployId, newUuid, type ReleaseId, type UserId } from '#shared/ids.ts';
 
+/** What a new release is made of. */
 export interface NewRelease {
-  /** Left out: a new one. */
+  /** A new id when left out. */
   id?: ReleaseId;
   kind: ReleaseKind;
-  /** What runs: a build's result, or the release whose image it is. */
+  /** What it runs: the result of a build, or an earlier release. */
   image: Pick<ReleaseRow, 'image_url' | 'processes' | 'release_command' | 'commit'>;
   description: string;
   createdBy: UserId;
@@ -20,8 +21,8 @@ export interface NewRelease {
 }
 
 /**
- * A release of the app with its variables of this moment, and the deploy that brings it live, in the caller's
- * transaction (which must hold the app's lock, so that variables and version belong together).
+ * Creates a release with the variables that the app has now, and the deploy that brings it live. It needs a transaction that
+ * holds the app's lock, so that variables and version belong together.
  */
 export async function createRelease(
   context: Context,
@@ -54,7 +55,7 @@ export async function createRelease(
   return { releaseId, deployId, version };
 }
 
-/** The variables as they were when the release was made. */
+/** The variables as they were when the release was created. Secret. */
 export async function readReleaseConfig({ secrets }: Context, release: ReleaseRow): Promise<Record<string, string>> {
   return JSON.parse(await secrets.open(release.config, configPurpose(release.app_id, release.version))) as Record<string, string>;
 }

@@ -39,13 +39,13 @@ async function release(files: Record<string, string> = {}): Promise<void> {
 }
 
 describe('a change of config', () => {
-  it('is kept for the first release when nothing was released yet', async () => {
+  it('is saved for the first release when there is none yet', async () => {
     await change({ A: '1' });
     expect(await readConfig()).toEqual({ A: '1' });
     expect(await listReleases()).toEqual([]);
   });
 
-  it('makes one release, of the image that runs; one that changes nothing makes none', async () => {
+  it('creates one release of the running image, and none when nothing changes', async () => {
     await release();
     await change({ A: '1', B: '2' });
     await change({ A: '1', GONE: null });
@@ -54,7 +54,7 @@ describe('a change of config', () => {
     expect(rest).toEqual([]);
   });
 
-  it('says what was unset, also of names that every object has', async () => {
+  it('describes what was unset, also of names that every object has', async () => {
     await release();
     await change({ constructor: '1' });
     await change({ constructor: null });
@@ -70,7 +70,7 @@ describe('a change of config', () => {
     expect((await listReleases()).map(({ version }) => version)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1]);
   });
 
-  it('is refused for PORT, for names no shell has and for too much of it', async () => {
+  it('is refused for PORT, for invalid names and for too many bytes', async () => {
     for (const changes of [{ PORT: '1' }, { 'A-B': '1' }, { '1A': '1' }, { A: 'nul\0' }, { A: 'x'.repeat(70_000) }]) {
       await expect(change(changes)).rejects.toMatchObject({ code: 'validation_failed' });
     }
@@ -93,7 +93,7 @@ describe('a rollback', () => {
     expect(await readConfig()).toEqual({ A: 'then' });
   });
 
-  it('is refused to a release of another app, that never was, or that failed', async () => {
+  it('is refused to a release of another app, to an unknown one and to one that failed', async () => {
     await release();
     core.script = { boot: () => ({ exitCode: 3, output: [] }) };
     await release({ broken: '' });
@@ -119,10 +119,10 @@ describe('a rollback', () => {
 });
 
 describe('a rollback that newer releases overtake', () => {
-  it('answers with its own release', async () => {
+  it('returns its own release', async () => {
     await release();
     for (let count = 1; count <= 21; count++) await change({ COUNT: String(count) });
-    // By another process's clock, which is ahead.
+    // As another process would with a clock that is ahead.
     await sql`update releases set created_at = now() + interval '1 hour' where app_id = ${app.id}`.execute(core.context.db);
     expect(await rollBack('v1')).toMatchObject({ release: { version: 23, kind: 'rollback' }, deploy: { version: 23 } });
   });
@@ -138,7 +138,7 @@ describe('processes', () => {
     expect(await list()).toEqual(['web=1', 'worker=2']);
   });
 
-  it('cannot be scaled when the app does not have them, whatever they are called', async () => {
+  it('cannot be scaled when the app does not have them, whatever their name', async () => {
     await release();
     for (const type of ['clock', 'constructor', 'toString', '__proto__']) {
       await expect(core.services.processes.scaleProcess(owner, app.id, type, 1)).rejects.toMatchObject({
@@ -154,7 +154,7 @@ describe('previews', () => {
     return items.filter(({ preview }) => preview?.parentAppId === app.id);
   };
 
-  it('of two branches that are cut to one name get a name each, and none of the variables', async () => {
+  it('of two branches that are shortened to one name get a name each, and none of the variables', async () => {
     await change({ API_KEY: 'of production' });
     await app.commit();
     const branches = ['fix/login', 'fix-login'];
@@ -164,7 +164,7 @@ describe('previews', () => {
     for (const { id } of found) expect(await core.services.config.readConfig(owner, id)).toEqual({});
   });
 
-  it('of different apps that want one name at the same moment get a name each', async () => {
+  it('of different apps that want one name at the same time get a name each', async () => {
     const one = await core.services.apps.createApp(owner, { name: `a${crypto.randomUUID().slice(0, 8)}` });
     const two = await core.services.apps.createApp(owner, { name: `${one.name}-b` });
     const push = async (name: string, branch: string) => {
@@ -172,7 +172,7 @@ describe('previews', () => {
       if (parent === undefined) throw new Error('no parent');
       return core.context.db.transaction().execute(async (trx) => {
         const made = await ensurePreview(core.context, trx, parent, branch, owner.userId);
-        // Both have chosen a name before either commits.
+        // Both choose a name before either commits.
         await trx.selectFrom('apps').select('id').limit(1).execute();
         return made.name;
       });
@@ -183,7 +183,7 @@ describe('previews', () => {
 });
 
 describe('another tenant', () => {
-  it('is told of every method that there is no such app', async () => {
+  it('gets not_found from every method', async () => {
     await release();
     const stranger = await core.signUp();
     const { appDeletion, apps, gitSources, builds, releases, config, processes, buildCache } = core.services;

@@ -11,6 +11,7 @@ import type { Db } from '#shared/database/db.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import { type AppId, newUuid, type ReleaseId } from '#shared/ids.ts';
 
+/** The releases, deploys and rollbacks of apps. */
 export function createReleases(context: Context): Releases {
   const { db } = context;
   return {
@@ -38,7 +39,7 @@ export function createReleases(context: Context): Releases {
         throw new AppError('conflict', `The image of v${target.version} is gone. Push that commit again instead.`);
       }
       const variables = await readReleaseConfig(context, target).catch((error: unknown) => {
-        const what = `The variables of v${target.version} cannot be read any more. Push that commit again instead.`;
+        const what = `The variables of v${target.version} can no longer be read. Push that commit again instead.`;
         throw new AppError('conflict', what, { cause: error });
       });
       await db.transaction().execute(async (trx) => {

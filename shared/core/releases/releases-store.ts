@@ -28,6 +28,7 @@ declare module '#shared/database/db.ts' {
   }
 }
 
+/** A release as it is stored. */
 export type ReleaseRow = Selectable<Tables['releases']>;
 
 /** With the email of who created it, where that is known, and the app's current release. */
@@ -42,10 +43,12 @@ export async function insertRelease(trx: Db, release: Omit<ReleaseRow, 'status'>
     .execute();
 }
 
+/** Written when its deploy ends. */
 export async function setReleaseStatus(trx: Db, releaseId: ReleaseId, status: ReleaseStatus): Promise<void> {
   await trx.updateTable('releases').set({ status }).where('id', '=', releaseId).execute();
 }
 
+/** Undefined for an unknown id. */
 export async function readReleaseById(db: Db, releaseId: ReleaseId): Promise<ReleaseRow | undefined> {
   return db.selectFrom('releases').selectAll().where('id', '=', releaseId).executeTakeFirst();
 }
@@ -100,6 +103,7 @@ export async function nextReleaseVersion(trx: Db, appId: AppId): Promise<number>
   return row.last_version;
 }
 
+/** Which releases, and which page of them. */
 export interface ReleaseListQuery extends KeysetPage {
   appId: AppId;
   /** This release only. */

@@ -1,5 +1,5 @@
 /**
- * Releases, deploys, config and processes: the nouns, and what entry points may ask of them.
+ * Releases, deploys, config and processes: their types, and the interfaces that entry points use.
  * A method that takes a caller throws `not_found` for what the caller's tenant does not own and `forbidden` for what the role
  * does not allow. `app` is an id or a name; ids take precedence.
  */
@@ -8,9 +8,11 @@ import type { Page, PageQuery } from '#shared/core/page.ts';
 import type { DeployId, ReleaseId } from '#shared/ids.ts';
 import type { InstanceFacts } from '#shared/platform/workloads.ts';
 
+/** What a release was created by: a build, a change of variables or of add-ons, or a rollback. */
 export type ReleaseKind = 'build' | 'config' | 'addon' | 'rollback';
 /** 'pending' too when it was superseded by a newer release before it was rolled out. */
 export type ReleaseStatus = 'pending' | 'succeeded' | 'failed';
+/** 'superseded': a newer release was waiting, or the app was deleted, before the rollout began. */
 export type DeployStatus = 'pending' | 'rolling' | 'live' | 'failed' | 'aborted' | 'superseded';
 
 /** A weight that a rollout has reached. */
@@ -22,6 +24,7 @@ export interface DeployStep {
   detail?: string;
 }
 
+/** An image with its processes and variables, in a version of its own. */
 export interface Release {
   id: ReleaseId;
   version: number;
@@ -32,10 +35,11 @@ export interface Release {
   description: string;
   current: boolean;
   createdAt: Date;
-  /** Email, or the user id when the user is gone. */
+  /** Email; the user id once the user has left the team. */
   createdBy: string;
 }
 
+/** How a release was brought live, or why it was not. */
 export interface Deploy {
   id: DeployId;
   releaseId: ReleaseId;
@@ -48,19 +52,22 @@ export interface Deploy {
   finishedAt: Date | null;
 }
 
+/** Releases and how they are brought live. */
 export interface Releases {
   listReleases(caller: Caller, app: string, page: PageQuery): Promise<Page<Release>>;
   listDeploys(caller: Caller, app: string, page: PageQuery): Promise<Page<Deploy>>;
-  /** `release` is an id, `7` or `v7`. Makes a new release of that one's image, processes and variables, and deploys it. */
+  /** `release` is an id, `7` or `v7`. Creates and deploys a new release with that one's image, processes and variables. */
   rollBack(caller: Caller, app: string, release: string, id?: ReleaseId): Promise<{ release: Release; deploy: Deploy }>;
 }
 
+/** An app's own variables. */
 export interface Config {
   readConfig(caller: Caller, app: string): Promise<Record<string, string>>;
-  /** Null unsets. A change makes a release of the running image, and deploys it. Answers all variables after it. */
+  /** Null unsets a variable. A change creates and deploys a release of the running image. @returns all variables after it */
   changeConfig(caller: Caller, app: string, changes: Record<string, string | null>): Promise<Record<string, string>>;
 }
 
+/** A process type of the current release, and what runs of it. */
 export interface ProcessType {
   type: string;
   command: string;
@@ -68,11 +75,12 @@ export interface ProcessType {
   instances: readonly InstanceFacts[];
 }
 
+/** What runs of an app. */
 export interface Processes {
   /** Of the current release; empty before the first. */
   listProcesses(caller: Caller, app: string): Promise<readonly ProcessType[]>;
   /** `validation_failed` for a type the release does not have or a quantity past the limit. */
   scaleProcess(caller: Caller, app: string, type: string, quantity: number): Promise<ProcessType>;
-  /** Accepted, not finished: instances are replaced one by one. `conflict` when nothing was released yet. */
+  /** Begins to replace the instances one by one. `conflict` when the app has no release yet. */
   restart(caller: Caller, app: string): Promise<{ restartedAt: Date; processes: readonly string[] }>;
 }

@@ -23,7 +23,7 @@ const step: Step = {
 };
 
 describe('a rollout step', () => {
-  it('waits while there is traffic and too little of it was seen', () => {
+  it('waits while there is traffic, but too little to judge by', () => {
     expect(decideStep(step, rules)).toEqual({ action: 'wait' });
   });
 
@@ -64,7 +64,7 @@ describe('a rollout step', () => {
   it('aborts on clearly more errors, though there are enough good answers', () => {
     expect(decideStep({ ...step, candidate: { requests: 40, errors: 15 } }, rules)).toEqual({
       action: 'abort',
-      cause: '40 requests, 15 errors at 10%, where the release before had 0 in 1000',
+      cause: '15 of 40 requests failed at 10% of the traffic, 0 of 1000 on the previous release',
     });
   });
 

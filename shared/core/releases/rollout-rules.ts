@@ -1,7 +1,8 @@
-/** How a rollout is judged: from what was measured to what is done next. */
+/** How core judges a rollout: pure functions from the driver's facts to the next order. */
 import type { RolloutFacts } from '#shared/platform/rollouts.ts';
 import type { TrafficFacts } from '#shared/platform/traffic.ts';
 
+/** What rollouts are judged by. */
 export interface RolloutRules {
   /** Percentages of traffic, ascending, last 100. */
   weights: readonly number[];
@@ -13,11 +14,11 @@ export interface RolloutRules {
   fewestErrors: number;
   /** Without a request for this long there is nothing to learn from. */
   quietSeconds: number;
-  /** Assumed of an old release that was never asked. */
+  /** Assumed of an old release that has had no requests. */
   presumedErrorRate: number;
 }
 
-/** The weights are those of SPEC.md §3. */
+/** The rules that are no setting. The weights are those of SPEC.md §3. */
 export const defaultRolloutRules = {
   weights: [10, 25, 50, 100],
   enoughGoodRequests: 20,
@@ -26,6 +27,7 @@ export const defaultRolloutRules = {
   presumedErrorRate: 0.02,
 } as const satisfies Omit<RolloutRules, 'stepSeconds'>;
 
+/** What the decision uses of a release's traffic. */
 export type TrafficCounts = Pick<TrafficFacts, 'requests' | 'errors'>;
 
 /** Where a step began. */
@@ -36,6 +38,7 @@ export interface StepStart {
   candidate: TrafficCounts;
 }
 
+/** What is known of the step that a rollout is at. */
 export interface Step {
   phase: RolloutFacts['phase'];
   /** Traffic of the new release now, in percent. */
@@ -51,6 +54,7 @@ export interface Step {
   crash: string | undefined;
 }
 
+/** The next order to the driver. */
 export type StepDecision =
   | { action: 'wait' }
   /** `promote` is the last step. There is no `judgedBy` where there was no traffic to learn from. */
@@ -62,6 +66,7 @@ export function startOfStep(facts: RolloutFacts, start: StepStart | undefined, n
   return start?.weight === facts.weight ? start : { weight: facts.weight, at: now, candidate: facts.traffic.candidate };
 }
 
+/** @param start of the step that `facts` belong to, by `startOfStep` */
 export function measureStep(facts: RolloutFacts, start: StepStart, now: Date): Step {
   const { candidate, stable } = facts.traffic;
   return {
@@ -78,6 +83,7 @@ export function measureStep(facts: RolloutFacts, start: StepStart, now: Date): S
   };
 }
 
+/** A crash aborts at once, a clearly higher error rate too. Else a step passes on enough good answers, by its time, or without traffic. */
 export function decideStep(step: Step, rules: RolloutRules): StepDecision {
   const { phase, weight, candidate, stable, crash } = step;
   if (crash !== undefined)
@@ -88,7 +94,9 @@ export function decideStep(step: Step, rules: RolloutRules): StepDecision {
   if (isClearlyWorse(candidate, stable, rules)) {
     return {
       action: 'abort',
-      cause: `${judgedBy} at ${weight}%, where the release before had ${stable.errors} in ${stable.requests}`,
+      cause:
+        `${candidate.errors} of ${candidate.requests} requests failed at ${weight}% of the traffic, ` +
+        `${stable.errors} of ${stable.requests} on the previous release`,
     };
   }
   const action = nextWeight(rules.weights, weight) < 100 ? 'advance' : 'promote';

@@ -9,7 +9,7 @@ import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/supp
 const never = new AbortController().signal;
 const patience = { timeout: 20_000 };
 
-/** Rollouts of a second release beside a first that serves, on a platform that has the facts a test makes. */
+/** Rollouts of a second release beside a first that serves, on a fake platform whose facts the tests make. */
 describe('a rollout', () => {
   let core: CoreFixture;
   let owner: Principal;
@@ -47,10 +47,10 @@ describe('a rollout', () => {
   const readLog = async () =>
     (await core.services.builds.readBuildLog(owner, app.id, 'latest', {})).map(({ line }) => line).join('\n');
 
-  /** Both releases fail: nothing is good enough to pass a step, and the new one is no worse. */
+  /** Both releases fail: no answer is good enough to pass a step, and the new release is not worse. */
   const undecided = () => 500;
 
-  /** Visitors during `work`, each answered at once with the status of the release that it gets. Gives how many were refused. */
+  /** Visitors during `work`, each answered at once with the status of the release that it gets. @returns how many were refused */
   async function withVisitors(status: (releaseVersion: number) => number, work: () => Promise<unknown>): Promise<number> {
     const host = core.context.addresses.appHost(app.name);
     let count = 0;
@@ -79,7 +79,7 @@ describe('a rollout', () => {
     expect(await readLog()).not.toMatch(/\d%: /);
   });
 
-  it('passes each step on enough good answers, logs by what it was judged, and refuses nobody', async () => {
+  it('passes each step on enough good answers, logs their number, and refuses no request', async () => {
     expect(await withVisitors(() => 200, deploy)).toBe(0);
     expect((await listDeploys())[0]?.status).toBe('live');
     const judged = (await readLog()).match(/^ {7}\d+%: .*$/gm) ?? [];
@@ -94,13 +94,13 @@ describe('a rollout', () => {
     const refused = await withVisitors((releaseVersion) => (releaseVersion === 2 ? 503 : 200), deploy);
     const [newest] = await listDeploys();
     expect(newest).toMatchObject({ status: 'aborted', weight: 0 });
-    expect(newest?.error).toMatch(/^\d+ requests, \d+ errors at \d+%, where the release before had 0 in \d+$/);
+    expect(newest?.error).toMatch(/^\d+ of \d+ requests failed at \d+% of the traffic, 0 of \d+ on the previous release$/);
     expect(await weights()).toEqual([[1, 100]]);
     expect(refused).toBe(0);
-    expect(await readLog()).toContain('The release before it serves on.');
+    expect(await readLog()).toContain('The previous release keeps serving.');
   });
 
-  it('is aborted by an instance that does not run any more', async () => {
+  it('is aborted when an instance of the new release crashes', async () => {
     await withVisitors(undecided, async () => {
       const deploying = deploy();
       await expect.poll(weights, patience).toEqual([[1, 90], [2, 10]]); // biome-ignore format: pairs
@@ -122,7 +122,7 @@ describe('a rollout', () => {
     expect((await listDeploys())[0]).toMatchObject({ status: 'aborted', error: 'The app was deleted.' });
   });
 
-  it('stays where it is when its worker stops, and is taken up there by the next', async () => {
+  it('stays at its weight when its worker stops, and the next worker continues it', async () => {
     await withVisitors(undecided, async () => {
       const stopping = new AbortController();
       const deploying = deploy(stopping.signal);
@@ -138,7 +138,7 @@ describe('a rollout', () => {
     expect((await core.platform.workloads.readInstances(app.id))[0]?.startedAt).toEqual(before?.startedAt);
   });
 
-  it('is left to the attempt that has claimed the deploy since', async () => {
+  it('gives no more orders once another attempt has claimed the deploy', async () => {
     const readFacts = core.platform.rollouts.watchRollout;
     const { id } = (await listDeploys())[0] ?? { id: '' as DeployId };
     core.platform.rollouts.watchRollout = async function* (...watched) {

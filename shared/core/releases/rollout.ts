@@ -11,13 +11,13 @@ import {
 } from '#shared/core/releases/rollout-rules.ts';
 import type { RolloutFacts } from '#shared/platform/rollouts.ts';
 
-/** Another attempt has taken over: what this one came to is not recorded. */
+/** Another attempt has claimed the deploy: nothing of this one is recorded. */
 const fencedOff: Verdict = { status: 'superseded', error: null, lines: [] };
 
 /**
- * Brings the release live in steps, or takes it back. Starts the rollout or takes up one that an earlier attempt left, then
+ * Brings the release live in steps, or aborts that. It starts the rollout, or continues one that an earlier attempt left, and
  * follows the driver's facts: each is recorded, judged and answered with an order.
- * @throws the reason of `stopping`, the rollout stays where it is then; an Error when the platform could not carry it out
+ * @throws the reason of `stopping`: the rollout then stays at its weight. An Error when the platform could not carry it out
  */
 export async function rollOut(run: DeployRun): Promise<Verdict> {
   const { context, app, deploy, release, spec, log, stopping } = run;

@@ -4,14 +4,14 @@ import type { Db } from '#shared/database/db.ts';
 import type { AppId, TenantId } from '#shared/ids.ts';
 import { workloadEnvironment } from '#shared/platform/workload-environment.ts';
 
-/** In the open: for the process that needs them, never for a log. */
+/** The app's variables, unsealed. Secret. */
 export async function readVariables({ secrets }: Context, db: Db, appId: AppId): Promise<Record<string, string>> {
   const rows = await listConfigVars(db, appId);
   const opened = rows.map(async (row) => [row.name, await secrets.open(row.value, purpose(appId, row.name))] as const);
   return Object.fromEntries(await Promise.all(opened));
 }
 
-/** All that a process of the app sees: its variables, and above them those of its add-ons. Secret. */
+/** The variables that a process of the app gets: its own, and above them those of its add-ons. Secret. */
 export async function readEnvironment(
   context: Context,
   db: Db,
@@ -22,7 +22,7 @@ export async function readEnvironment(
   return workloadEnvironment({ config, bindings: await context.bindings.readBindings(db, tenantId, appId) });
 }
 
-/** Makes `variables` all that the app has. */
+/** Replaces all variables of the app. */
 export async function writeVariables(
   { secrets }: Context,
   trx: Db,

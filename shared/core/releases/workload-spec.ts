@@ -7,7 +7,7 @@ import type { ReleaseRow } from '#shared/core/releases/releases-store.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 
-/** What is to run for a release of an app, with the quantities of this moment. */
+/** What shall run of a release, with the app's present quantities, add-ons and hosts. */
 export async function workloadSpec(context: Context, app: AppRow, release: ReleaseRow): Promise<WorkloadSpec> {
   const quantities = await readQuantities(context, app.id, release.processes);
   return {
@@ -19,13 +19,13 @@ export async function workloadSpec(context: Context, app: AppRow, release: Relea
     imageUrl: release.image_url,
     processes: Object.entries(release.processes).map(([type, command]) => ({ type, command, quantity: quantities[type] ?? 0 })),
     config: await readReleaseConfig(context, release),
-    // An add-on's address is of this moment: what a release was made with may be of a server that is gone.
+    // The add-ons' present addresses: a server may have moved since the release was created.
     bindings: await context.bindings.readBindings(context.db, app.tenant_id, app.id),
     hosts: [context.addresses.appHost(app.name), ...(await listActiveHosts(context.db, app.id))],
   };
 }
 
-/** As scaled; else one web and none of the others, or one of each for an app that has no web. */
+/** As scaled. Types that never were have one instance if they are 'web', or if the app has no 'web', else none. */
 export async function readQuantities(
   { db }: Context,
   appId: AppId,

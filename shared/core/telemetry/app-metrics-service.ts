@@ -20,6 +20,7 @@ const units: Readonly<Record<MetricKind, string>> = {
   latency: 'milliseconds',
 };
 
+/** Metrics of apps, wherever the platform has them from. */
 export function createAppMetrics(context: MetricsContext): AppMetrics {
   return {
     async readMetrics(caller, app, { kind, rangeSeconds }) {

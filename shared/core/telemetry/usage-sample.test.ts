@@ -41,7 +41,7 @@ describe('a sample of usage', () => {
     ]);
   });
 
-  it('counts from zero what began anew: a run of an instance, and a release after a gateway crashed', () => {
+  it('counts from zero what has begun again: a run of an instance, and a release after a gateway crash', () => {
     const samples = sampleAfter(
       { instances: [web('a', 50)], traffic: [traffic(1, 100, 50, 5000)] },
       { instances: [web('b', 0.4)], traffic: [traffic(1, 3, 1, 20)] },
@@ -49,7 +49,7 @@ describe('a sample of usage', () => {
     expect(samples).toMatchObject([{ cpuSeconds: 0.4, requests: 3, errors: 1, milliseconds: 20 }]);
   });
 
-  it('takes a processor time that fell within one run for none, not for all of it again', () => {
+  it('counts a processor time that fell within one run as none', () => {
     const samples = sampleAfter({ instances: [web('a', 50)], traffic: [] }, { instances: [web('a', 49)], traffic: [] });
     expect(samples).toMatchObject([{ cpuSeconds: 0 }]);
   });
@@ -59,18 +59,18 @@ describe('a sample of usage', () => {
     expect(samples).toMatchObject([{ type: 'web', requests: 3, memoryBytes: 0 }]);
   });
 
-  it('spreads over the time that nobody read', () => {
+  it('covers the whole time since the last reading', () => {
     const samples = sampleAfter({ instances: [web('a', 1)], traffic: [] }, { instances: [web('a', 61)], traffic: [] }, 120);
     expect(samples).toMatchObject([{ seconds: 120, cpuSeconds: 60 }]);
   });
 
-  it('has no latencies where the reading before had none: how many are new is not known', () => {
+  it('has no latencies when the last reading had none, since it is unknown how many are new', () => {
     const before: UsageReading = { at: at(0), cpu: {}, traffic: { 1: { requests: 2, errors: 0, milliseconds: 3 } } };
     const { samples } = sampleUsage(before, { instances: [], traffic: [traffic(1, 3, 0, 9, [1, 2])] }, at(10), 10);
     expect(samples).toMatchObject([{ requests: 1, latencies: [] }]);
   });
 
-  it('of an app that does nothing and has no instance is none', () => {
+  it('is empty for an app without instances and requests', () => {
     const before: UsageReading = { at: at(0), cpu: {}, traffic: { 1: { requests: 2, errors: 0, milliseconds: 3 } } };
     expect(sampleUsage(before, { instances: [], traffic: [traffic(1, 2, 0, 3)] }, at(10), 10).samples).toEqual([]);
   });

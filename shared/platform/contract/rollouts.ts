@@ -72,7 +72,7 @@ export function describeRollouts(name: string, openFixture: () => Promise<Worklo
       expect(await app.names()).toEqual(['web.1 v2']);
     });
 
-    it('goes by the weights it is given, and refuses nobody meanwhile', async () => {
+    it('follows the weights it is given, and refuses no request meanwhile', async () => {
       await bringLive(app.web(1));
       const visitors = app.holdVisitors();
       const facts = await bringLive(app.web(2), { weights: [30, 100] });
@@ -81,7 +81,7 @@ export function describeRollouts(name: string, openFixture: () => Promise<Worklo
       expect(visitors.refused()).toBe(0);
     });
 
-    it('counts the requests and errors of both releases, and says when the last one came', async () => {
+    it('counts the requests and errors of both releases, and reports when the last request came', async () => {
       await bringLive(app.web(1));
       await rollOutTo(50, app.web(2));
       for (let request = 0; request < 20; request += 1) {
@@ -104,7 +104,7 @@ export function describeRollouts(name: string, openFixture: () => Promise<Worklo
       expect(recent?.secondsSinceRequest).toBeLessThan(1);
     });
 
-    it('gives all traffic back to the old release when it is aborted, and says why', async () => {
+    it('gives all traffic back to the old release when it is aborted, and reports the cause', async () => {
       await bringLive(app.web(1));
       const visitors = app.holdVisitors();
       const facts = await bringLive(app.web(2), {
@@ -117,7 +117,7 @@ export function describeRollouts(name: string, openFixture: () => Promise<Worklo
       expect(visitors.refused()).toBe(0);
     });
 
-    it('leaves the old release as it is when the new one does not come up, and shows what it printed', async () => {
+    it('leaves the old release as it is when the new one does not start, and reports its output', async () => {
       await bringLive(app.web(1));
       const [before] = await app.running();
       const facts = await bringLive(app.specOf(2, { web: ['fail', 1] }));
@@ -129,13 +129,13 @@ export function describeRollouts(name: string, openFixture: () => Promise<Worklo
       expect(await weights()).toEqual({ 1: 100 });
     });
 
-    it('leaves nothing when the first release does not come up, and takes the next', async () => {
+    it('leaves nothing of a first release that does not start, and accepts the next', async () => {
       expect((await bringLive(app.specOf(1, { web: ['fail', 1] }))).at(-1)?.phase).toBe('aborted');
       expect(await app.running()).toEqual([]);
       expect((await bringLive(app.web(2))).at(-1)?.phase).toBe('live');
     });
 
-    it('goes on after nobody watched, from where it was, with the instances that were started already', async () => {
+    it('continues after a time without a watcher, from the same weight, with the instances that were started already', async () => {
       await bringLive(app.web(1));
       const next = app.web(2);
       await rollOutTo(25, next);
@@ -163,7 +163,7 @@ export function describeRollouts(name: string, openFixture: () => Promise<Worklo
       expect(await factsNow()).toMatchObject({ phase: 'serving', weight: 10, releaseVersion: 2 });
     });
 
-    it('skips no step by an order that comes twice or late, and takes none for another release', async () => {
+    it('skips no step when an order comes twice or late, and ignores orders for another release', async () => {
       await bringLive(app.web(1));
       const next = app.web(2);
       await rollOutTo(10, next);
@@ -201,7 +201,7 @@ export function describeRollouts(name: string, openFixture: () => Promise<Worklo
       expect((times[2] ?? 0) - (times[0] ?? 0)).toBeLessThan(5000);
     });
 
-    it('reports a release as live which is', async () => {
+    it('reports a release as live that is live already', async () => {
       const spec = app.web(1);
       await bringLive(spec);
       const facts = await bringLive(spec);
@@ -223,7 +223,7 @@ export function describeRollouts(name: string, openFixture: () => Promise<Worklo
       await expect.poll(app.names, patience).toEqual(['web.1 v3']);
     });
 
-    it('ends the watch with the app, and has nothing to watch afterwards', async () => {
+    it('ends the watch when the app is deleted', async () => {
       await bringLive(app.web(1));
       await rollOutTo(25, app.web(2));
       const watched = (async () => {
@@ -237,7 +237,7 @@ export function describeRollouts(name: string, openFixture: () => Promise<Worklo
       expect(fixture.visit(app.host)).toBeUndefined();
     });
 
-    it('is ended by a change of what is live', async () => {
+    it('is aborted when the live release is changed', async () => {
       const live = app.web(1);
       await bringLive(live);
       await rollOutTo(25, app.web(2));
@@ -260,7 +260,7 @@ export function describeRollouts(name: string, openFixture: () => Promise<Worklo
       await expect.poll(app.names, patience).toEqual(['worker.1 v2']);
     });
 
-    it('reports a worker that does not run, and runs the old one again when aborted', async () => {
+    it('reports a worker that does not start, and starts the old one again when it is aborted', async () => {
       await bringLive(app.specOf(1, { web: ['serve', 1], worker: ['work', 1] }));
       const facts = await bringLive(app.specOf(2, { web: ['serve', 1], worker: ['fail', 1] }));
       expect(facts.at(-2)?.crash).toMatch(/^worker\.1 exited with code 4/);

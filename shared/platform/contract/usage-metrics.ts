@@ -6,6 +6,7 @@ import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 
 const patience = { timeout: 10_000 };
 
+/** Workloads whose use of the processor is measured. */
 export interface UsageMetricsUnderTest extends WorkloadsUnderTest {
   readonly metrics: UsageMetrics;
   /** Lets the instance work for 0.3 s of processor time. */
@@ -54,7 +55,7 @@ export function describeUsageMetrics(name: string, openFixture: () => Promise<Us
       ]);
     });
 
-    it('begins a new run of an instance with each start', async () => {
+    it('gives an instance a new run with each start', async () => {
       await fixture.workloads.ensureWorkload(app.web(1));
       const [before] = (await metrics.readUsage(app.appId)).instances;
       await fixture.crash(app.appId, 'web.1');

@@ -22,7 +22,7 @@ export function describeWorkloads(name: string, openFixture: () => Promise<Workl
 
     const never = new AbortController().signal;
 
-    it('scales up and down without touching what stays', async () => {
+    it('scales up and down without restarting other instances', async () => {
       const spec = app.web(1);
       await workloads.ensureWorkload(spec);
       const [first] = await app.running();
@@ -34,7 +34,7 @@ export function describeWorkloads(name: string, openFixture: () => Promise<Workl
       expect(app.instancesThatAnswer(12).size).toBe(1);
     });
 
-    it('makes a workload run that never ran here, at all of its hosts', async () => {
+    it('starts a workload that has never run here, at all of its hosts', async () => {
       const other = `${app.host}.example.com`;
       await workloads.ensureWorkload({ ...app.web(5), hosts: [app.host, other] });
       expect(await app.names()).toEqual(['web.1 v5']);
@@ -46,7 +46,7 @@ export function describeWorkloads(name: string, openFixture: () => Promise<Workl
       }
     });
 
-    it('leads no host to an app that the app no longer has', async () => {
+    it('stops to serve a host that the app no longer has', async () => {
       const other = `${app.host}.example.com`;
       await workloads.ensureWorkload({ ...app.web(1), hosts: [app.host, other] });
       await workloads.ensureWorkload(app.web(1));
@@ -54,7 +54,7 @@ export function describeWorkloads(name: string, openFixture: () => Promise<Workl
       expect(app.instancesThatAnswer(2).size).toBe(1);
     });
 
-    it('replaces every instance at a restart and refuses nobody meanwhile', async () => {
+    it('replaces every instance at a restart, and refuses no request meanwhile', async () => {
       await workloads.ensureWorkload(app.web(1, 2));
       const before = app.instancesThatAnswer(10);
       const visitors = app.holdVisitors();
@@ -67,7 +67,7 @@ export function describeWorkloads(name: string, openFixture: () => Promise<Workl
       expect(await app.names()).toEqual(['web.1 v1', 'web.2 v1']);
     });
 
-    it('starts an instance again that ended by itself, counts it, and writes that to the log', async () => {
+    it('restarts an instance that has ended by itself, counts that, and logs it', async () => {
       await workloads.ensureWorkload(app.web(1));
       await fixture.crash(app.appId, 'web.1');
       await expect.poll(app.running, patience).toMatchObject([{ name: 'web.1', state: 'up', restarts: 1 }]);
@@ -75,7 +75,7 @@ export function describeWorkloads(name: string, openFixture: () => Promise<Workl
       expect(logged).toEqual(expect.arrayContaining([expect.stringMatching(/^web\.1 exited with code 3/)]));
     });
 
-    it('deletes instances and routes, keeps the log, and says whether there was anything', async () => {
+    it('deletes instances and routes, keeps the log, and reports whether there was anything', async () => {
       await workloads.ensureWorkload(app.web(1));
       await fixture.logs.appendPlatformLog(app.appId, 'kept');
       expect(await workloads.deleteWorkload(app.appId)).toBe(true);
@@ -85,7 +85,7 @@ export function describeWorkloads(name: string, openFixture: () => Promise<Workl
       expect((await fixture.logs.readLogs(app.appId, { lines: 50 })).map(({ message }) => message)).toContain('kept');
     });
 
-    it('runs a command once, line by line, and gives its exit code', async () => {
+    it('runs a command once, reports its output line by line, and resolves with its exit code', async () => {
       const lines: string[] = [];
       const run = { id: crypto.randomUUID(), spec: app.web(1), command: fixture.runs.exits9 };
       expect(await workloads.runOnce(run, (line) => lines.push(line), never)).toBe(9);

@@ -3,7 +3,7 @@ import { describeAddons } from '#shared/platform/contract/addons.ts';
 import { createFakeAddons } from './addons.ts';
 
 for (const type of addonTypes) {
-  describeAddons('memory', type, async () => {
+  describeAddons('fake', type, async () => {
     const addons = createFakeAddons();
     return {
       addons,

@@ -2,14 +2,15 @@ import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { AddonCredentials, AddonSpec, Addons, AddonType } from '#shared/platform/addons.ts';
 
+/** Add-ons that a test can refuse, slow down and look into. */
 export interface FakeAddons extends Addons {
-  /** Says why a type cannot be had from now on; undefined: it can. */
+  /** From now on the type is not available, for this reason; with undefined it is. */
   refuse(type: AddonType, problem: string | undefined): void;
-  /** How many servers of an add-on answer, for what a real ground goes through; undefined: all that shall. */
+  /** At most this many servers of the add-on answer from now on, as while they start; with undefined all of them. */
   limitReady(appId: AppId, type: AddonType, ready: number | undefined): void;
-  /** What was ensured last. */
+  /** The spec of the last `ensureAddon`. */
   readSpec(appId: AppId, type: AddonType): AddonSpec | undefined;
-  /** The data behind an address. @throws Error for who may not see it */
+  /** The data behind an address. @throws Error for a wrong address or password */
   open(uri: string): Map<string, string>;
 }
 
@@ -21,7 +22,7 @@ interface Store {
   readonly data: Map<string, string>;
 }
 
-/** The twin: servers are maps, and whoever has the address gets in. */
+/** Add-ons without servers: each is a map, which the address opens. */
 export function createFakeAddons(): FakeAddons {
   const stores = new Map<string, Store>();
   const problems = new Map<AddonType, string>();
@@ -40,8 +41,8 @@ export function createFakeAddons(): FakeAddons {
       const { password } = spec;
       const scheme = spec.type === 'kvstore' ? 'redis' : 'postgres';
       const credentials = { uri: `${scheme}://:${password}@127.0.0.1:${port}`, host: '127.0.0.1', port, password };
-      const kept = { data: before?.data ?? new Map<string, string>(), readyLimit: before?.readyLimit };
-      stores.set(key, { ...kept, spec, credentials, stopped: false });
+      const beforeState = { data: before?.data ?? new Map<string, string>(), readyLimit: before?.readyLimit };
+      stores.set(key, { ...beforeState, spec, credentials, stopped: false });
       return credentials;
     },
 
@@ -75,7 +76,7 @@ export function createFakeAddons(): FakeAddons {
 
     open(uri) {
       const store = [...stores.values()].find(({ credentials, stopped }) => credentials.uri === uri && !stopped);
-      if (store === undefined) throw new Error('Nobody there, or the wrong password.');
+      if (store === undefined) throw new Error('Nothing answers at this address, or the password is wrong.');
       return store.data;
     },
   };

@@ -2,7 +2,7 @@ import { systemClock } from '#shared/clock.ts';
 import { describeAppLogs } from '#shared/platform/contract/app-logs.ts';
 import { createFakeAppLogs } from './app-logs.ts';
 
-describeAppLogs('memory', async () => {
+describeAppLogs('fake', async () => {
   const logs = createFakeAppLogs(systemClock);
   return {
     logs,

@@ -2,8 +2,9 @@ import type { Clock } from '#shared/clock.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { AppLogEntry, AppLogQuery, AppLogs } from '#shared/platform/app-logs.ts';
 
+/** App logs that a test writes. */
 export interface FakeAppLogs extends AppLogs {
-  /** What an app's process printed. */
+  /** An app's process prints a line. */
   write(appId: AppId, line: { process: string; releaseVersion: number; message: string; stream?: 'stdout' | 'stderr' }): void;
 }
 
@@ -12,6 +13,7 @@ interface AppLog {
   wake: PromiseWithResolvers<void>;
 }
 
+/** App logs in memory. */
 export function createFakeAppLogs(clock: Clock): FakeAppLogs {
   const logs = new Map<AppId, AppLog>();
 

@@ -4,6 +4,7 @@ import type { InstanceFacts, ProcessSpec, WorkloadSpec } from '#shared/platform/
 import type { Router } from '#shared/routing/router.ts';
 import type { FakeAppLogs } from './app-logs.ts';
 
+/** What the fakes of Workloads and Rollouts need. */
 export interface FakeAppsOptions {
   router: Router;
   logs: FakeAppLogs;
@@ -26,6 +27,7 @@ export interface FakeApps extends FakeAppsOptions {
   readonly apps: Map<AppId, FakeAppWorkload>;
 }
 
+/** To be shared by `createFakeWorkloads`, `createFakeRollouts` and `createFakeUsageMetrics`. */
 export function createFakeApps(options: FakeAppsOptions): FakeApps {
   return { ...options, script: options.script ?? {}, apps: new Map() };
 }
@@ -37,6 +39,7 @@ export function openFakeApp(fake: FakeApps, appId: AppId): FakeAppWorkload {
   return app;
 }
 
+/** An instance, with the key that routes name it by. */
 export interface FakeInstance extends InstanceFacts {
   readonly key: string;
 }

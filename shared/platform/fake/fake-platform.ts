@@ -15,6 +15,7 @@ import { createFakeUsageMetrics } from './metrics.ts';
 import { createFakeRollouts, type FakeRollouts } from './rollouts.ts';
 import { createFakeWorkloads, type FakeWorkloads } from './workloads.ts';
 
+/** Every port as a fake, with what the fakes offer to tests. */
 export interface FakePlatform extends Platform {
   readonly builds: InProcessBuilds;
   readonly caches: FakeBuildCaches;
@@ -27,6 +28,7 @@ export interface FakePlatform extends Platform {
   readonly router: FakeRouter;
 }
 
+/** What a test decides. */
 export interface FakePlatformOptions {
   clock: Clock;
   logs?: FakeAppLogs;

@@ -2,6 +2,7 @@ import type { AppId } from '#shared/ids.ts';
 import type { AppSeries, MetricKind, SeriesMetrics, SeriesQuery, UsageMetrics } from '#shared/platform/metrics.ts';
 import type { FakeApps } from './app-workload.ts';
 
+/** Counters that a test adds to. */
 export interface FakeUsageMetrics extends UsageMetrics {
   /** The instance works for so long more, and has so much in memory from now on. */
   use(appId: AppId, name: string, usage: { cpuSeconds: number; memoryBytes: number }): void;
@@ -29,6 +30,7 @@ export function createFakeUsageMetrics({ apps, router }: Pick<FakeApps, 'apps' |
   };
 }
 
+/** Series that a test sets. */
 export interface FakeSeriesMetrics extends SeriesMetrics {
   /** From now on the app has these series. */
   setSeries(appId: AppId, kind: MetricKind, series: readonly AppSeries[]): void;

@@ -5,6 +5,7 @@ import type { TrafficFacts } from '#shared/platform/traffic.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import { type FakeApps, type FakeAppWorkload, openFakeApp } from './app-workload.ts';
 
+/** Rollouts that a test can let crash and fail. */
 export interface FakeRollouts extends Rollouts {
   /** An instance of the release that is being rolled out runs no more, for the reason given. */
   crash(appId: AppId, cause: string): void;

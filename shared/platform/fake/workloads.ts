@@ -2,6 +2,7 @@ import type { AppId } from '#shared/ids.ts';
 import type { Workloads } from '#shared/platform/workloads.ts';
 import { type FakeApps, openFakeApp } from './app-workload.ts';
 
+/** Workloads that a test can let crash. */
 export interface FakeWorkloads extends Workloads {
   /** The instance ends by itself, and is started again at once. */
   crash(appId: AppId, name: string): void;

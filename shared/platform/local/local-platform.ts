@@ -12,10 +12,11 @@ import { openSandbox } from './sandbox/open-sandbox.ts';
 import { createSandboxedPrograms } from './workloads/sandboxed-programs.ts';
 import { createLocalWorkloads } from './workloads/workloads.ts';
 
+/** What the machine offers. */
 export interface LocalPlatformOptions {
   /** Absolute. */
   dataDir: string;
-  /** Of a gateway that runs. */
+  /** Of a running gateway. */
   router: Router;
   secretBox: SecretBox;
   clock: Clock;
@@ -26,6 +27,7 @@ export interface LocalPlatformOptions {
   hostEnv: Readonly<Record<string, string | undefined>>;
 }
 
+/** The ports, and how the machine is left. */
 export interface LocalPlatform extends Platform {
   /** Ends every build and every app process, then the servers they use. */
   stop(): Promise<void>;
@@ -33,7 +35,7 @@ export interface LocalPlatform extends Platform {
   detach(): Promise<void>;
 }
 
-/** One machine as a ground. Has taken over what an earlier control plane left when it resolves. */
+/** Runs everything on this machine. What an earlier control plane left running has been taken over when it resolves. */
 export async function createLocalPlatform({
   dataDir,
   router,
@@ -52,7 +54,7 @@ export async function createLocalPlatform({
   const local = await createLocalWorkloads({ dataDir, router, programs, secretBox, clock, log });
   const addons = createLocalAddons({ dataDir, sandbox, networks, path, clock, log });
   await Promise.all([recover(), addons.adopt()]);
-  // What apps use is on its way up before they are.
+  // Apps use the add-ons' servers, so these are started first.
   await local.adopt();
   const problem = sandbox.problem ?? opened.problem;
   if (sandbox.problem === undefined && !sandbox.layers)
@@ -63,7 +65,7 @@ export async function createLocalPlatform({
     capabilities: {
       pipeline: 'local',
       sandbox: problem === undefined,
-      ...(problem === undefined ? {} : { sandboxProblem: problem }),
+      sandboxProblem: problem,
     },
     caches,
     builds,

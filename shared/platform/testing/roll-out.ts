@@ -4,6 +4,7 @@ import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 /** What core answers to facts; see shared/core/releases/rollout-rules.ts. */
 export type Order = { action: 'wait' | 'advance' | 'promote' } | { action: 'abort'; cause: string };
 
+/** How a test rolls out. */
 export interface RollOutOptions {
   /** Those of SPEC.md §3 when left out. */
   weights?: readonly number[];

@@ -18,6 +18,7 @@ export interface WorkloadsUnderTest extends Pick<Platform, 'workloads' | 'rollou
   stop(): Promise<void>;
 }
 
+/** A visitor's request, which a release's instance has until `end`. */
 export interface Visit {
   readonly releaseVersion: number;
   /** Names one run of one instance. */
@@ -43,8 +44,10 @@ export interface AppUnderTest {
   holdVisitors(status?: (releaseVersion: number) => number): Visitors;
 }
 
+/** A command of the image under test. */
 export type ProcessCommand = keyof WorkloadsUnderTest['commands'];
 
+/** Visitors who come all the time. */
 export interface Visitors {
   /** How many came so far. */
   count(): number;
@@ -53,6 +56,7 @@ export interface Visitors {
   stop(): void;
 }
 
+/** A new app, of which nothing runs yet. */
 export function createAppUnderTest(fixture: WorkloadsUnderTest): AppUnderTest {
   const appId = newUuid<AppId>();
   const appName = `app-${appId.slice(0, 8)}`;

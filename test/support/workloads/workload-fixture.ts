@@ -69,7 +69,7 @@ export async function removeDataDir(dataDir: string): Promise<void> {
   await rm(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
 }
 
-/** A server in node that says who it is, and drops everything when told to end; lines of `extra` run before it listens. */
+/** The code of a server that answers with its release, its name and its pid, and exits at once at SIGTERM. `extra` runs before it listens. */
 export function serverScript(extra = ''): string {
   return `
 const http = require('node:http');

@@ -6,6 +6,7 @@ import type { AppWorkload, BootFailure } from './app-workload.ts';
 import { discardCandidate, ensureRelease, makeLive, moveTraffic, startWeb, switchOtherTypes } from './release-moves.ts';
 import type { SupervisedInstance } from './supervised-instance.ts';
 
+/** What a rollout is of, and what it needs. */
 export interface AppRolloutOptions {
   app: AppWorkload;
   spec: WorkloadSpec;
@@ -20,12 +21,12 @@ export interface AppRolloutOptions {
 /** How often facts are reported while instances are being started. */
 const startingPollMilliseconds = 1000;
 
-/** Why a rollout ends that nobody aborted: the app was scaled, restored or given another release meanwhile. */
+/** The cause when a rollout ends that was not aborted: the app was scaled, restored or given another release meanwhile. */
 export const takenOver = 'Another release took its place.';
 
 /**
- * The rollout of one release of an app. Its orders (`begin`, `advance`, `promote`, `abort`) run one at a time; each may have
- * been carried out in part by a process before, so it goes on from what runs and what the gateway follows.
+ * The rollout of one release of an app. Its orders (`begin`, `advance`, `promote`, `abort`) run one at a time. An earlier
+ * process may have carried out a part of each, so they start from what runs and from the gateway's route.
  */
 export class AppRollout {
   readonly spec: WorkloadSpec;
@@ -33,7 +34,7 @@ export class AppRollout {
   readonly #weights: readonly number[];
   readonly #options: AppRolloutOptions;
   readonly #canceled = new AbortController();
-  /** The candidate is written down, or the release was live before. */
+  /** The candidate is stored. */
   #begun = false;
   /** The instances that get traffic are up. */
   #serving = false;
@@ -70,7 +71,7 @@ export class AppRollout {
         await ensureRelease(app, spec, canceled);
         return this.#finish('live');
       }
-      // Of a rollout that a process before left behind.
+      // Of a rollout that an earlier process left.
       if (app.candidate !== undefined && app.candidate.releaseVersion !== spec.releaseVersion) await discardCandidate(app);
       await app.setReleases({ live: app.live, candidate: spec });
       this.#begun = true;
@@ -90,7 +91,7 @@ export class AppRollout {
     });
   }
 
-  /** All traffic to the release, which replaces the one before. */
+  /** Gives the release all traffic and makes it the live one. */
   promote(over: AbortSignal): Promise<void> {
     return this.#carryOut(over, async (canceled) => {
       if (this.#phase !== 'serving' || this.#crashed !== undefined) return;
@@ -108,7 +109,7 @@ export class AppRollout {
     });
   }
 
-  /** All traffic back to the release before; this one goes. */
+  /** Gives the live release all traffic back, and ends this one. */
   abort(reason: string, over: AbortSignal): Promise<void> {
     return this.#carryOut(over, async () => {
       const app = this.#app;
@@ -117,20 +118,21 @@ export class AppRollout {
       this.#aborting = true;
       const output = await this.#readOutput();
       if (app.candidate?.releaseVersion === releaseVersion) await discardCandidate(app);
-      await app.logLine(`Release v${releaseVersion} was given up: ${reason}`, releaseVersion);
+      await app.logLine(`Release v${releaseVersion} was aborted: ${reason}`, releaseVersion);
       this.#finish('aborted', { cause: reason, output });
     }).finally(() => {
       this.#aborting = false;
     });
   }
 
-  /** @param left the platform lets go of its apps: then the watch rejects */
-  async *watch(signal: AbortSignal, left: AbortSignal): AsyncGenerator<RolloutFacts, void, undefined> {
+  /** @param closing aborts when the platform stops: then the watch rejects */
+  async *watch(signal: AbortSignal, closing: AbortSignal): AsyncGenerator<RolloutFacts, void, undefined> {
     const { changes } = this.#app;
     const gauge = createTrafficGauge(this.#app, this.spec.releaseVersion);
-    const over = AbortSignal.any([signal, left]);
+    const over = AbortSignal.any([signal, closing]);
     while (!signal.aborted) {
-      if (left.aborted) throw new AppError('internal', 'The platform stops; the rollout goes on when it is back.');
+      if (closing.aborted)
+        throw new AppError('internal', 'The platform is stopping. The rollout goes on when it is started again.');
       const seen = changes.count;
       const facts = await this.#readFacts(gauge);
       yield facts;
@@ -160,7 +162,7 @@ export class AppRollout {
     if (this.#end !== undefined) return this.#end;
     const { live, candidate } = this.#app;
     const isThere = [live, candidate].some((release) => release?.releaseVersion === this.spec.releaseVersion);
-    // Discarded by something else that was done to the app.
+    // Another operation on the app has discarded it.
     if (this.#begun && !isThere && !this.#aborting) return 'aborted';
     return this.#serving ? 'serving' : 'starting';
   }
@@ -193,7 +195,7 @@ export class AppRollout {
     this.#app.changes.notify();
   }
 
-  /** What goes wrong with an order is a fact of the rollout; whoever gave the order does not wait for it. */
+  /** An order that fails is a fact of the rollout: nobody waits for the order itself. */
   async #carryOut(over: AbortSignal, order: (canceled: AbortSignal) => Promise<void>): Promise<void> {
     try {
       await order(AbortSignal.any([over, this.#canceled.signal]));
@@ -216,7 +218,7 @@ interface TrafficGauge {
   read(): Promise<Pick<RolloutFacts, 'traffic' | 'secondsSinceRequest'>>;
 }
 
-/** Reads the app's traffic, and notices from its first read on when there is some. */
+/** Reads the app's traffic, and notes from the first reading on when a request came. */
 function createTrafficGauge(app: AppWorkload, releaseVersion: number): TrafficGauge {
   const { router, clock } = app.deps;
   const none: TrafficFacts = { requests: 0, errors: 0, totalMilliseconds: 0, latencies: [] };

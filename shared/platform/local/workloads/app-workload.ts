@@ -11,19 +11,21 @@ import type { SecretBox } from '#shared/secret-box.ts';
 import { newInstanceKey } from '../processes/instance-key.ts';
 import { type AppReleases, parseAppReleases } from './app-releases.ts';
 import { type Changes, createChanges } from './changes.ts';
-import type { InstanceRecord } from './instances.ts';
+import type { InstanceRecord } from './instance-store.ts';
 import { planRoute } from './route-plan.ts';
 import { type InstanceDependencies, SupervisedInstance } from './supervised-instance.ts';
 
+/** What an app's workload is given. */
 export interface AppDependencies extends InstanceDependencies {
   router: Router;
   secretBox: SecretBox;
-  /** `workloads/<app_id>` */
+  /** `workloads/<app_id>`, absolute. */
   directory: string;
   drainSeconds: number;
   drainPollMilliseconds: number;
 }
 
+/** The first instance of several that did not come up. */
 export interface BootFailure {
   instance: SupervisedInstance;
   cause: string;
@@ -44,8 +46,8 @@ export class AppWorkload {
   #routing: Promise<void> = Promise.resolve();
   #lastRoute: AppRoute | undefined;
   readonly #retiring = new Set<Promise<void>>();
-  /** Nothing is waited for any more: what drains is left as it is, or ended at once. */
-  readonly #leaving = new AbortController();
+  /** Aborted when nothing is waited for any more: what drains is left as it is, or ended at once. */
+  readonly #closing = new AbortController();
   #detached = false;
   #routeDeleted = false;
 
@@ -62,7 +64,7 @@ export class AppWorkload {
     return this.#releases.candidate;
   }
 
-  /** Written down, sealed since it holds the app's variables, so that a later control plane can restart what crashes. */
+  /** Stored so that a later control plane can restart what crashes; sealed, since the app's variables are in it. */
   async setReleases(releases: AppReleases): Promise<void> {
     this.#releases = releases;
     this.changes.notify();
@@ -71,7 +73,7 @@ export class AppWorkload {
     await replaceFile(this.#releasesPath, sealed, 0o600);
   }
 
-  /** Learns what an earlier control plane wrote down; nothing is started or ended yet. */
+  /** Reads what an earlier control plane stored; starts and ends nothing. */
   async load(): Promise<void> {
     const sealed = await readFile(this.#releasesPath, 'utf8').catch(ifMissing(undefined));
     if (sealed !== undefined) this.#releases = parseAppReleases(await this.deps.secretBox.open(sealed, this.#purpose));
@@ -85,7 +87,7 @@ export class AppWorkload {
     this.weights = new Map(this.#lastRoute?.backends.map(({ releaseVersion, weight }) => [releaseVersion, weight]));
   }
 
-  /** Takes up the supervision of what `load` found. */
+  /** Begins to supervise the instances that `load` found. */
   begin(): void {
     for (const instance of [...this.instances]) {
       const known = this.#specOf(instance.record.releaseVersion) !== undefined;
@@ -101,7 +103,7 @@ export class AppWorkload {
       .sort((a, b) => a.record.index - b.record.index);
   }
 
-  /** Instances of a process type that `spec` wants and that are not there yet, started. */
+  /** Starts the instances of a process type that are missing. @returns those */
   startMissing(spec: WorkloadSpec, process: ProcessSpec): SupervisedInstance[] {
     const taken = new Set(this.listOf(spec.releaseVersion, process.type).map(({ record }) => record.index));
     return Array.from({ length: process.quantity }, (_, at) => at + 1)
@@ -110,7 +112,7 @@ export class AppWorkload {
   }
 
   start(spec: WorkloadSpec, type: string, index: number): SupervisedInstance {
-    if (this.#leaving.signal.aborted) throw new AppError('internal', 'The platform is stopping.');
+    if (this.#closing.signal.aborted) throw new AppError('internal', 'The platform is stopping.');
     const instance = this.#add(
       spec,
       {
@@ -129,7 +131,7 @@ export class AppWorkload {
     return instance;
   }
 
-  /** Undefined when all came up; rejects with the signal's reason. */
+  /** Resolves with undefined once all are up, or with the first that failed. Rejects with the signal's reason. */
   async waitUntilUp(instances: readonly SupervisedInstance[], signal: AbortSignal): Promise<BootFailure | undefined> {
     const failure = Promise.withResolvers<BootFailure>();
     const all = instances.map(async (instance) => {
@@ -150,7 +152,7 @@ export class AppWorkload {
     return this.deps.output.appendPlatformLine(message, releaseVersion);
   }
 
-  /** Brings the gateway to follow what runs now. */
+  /** Makes the gateway follow what runs now. */
   syncRoute(): Promise<void> {
     const next = this.#routing.then(() => this.#applyRoute());
     this.#routing = next.catch(() => undefined);
@@ -158,13 +160,13 @@ export class AppWorkload {
   }
 
   /**
-   * Takes instances out of traffic, waits until they have answered what they had begun, and ends them. The instances are
-   * out of traffic when the first promise resolves and gone when the second does; the second never rejects.
+   * Takes instances out of traffic, waits until they have answered what they had begun, and ends them. `outOfTraffic`
+   * resolves when they get no more requests, `gone` when they have ended. Neither rejects.
    */
   retire(...instances: SupervisedInstance[]): { outOfTraffic: Promise<void>; gone: Promise<void> } {
     const outOfTraffic = Promise.all(instances.map((instance) => instance.markStopping())).then(() => this.syncRoute());
     const gone = outOfTraffic
-      .catch((error: unknown) => this.deps.log.warn('the gateway did not take a route', { appId: this.appId, error }))
+      .catch((error: unknown) => this.deps.log.warn('the gateway did not accept a route', { appId: this.appId, error }))
       .then(async () => {
         await Promise.all(instances.map((instance) => this.#drainAndStop(instance)));
       });
@@ -173,7 +175,7 @@ export class AppWorkload {
     return { outOfTraffic: outOfTraffic.catch(() => undefined), gone };
   }
 
-  /** Ends instances now: those without traffic, or all of an app that goes. */
+  /** Ends instances without draining them: those that have no traffic, or all of an app that is deleted. */
   async stop(...instances: SupervisedInstance[]): Promise<void> {
     await Promise.all(
       instances.map(async (instance) => {
@@ -184,30 +186,32 @@ export class AppWorkload {
   }
 
   /**
-   * Ends everything, draining nothing. The gateway forgets the ports first: they may soon be somebody else's. With
-   * 'delete' it forgets the app as well; true when it knew it.
+   * Ends everything without draining it. The ports are removed from the route first, since another app may get them soon.
+   * @param route 'delete' removes the app's whole route
+   * @returns whether the gateway had a route of the app
    */
   async stopAll(route: 'keep' | 'delete'): Promise<boolean> {
-    this.#leaving.abort();
+    this.#closing.abort();
     const all = [...this.instances];
     await Promise.all(all.map((instance) => instance.markStopping()));
-    const forgotten = route === 'delete' ? this.#deleteRoute() : this.syncRoute().then(() => true);
-    const known = await forgotten.catch((error: unknown) => {
-      this.deps.log.warn('the gateway did not take a route', { appId: this.appId, error });
+    const removed = route === 'delete' ? this.#deleteRoute() : this.syncRoute().then(() => true);
+    const hadRoute = await removed.catch((error: unknown) => {
+      this.deps.log.warn('the gateway did not accept a route', { appId: this.appId, error });
       return false;
     });
     await Promise.all([this.stop(...all), ...this.#retiring]);
-    return known;
+    return hadRoute;
   }
 
-  /** Leaves all processes running; the next control plane drains what was draining. */
+  /** Leaves all processes running. The next control plane goes on to drain what is draining. */
   async detach(): Promise<void> {
     this.#detached = true;
-    this.#leaving.abort();
+    this.#closing.abort();
     await Promise.all([...this.instances].map((instance) => instance.detach()));
     await Promise.all(this.#retiring);
   }
 
+  /** Deletes what is stored of the app, except its log. */
   async forget(): Promise<void> {
     this.#releases = {};
     this.weights.clear();
@@ -238,12 +242,12 @@ export class AppWorkload {
     return instance;
   }
 
-  /** An instance came up or went down: the gateway must learn it, now or as soon as it listens again. */
+  /** After an instance came up or went down: updates the route, now or as soon as the gateway answers again. */
   #syncSoon(): void {
-    if (this.#leaving.signal.aborted) return;
+    if (this.#closing.signal.aborted) return;
     this.syncRoute().catch((error: unknown) => {
-      this.deps.log.warn('the gateway did not take a route; trying again', { appId: this.appId, error });
-      this.deps.clock.sleep(1000, this.#leaving.signal).then(
+      this.deps.log.warn('the gateway did not accept a route; trying again', { appId: this.appId, error });
+      this.deps.clock.sleep(1000, this.#closing.signal).then(
         () => this.#syncSoon(),
         () => undefined,
       );
@@ -282,8 +286,8 @@ export class AppWorkload {
 
   async #drain(key: string): Promise<void> {
     const { router, clock, drainSeconds, drainPollMilliseconds } = this.deps;
-    const deadline = AbortSignal.any([AbortSignal.timeout(drainSeconds * 1000), this.#leaving.signal]);
-    // A gateway that does not answer has nothing in flight that could be waited for.
+    const deadline = AbortSignal.any([AbortSignal.timeout(drainSeconds * 1000), this.#closing.signal]);
+    // A gateway that does not answer has no requests in flight that could be waited for.
     while (!deadline.aborted && (await router.readInFlight(key).catch(() => 0)) > 0) {
       await clock.sleep(drainPollMilliseconds, deadline).catch(() => undefined);
     }

@@ -7,6 +7,7 @@ export interface Changes {
   wait(seen: number, milliseconds: number, signal: AbortSignal): Promise<void>;
 }
 
+/** Within this process. */
 export function createChanges(): Changes {
   let count = 0;
   const waiting = new Set<() => void>();

@@ -1,5 +1,5 @@
 import type { InstanceUsage } from '#shared/platform/metrics.ts';
-import type { InstanceRecord } from './instances.ts';
+import type { InstanceRecord } from './instance-store.ts';
 import type { Programs } from './programs.ts';
 
 /** Undefined while it does not run. */

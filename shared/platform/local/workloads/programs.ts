@@ -1,53 +1,57 @@
-/** How the workload driver runs a tenant's program; the sandbox is what it is made of. */
+/** How the workload driver runs an app's programs. `sandboxed-programs.ts` implements it. */
 import type { Readable } from 'node:stream';
 import type { AppId, TenantId } from '#shared/ids.ts';
 import type { SandboxUsage } from '../sandbox/open-sandbox.ts';
 import type { SandboxExit, SandboxRecord } from '../sandbox/sandbox-process.ts';
 
+/** What is run, and for which app. */
 export interface ProgramSpec {
-  /** Unique among the programs that run at one time. */
+  /** Unique among the programs that run at the same time. */
   id: string;
   appId: AppId;
   tenantId: TenantId;
   imageUrl: string;
-  /** A shell command line; only a shell inside the sandbox ever sees it. */
+  /** A shell command line. Only a shell inside the sandbox ever sees it. */
   command: string;
   /** Secret. */
   env: Readonly<Record<string, string>>;
   /** File descriptors opened for appending; 'pipe' gives `stdout` and `stderr` of the program instead. */
   output: { stdout: number; stderr: number } | 'pipe';
-  /** False: it ends with this process. True: it lives on. */
-  outlivesUs: boolean;
+  /** Whether it runs on when this process ends. */
+  survivesControlPlane: boolean;
 }
 
+/** A program that was started. */
 export interface Program {
   /** IPv4 address at which the host reaches what the program listens on. */
   address: string;
-  /** Plain data by which any process finds it again. */
+  /** Plain data that identifies it to any process. */
   record: SandboxRecord;
   stdout: Readable | undefined;
   stderr: Readable | undefined;
   exited: Promise<SandboxExit>;
-  /** Lets this process end without waiting for the program. */
+  /** Lets this process end while the program runs. */
   unref(): void;
 }
 
+/** Starts, measures and ends programs. */
 export interface Programs {
-  /** @throws AppError with what is wrong when it cannot be started */
+  /** @throws AppError with the reason when it cannot be started */
   start(spec: ProgramSpec): Promise<Program>;
   isAlive(record: SandboxRecord): Promise<boolean>;
-  /** Asks every process of it to end. */
+  /** Sends SIGTERM to all its processes. */
   terminate(record: SandboxRecord): Promise<void>;
-  /** Ends what is left of it and waits for that. Harmless when nothing is. */
+  /** Kills what is left of it, and resolves when nothing is. */
   end(record: SandboxRecord): Promise<void>;
-  /** Undefined when it runs no more. */
+  /** Undefined when it has ended. */
   readUsage(record: SandboxRecord): Promise<SandboxUsage | undefined>;
-  /** Whether the kernel killed any of it for want of memory. Not known any more after `end`. */
+  /** Whether the kernel killed one of its processes because memory ran out. Always false after `end`. */
   ranOutOfMemory(record: SandboxRecord): Promise<boolean>;
 }
 
+/** How a program ended. */
 export interface ProgramEnd {
-  /** 128 + n when it was ended by signal n; undefined when nobody was there to see. */
+  /** 128 + n when it was ended by signal n; undefined when it was not a child of this process. */
   code: number | undefined;
   outOfMemory: boolean;
 }

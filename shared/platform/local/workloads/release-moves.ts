@@ -4,7 +4,7 @@ import type { ProcessSpec, WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { AppWorkload, BootFailure } from './app-workload.ts';
 import type { SupervisedInstance } from './supervised-instance.ts';
 
-/** Makes exactly `spec` run. Returns too when it does not come up: then it is tried on, or the release before stays. */
+/** Makes exactly `spec` run. Resolves too when it does not come up: it is then restarted, or the release before stays live. */
 export async function ensureRelease(app: AppWorkload, spec: WorkloadSpec, over: AbortSignal): Promise<void> {
   if (app.candidate !== undefined && app.candidate.releaseVersion !== spec.releaseVersion) await discardCandidate(app);
   const before = app.live;
@@ -17,17 +17,17 @@ export async function ensureRelease(app: AppWorkload, spec: WorkloadSpec, over: 
   );
   if (failure !== undefined && replaces) {
     await discardCandidate(app);
-    await app.logLine(`Release v${spec.releaseVersion} did not come up: ${failure.instance.name} ${failure.cause}`);
+    await app.logLine(`Release v${spec.releaseVersion} did not start: ${failure.instance.name} ${failure.cause}`);
     return;
   }
   await app.setWeights([[spec.releaseVersion, 100]]);
   await retireSurplus(app, spec);
-  // A worker that crashes is started again like any other; the release that serves is this one all the same.
+  // A worker that crashes is restarted like any other; this release is the live one even so.
   await switchOtherTypes(app, spec, over).catch(() => over.throwIfAborted());
   await makeLive(app, spec);
 }
 
-/** One after the other: the new one is up before the old one drains; what has no traffic stops first. */
+/** Replaces one instance after the other. A new web instance is up before the old one drains; of other types the old one stops first. */
 export async function restartInstances(app: AppWorkload, over: AbortSignal): Promise<void> {
   const { live } = app;
   if (live === undefined) return;
@@ -44,14 +44,14 @@ async function replaceInstance(app: AppWorkload, live: WorkloadSpec, old: Superv
   const failure = await app.waitUntilUp([fresh], over);
   if (failure !== undefined && type === 'web') {
     await app.retire(fresh).gone;
-    throw new AppError('conflict', `The restart was given up: ${old.name} ${failure.cause}. The instance before serves on.`);
+    throw new AppError('conflict', `The restart was aborted: ${old.name} ${failure.cause}. The previous instance keeps serving.`);
   }
   if (type !== 'web') return;
   await app.syncRoute();
   await app.retire(old).outOfTraffic;
 }
 
-/** Instances beyond the wanted number, the highest first, and of types that are no more. */
+/** Ends instances beyond the wanted quantity, and of types that the release does not have. */
 async function retireSurplus(app: AppWorkload, spec: WorkloadSpec): Promise<void> {
   const surplus = app.listOf(spec.releaseVersion).filter(({ record }) => {
     const wanted = spec.processes.find(({ type }) => type === record.type)?.quantity ?? 0;
@@ -99,7 +99,7 @@ export async function switchOtherTypes(
   return app.waitUntilUp(fresh, over);
 }
 
-/** `spec` is what runs from now on; everything else drains and goes. */
+/** Makes `spec` the live release. Instances of others drain and end. */
 export async function makeLive(app: AppWorkload, spec: WorkloadSpec): Promise<void> {
   await app.setReleases({ live: spec });
   await app.setWeights([[spec.releaseVersion, 100]]);
@@ -107,7 +107,7 @@ export async function makeLive(app: AppWorkload, spec: WorkloadSpec): Promise<vo
   await app.retire(...old).outOfTraffic;
 }
 
-/** All traffic back to the live release, its other process types too; the new one goes. */
+/** Gives the live release all traffic and its other process types back. The candidate's instances drain and end. */
 export async function discardCandidate(app: AppWorkload): Promise<void> {
   const { live, candidate } = app;
   if (candidate === undefined) return;
@@ -115,7 +115,7 @@ export async function discardCandidate(app: AppWorkload): Promise<void> {
   const fresh = [...app.instances].filter(({ record }) => record.releaseVersion === candidate.releaseVersion);
   await app.retire(...fresh).gone;
   await app.setReleases({ live });
-  // They were stopped if it came as far as the switch.
+  // They were stopped if the candidate had been promoted already.
   for (const process of otherTypes(live)) if (live !== undefined) app.startMissing(live, process);
 }
 

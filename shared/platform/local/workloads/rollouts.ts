@@ -1,28 +1,27 @@
 import type { AppId, ReleaseId } from '#shared/ids.ts';
 import type { Rollouts } from '#shared/platform/rollouts.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
+import type { AppOperation, AppRegistry } from './app-registry.ts';
 import { AppRollout, type AppRolloutOptions, takenOver } from './app-rollout.ts';
 import type { AppWorkload } from './app-workload.ts';
 
+/** What rollouts need. */
 export interface LocalRolloutsOptions extends Pick<AppRolloutOptions, 'trafficPollMilliseconds'> {
-  /** Runs one piece of work on an app at a time; `over` aborts when the app is deleted or the platform lets go of it. */
-  runInSlot(appId: AppId, work: (app: AppWorkload, over: AbortSignal) => Promise<void>): Promise<void>;
-  openApp(appId: AppId): Promise<AppWorkload>;
-  /** Undefined for an app that this platform has never run. */
-  findApp(appId: AppId): Promise<AppWorkload | undefined>;
+  apps: AppRegistry;
+  /** Newest lines an instance wrote. */
   readLastLines(appId: AppId, instanceKey: string): Promise<readonly string[]>;
-  /** Aborted when the platform lets go of its apps. */
-  left: AbortSignal;
 }
 
+/** The port, and what the driver itself does with it. */
 export interface LocalRollouts extends Rollouts {
-  /** Ends the rollout of an app that has been deleted. To be called in the app's slot. */
+  /** Ends the rollout of an app that has been deleted. To be called by the operation that deletes it. */
   forgetRollout(appId: AppId): Promise<void>;
 }
 
+/** Rollouts of the apps that this process runs. */
 export function createLocalRollouts(options: LocalRolloutsOptions): LocalRollouts {
-  const { runInSlot, openApp, findApp, readLastLines, left, trafficPollMilliseconds } = options;
-  /** The newest of each app, also when it is over. */
+  const { apps, readLastLines, trafficPollMilliseconds } = options;
+  /** The newest rollout of each app, also when it is over. */
   const rollouts = new Map<AppId, AppRollout>();
   /** Orders that have not been carried out yet. */
   const ordered = new Set<string>();
@@ -40,17 +39,18 @@ export function createLocalRollouts(options: LocalRolloutsOptions): LocalRollout
   async function findRollout(appId: AppId, releaseId: ReleaseId): Promise<AppRollout | undefined> {
     const known = rollouts.get(appId);
     if (known?.spec.releaseId === releaseId) return known;
-    const app = await findApp(appId);
-    // Left behind by a process before, and not taken up again.
+    const app = await apps.find(appId);
+    // Left by a process before, and not started again.
     return app?.candidate?.releaseId === releaseId ? newRollout(app, app.candidate, []) : undefined;
   }
 
   /** Begins an order and does not wait for it: what goes wrong is a fact of the rollout. */
-  function begin(order: string, appId: AppId, work: (app: AppWorkload, over: AbortSignal) => Promise<void>): void {
+  function begin(order: string, appId: AppId, operation: AppOperation<void>): void {
     if (ordered.has(order)) return;
     ordered.add(order);
-    runInSlot(appId, work)
-      // The platform lets go of its apps, which the watch reports.
+    apps
+      .run(appId, operation)
+      // The platform is stopping, which the watch reports.
       .catch(() => undefined)
       .finally(() => ordered.delete(order));
   }
@@ -58,7 +58,7 @@ export function createLocalRollouts(options: LocalRolloutsOptions): LocalRollout
   return {
     async startRollout(spec, weights) {
       const { appId, releaseId } = spec;
-      const rollout = newRollout(await openApp(appId), spec, weights);
+      const rollout = newRollout(await apps.open(appId), spec, weights);
       const before = rollouts.get(appId);
       if (before?.isUnderWay === true && before.spec.releaseId === releaseId) return;
       before?.cancel();
@@ -71,12 +71,12 @@ export function createLocalRollouts(options: LocalRolloutsOptions): LocalRollout
 
     async *watchRollout(appId, signal) {
       const rollout = rollouts.get(appId);
-      if (rollout !== undefined) yield* rollout.watch(signal, left);
+      if (rollout !== undefined) yield* rollout.watch(signal, apps.closing);
     },
 
     async advanceRollout(appId, releaseId, fromWeight) {
       const rollout = await findRollout(appId, releaseId);
-      if (rollout !== undefined) await runInSlot(appId, (_app, over) => rollout.advance(fromWeight, over));
+      if (rollout !== undefined) await apps.run(appId, (_app, over) => rollout.advance(fromWeight, over));
     },
 
     async promoteRollout(appId, releaseId) {
@@ -92,7 +92,7 @@ export function createLocalRollouts(options: LocalRolloutsOptions): LocalRollout
     },
 
     async forgetRollout(appId) {
-      await rollouts.get(appId)?.abort('The app was deleted.', left);
+      await rollouts.get(appId)?.abort('The app was deleted.', apps.closing);
       rollouts.delete(appId);
     },
   };

@@ -1,18 +1,19 @@
-/** From what runs to what the gateway shall do. */
+/** Which route follows from what runs. */
 import type { AppId } from '#shared/ids.ts';
 import type { AppRoute } from '#shared/routing/app-route.ts';
-import { addressOf, type InstanceRecord } from './instances.ts';
+import { addressOf, type InstanceRecord } from './instance-store.ts';
 
+/** What a route follows from. */
 export interface RouteFacts {
   appId: AppId;
   appName: string;
   hosts: readonly string[];
-  /** Release version → percent. Adds up to 100, or is empty. */
+  /** Percent by release version: adds up to 100, or is empty. */
   weights: ReadonlyMap<number, number>;
   instances: readonly Pick<InstanceRecord, 'key' | 'type' | 'state' | 'port' | 'address' | 'releaseVersion'>[];
 }
 
-/** Only web instances that are up, of releases that have traffic. */
+/** A route to the web instances that are up, of the releases that have traffic. */
 export function planRoute({ appId, appName, hosts, weights, instances }: RouteFacts): AppRoute {
   const backends = [...weights]
     .filter(([, weight]) => weight > 0)

@@ -6,13 +6,14 @@ import type { CommandRun } from '#shared/platform/workloads.ts';
 import { createLineSplitter } from '../logs/line-splitter.ts';
 import { describeEnd, type Programs } from './programs.ts';
 
+/** What a run needs. */
 export interface RunDependencies {
   programs: Programs;
   clock: Clock;
   stopSeconds: number;
 }
 
-/** Runs a command beside the app to its end. Rejects with the signal's reason when that aborts, after all its processes ended. */
+/** Runs a command to its end. When the signal aborts, it ends all its processes, then rejects with the signal's reason. */
 export async function runProgramOnce(
   { programs, clock, stopSeconds }: RunDependencies,
   { id: runId, spec, command }: CommandRun,
@@ -20,7 +21,7 @@ export async function runProgramOnce(
   signal: AbortSignal,
 ): Promise<number> {
   signal.throwIfAborted();
-  // An earlier attempt at the same run ended with its control plane, but may take a moment to.
+  // An earlier attempt at this run ends with its control plane, but not necessarily before this one begins.
   const id = `run.${runId}.${crypto.randomUUID().slice(0, 8)}`;
   const program = await programs.start({
     id,
@@ -36,7 +37,7 @@ export async function runProgramOnce(
       PAAS_PROCESS: 'run',
     },
     output: 'pipe',
-    outlivesUs: false,
+    survivesControlPlane: false,
   });
   const end = async (): Promise<void> => {
     await programs.terminate(program.record);
@@ -49,7 +50,7 @@ export async function runProgramOnce(
     ending = end();
   };
   signal.addEventListener('abort', onAbort, { once: true });
-  // It may have come while the program was being started.
+  // It may have aborted while the program was being started.
   if (signal.aborted) onAbort();
   try {
     const [{ code }] = await Promise.all([program.exited, readLines(program.stdout, line), readLines(program.stderr, line)]);

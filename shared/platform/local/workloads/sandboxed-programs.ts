@@ -5,16 +5,17 @@ import type { SandboxMount } from '../sandbox/sandbox.ts';
 import { SandboxStartError } from '../sandbox/sandbox-process.ts';
 import type { Program, Programs } from './programs.ts';
 
-/** What of an image is needed to run it. */
+/** What is needed of an image to run it. */
 export interface ImageRuntime {
   /** Absolute path of its files. */
   root: string;
   /** The toolchains it needs. */
   mounts: readonly SandboxMount[];
-  /** The app's own variables win over all of it but PATH, without which its programs are not found. */
+  /** The app's own variables win over these, except PATH, without which the image's programs are not found. */
   env: Readonly<Record<string, string>>;
 }
 
+/** What programs need to run. */
 export interface SandboxedProgramsOptions {
   sandbox: Sandbox;
   /** @throws AppError when there is no such image */
@@ -26,12 +27,12 @@ const mebibyte = 1024 * 1024;
 const temporaryBytes = 256 * mebibyte;
 const writtenBytes = 256 * mebibyte;
 /**
- * As good as none. /tmp and /app have their own limits, and there is nothing else to write to but the app's output: of that
- * the disk space is given back as it is taken over, while its offsets, which this limit looks at, grow for as long as the
- * app runs.
+ * In effect no limit. /tmp and /app have limits of their own, and the only other files are those of the app's output: their
+ * disk space is freed as they are read, but their offsets, which this limit compares, grow as long as the app runs.
  */
 const fileBytes = 4 * 1024 * 1024 * mebibyte;
 
+/** Runs each program in a sandbox, under the uid of its app. */
 export function createSandboxedPrograms({ sandbox, readImage }: SandboxedProgramsOptions): Programs {
   return {
     async start(spec): Promise<Program> {
@@ -54,7 +55,7 @@ export function createSandboxedPrograms({ sandbox, readImage }: SandboxedProgram
             tmp: { bytes: temporaryBytes },
             limits: { memoryBytes: limits.app.memoryBytes, processes: limits.app.processes, fileBytes },
             network: network?.namespace,
-            dieWithParent: !spec.outlivesUs,
+            dieWithParent: !spec.survivesControlPlane,
           },
           { stdout, stderr },
         );

@@ -1,7 +1,7 @@
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors.ts';
 import type { Log } from '#shared/log.ts';
-import type { WorkloadSpec } from '#shared/platform/workloads.ts';
+import type { InstanceFacts, WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { AppLogCollector } from '../logs/app-log-collector.ts';
 import { endUnrecorded } from '../processes/end-unrecorded.ts';
 import { instanceName } from '../processes/instance-key.ts';
@@ -10,8 +10,8 @@ import type { PortPool } from '../processes/port-pool.ts';
 import { readDescendants } from '../processes/process-identity.ts';
 import { planRestartDelay } from '../processes/restart-delay.ts';
 import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
-import { checkHealth } from './health.ts';
-import { addressOf, type InstanceRecord, type InstanceStore } from './instances.ts';
+import { checkHealth } from './check-health.ts';
+import { addressOf, type InstanceRecord, type InstanceStore } from './instance-store.ts';
 import { describeEnd, type ProgramEnd, type Programs } from './programs.ts';
 import { describeMissedBoot, planEnvironment } from './supervision.ts';
 
@@ -28,33 +28,35 @@ export interface InstanceDependencies {
   timings: InstanceTimings;
 }
 
+/** How long an instance may take, and how often it is checked. */
 export interface InstanceTimings {
   bootSeconds: number;
   stopSeconds: number;
-  /** A process type without port counts as up after this. */
+  /** A process type without a port counts as up after this time. */
   settleMilliseconds: number;
   healthPollMilliseconds: number;
-  /** How often a process that is not our child is looked at. */
+  /** How often it is checked that a process that is not our child still runs. */
   alivePollMilliseconds: number;
-  /** A run this long makes earlier crashes forgotten. */
+  /** After a run of this length the delay before the next restart is the shortest again. */
   stableSeconds: number;
   memoryBytes: number;
 }
 
+/** Whether an instance came up, and if not why: 'exited with code 1'. */
 export type BootResult = { up: true } | { up: false; cause: string };
 
 /**
- * One instance, from its first start until it is stopped: it starts the process, or finds it again, waits until it is fit
- * for traffic, and starts it again with growing delay when it crashes.
+ * One instance, from its first start until it is stopped. It starts the process, or takes over one that an earlier control
+ * plane started, waits until that is ready for traffic, and starts it again with a growing delay when it crashes.
  */
 export class SupervisedInstance {
   readonly #deps: InstanceDependencies;
   readonly #spec: WorkloadSpec | undefined;
   readonly #changed: (instance: SupervisedInstance) => void;
   #record: InstanceRecord;
-  /** True: it was there before this control plane. */
+  /** True when an earlier control plane started it. */
   readonly #found: boolean;
-  /** Aborted when nothing shall be started any more. */
+  /** Aborted when the process is not to be started any more. */
   readonly #ending = new AbortController();
   #launching: Promise<void> = Promise.resolve();
   #life: Promise<void> | undefined;
@@ -65,7 +67,7 @@ export class SupervisedInstance {
   #lastCause = '';
   readonly #firstBoot = Promise.withResolvers<BootResult>();
 
-  /** @param spec undefined for an instance of a release that is known no more: all that can be done is to stop it */
+  /** @param spec undefined for an instance of a release that is not stored any more: it can only be stopped */
   constructor(
     deps: InstanceDependencies,
     spec: WorkloadSpec | undefined,
@@ -88,17 +90,30 @@ export class SupervisedInstance {
     return instanceName(this.#record);
   }
 
+  /** What the port Workloads reports of it. */
+  get facts(): InstanceFacts {
+    const { type, state, releaseVersion, startedAt, restarts } = this.#record;
+    return {
+      name: this.name,
+      type,
+      state: state === 'new' ? 'starting' : state,
+      releaseVersion,
+      startedAt: new Date(startedAt),
+      restarts,
+    };
+  }
+
   /** Why it crashed last; '' when it never did. */
   get lastCause(): string {
     return this.#lastCause;
   }
 
-  /** How the first start, or the first after it was found again, went. */
+  /** How the first start went, or the first after it was taken over. */
   get firstBoot(): Promise<BootResult> {
     return this.#firstBoot.promise;
   }
 
-  /** Begins a new instance, or goes on with one that an earlier control plane left. */
+  /** Starts a new instance, or takes over one that an earlier control plane started. */
   begin(): void {
     this.#life ??= this.#live().catch((error: unknown) => {
       this.#deps.log.error('an instance is no longer supervised', { instance: this.#record.key, error });
@@ -106,7 +121,7 @@ export class SupervisedInstance {
     });
   }
 
-  /** From now on it gets no restart, and counts as stopping. */
+  /** From now on it counts as stopping and is not started again. */
   async markStopping(): Promise<void> {
     this.#ending.abort();
     await this.#launching;
@@ -114,7 +129,7 @@ export class SupervisedInstance {
     await this.#update({ state: 'stopping' });
   }
 
-  /** Ends all its processes, politely first, and forgets it. */
+  /** Ends all its processes, by SIGTERM first, and deletes its record. */
   async stop(): Promise<void> {
     await this.markStopping();
     this.#deps.output.adoptOutput(this.#record.key);
@@ -122,14 +137,14 @@ export class SupervisedInstance {
     const wasAlive = program !== undefined && (await this.#deps.programs.isAlive(program));
     if (program !== undefined) await this.#endProgram(program);
     await this.#life;
-    if (wasAlive) await this.#say(`Stopped ${this.name}`);
+    if (wasAlive) await this.#logLine(`Stopped ${this.name}`);
     await this.#deps.output.closeOutput(this.#record.key);
     await this.#saving;
     await this.#deps.store.remove(this.#record.key);
     this.#deps.ports.release(this.#record.port);
   }
 
-  /** Leaves the process running, and lets go of it. */
+  /** Ends the supervision and leaves the process running. */
   async detach(): Promise<void> {
     this.#detached = true;
     this.#ending.abort();
@@ -148,7 +163,7 @@ export class SupervisedInstance {
     }
   }
 
-  /** Whether the program that an earlier control plane started still runs. */
+  /** @returns whether the program that an earlier control plane started still runs */
   async #findAgain(): Promise<boolean> {
     const { programs, output, bootId } = this.#deps;
     const { program, state, key } = this.#record;
@@ -159,14 +174,14 @@ export class SupervisedInstance {
     output.adoptOutput(key);
     if (await programs.isAlive(program)) return true;
     await programs.end(program);
-    // After a start of the machine nobody is to blame; within one run of it, it crashed while we were away.
+    // It has crashed meanwhile, unless the machine was restarted.
     const crashed = program.init.bootId === bootId;
     await this.#update({ program: undefined, restarts: this.#record.restarts + (crashed ? 1 : 0) });
-    if (crashed) await this.#say(`${this.name} ended while the platform was away, restarting`);
+    if (crashed) await this.#logLine(`${this.name} ended while the platform was away, restarting`);
     return false;
   }
 
-  /** Resolves with why it ended, after it ended; undefined when it was detached from. */
+  /** Resolves when the process has ended, with why; with undefined after `detach`. */
   async #oneRun(adopted: boolean): Promise<string | undefined> {
     try {
       if (adopted) this.#watchAdopted();
@@ -182,7 +197,7 @@ export class SupervisedInstance {
     const missedBoot = await this.#awaitBoot(ended, program, adopted);
     if (missedBoot !== undefined) {
       if (this.#ending.signal.aborted) return undefined;
-      await this.#say(`${this.name} ${missedBoot}`);
+      await this.#logLine(`${this.name} ${missedBoot}`);
       await this.#endProgram(program);
     }
     const end = await this.#unlessDetached(ended);
@@ -207,9 +222,9 @@ export class SupervisedInstance {
         if (before !== 0) ports.release(before);
         this.#record = { ...this.#record, port: await ports.reserve(before === 0 ? undefined : before) };
       }
-      // Before the process exists: should we die in between, it is found by the key in its environment.
+      // Stored before the process exists: if this process dies in between, the key in its environment identifies it.
       await this.#update({ state: 'new', program: undefined, startedAt: clock.now().toISOString() });
-      await this.#say(`Starting ${this.name} with \`${process.command}\``);
+      await this.#logLine(`Starting ${this.name} with \`${process.command}\``);
       const files = await output.openOutput(this.#record.key);
       try {
         const program = await programs.start({
@@ -220,7 +235,7 @@ export class SupervisedInstance {
           command: process.command,
           env: planEnvironment(spec, this.#record),
           output: { stdout: files.stdout, stderr: files.stderr },
-          outlivesUs: true,
+          survivesControlPlane: true,
         });
         program.unref();
         this.#ended = program.exited.then(async ({ code }) => ({
@@ -236,7 +251,7 @@ export class SupervisedInstance {
     }
   }
 
-  /** Not our child: nobody tells us of its end, so we look. */
+  /** The system reports the end of child processes only, and this one is not: so it is checked. */
   #watchAdopted(): void {
     const { program } = this.#record;
     if (program === undefined) return;
@@ -248,7 +263,7 @@ export class SupervisedInstance {
     this.#ended = look();
   }
 
-  /** Resolves undefined when it is up, has ended by itself, or nobody waits any more; else with why it never came up. */
+  /** Resolves with why it did not come up; with undefined when it is up, has ended by itself or is being stopped. */
   async #awaitBoot(ended: Promise<ProgramEnd>, program: SandboxRecord, adopted: boolean): Promise<string | undefined> {
     if (this.#record.state === 'up') {
       this.#firstBoot.resolve({ up: true });
@@ -267,12 +282,12 @@ export class SupervisedInstance {
     }
     await this.#update({ state: 'up' });
     this.#changed(this);
-    await this.#say(`${this.name} is up`);
+    await this.#logLine(`${this.name} is up`);
     this.#firstBoot.resolve({ up: true });
     return undefined;
   }
 
-  /** Undefined as soon as it is fit for traffic; the last problem when the signal ends the wait. */
+  /** Resolves with undefined once it is ready for traffic, or with the last problem when the signal aborts. */
   async #becomeHealthy(signal: AbortSignal): Promise<string | undefined> {
     const { clock, timings } = this.#deps;
     let problem = 'did not listen';
@@ -304,7 +319,7 @@ export class SupervisedInstance {
     await this.#update({ state: 'crashed', program: undefined, restarts: this.#record.restarts + 1 });
     this.#changed(this);
     await this.#deps.output.flush(this.#record.key);
-    await this.#say(`${this.name} ${cause}, restarting in ${delaySeconds} s`);
+    await this.#logLine(`${this.name} ${cause}, restarting in ${delaySeconds} s`);
     this.#firstBoot.resolve({ up: false, cause });
     await this.#deps.clock.sleep(delaySeconds * 1000, this.#ending.signal).catch(() => undefined);
   }
@@ -317,7 +332,7 @@ export class SupervisedInstance {
     await programs.end(program);
   }
 
-  /** What `ended` says, or undefined as soon as we detach. */
+  /** Resolves as `ended` does, or with undefined at `detach`. */
   #unlessDetached(ended: Promise<ProgramEnd>): Promise<ProgramEnd | undefined> {
     return new Promise((resolve, reject) => {
       ended.then(resolve, reject);
@@ -330,15 +345,15 @@ export class SupervisedInstance {
   }
 
   async #update(change: Partial<InstanceRecord>): Promise<void> {
-    // A process that is being stopped stays so, whatever else is learned of it meanwhile.
+    // A process that is being stopped stays 'stopping', whatever is found out about it meanwhile.
     const state = this.#record.state === 'stopping' ? 'stopping' : (change.state ?? this.#record.state);
     this.#record = { ...this.#record, ...change, state };
-    // One after the other, each the newest: an older state must not be written last.
+    // One write at a time, each of the newest state: an older one must not be written last.
     this.#saving = this.#saving.then(() => this.#deps.store.save(this.#record));
     await this.#saving;
   }
 
-  #say(message: string): Promise<void> {
+  #logLine(message: string): Promise<void> {
     return this.#deps.output.appendPlatformLine(message, this.#record.releaseVersion);
   }
 }

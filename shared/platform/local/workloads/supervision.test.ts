@@ -38,7 +38,7 @@ describe('supervision', () => {
     expect(describeMissedBoot('answered 503 to GET /up', 5000, 60, [])).toBe('answered 503 to GET /up within 60 s');
   });
 
-  it('says how a process ended', () => {
+  it('describes how a process ended', () => {
     const mebibytes = 512 * 1024 * 1024;
     expect(describeEnd({ code: 1, outOfMemory: false }, mebibytes)).toBe('exited with code 1');
     expect(describeEnd({ code: 137, outOfMemory: true }, mebibytes)).toBe('ran out of memory (512 MiB) and was killed');
@@ -46,7 +46,7 @@ describe('supervision', () => {
     expect(describeEnd({ code: undefined, outOfMemory: false }, mebibytes)).toBe('ended');
   });
 
-  it('makes keys that tell type, index and release, and refuses what is none', () => {
+  it('parses type, index and release out of a key, and refuses what is not a key', () => {
     const key = newInstanceKey('web-api', 12, 345);
     expect(parseInstanceKey(key)).toEqual({ type: 'web-api', index: 12, releaseVersion: 345 });
     expect(newInstanceKey('web-api', 12, 345)).not.toBe(key);

@@ -1,11 +1,11 @@
-/** The pure half of supervising an instance: what it is given, when it is started again, what is said when it fails. */
+/** What supervising an instance decides without side effects: its environment, and the message when it does not come up. */
 import { workloadEnvironment } from '#shared/platform/workload-environment.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import { instanceName } from '../processes/instance-key.ts';
 import type { Listener } from '../processes/listening-ports.ts';
-import type { InstanceRecord } from './instances.ts';
+import type { InstanceRecord } from './instance-store.ts';
 
-/** The app's variables and what only the platform knows, which wins. */
+/** The app's variables, and above them those that the platform sets. */
 export function planEnvironment(
   spec: WorkloadSpec,
   record: Pick<InstanceRecord, 'key' | 'type' | 'index' | 'port'>,
@@ -22,7 +22,7 @@ export function planEnvironment(
   };
 }
 
-/** Why an instance that runs was not up in time, with what to change where that can be told. */
+/** Why an instance that runs was not up in time, and what to change where the listeners show it. */
 export function describeMissedBoot(problem: string, port: number, bootSeconds: number, listeners: readonly Listener[]): string {
   const elsewhere = listeners.find((listener) => listener.port !== port);
   const here = listeners.find((listener) => listener.port === port);

@@ -1,9 +1,5 @@
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '#shared/clock.ts';
-import { AppError } from '#shared/errors.ts';
-import { ifMissing } from '#shared/files/if-missing.ts';
-import { type AppId, isUuid } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 import type { AppLogs } from '#shared/platform/app-logs.ts';
@@ -12,50 +8,55 @@ import type { Rollouts } from '#shared/platform/rollouts.ts';
 import type { Workloads } from '#shared/platform/workloads.ts';
 import type { Router } from '#shared/routing/router.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
-import { createKeyedMutex } from '../../../keyed-mutex.ts';
 import { createLocalAppLogs } from '../logs/app-logs.ts';
 import { createPortPool, readPortRange } from '../processes/port-pool.ts';
 import { readProcessIdentity } from '../processes/process-identity.ts';
+import { createAppRegistry } from './app-registry.ts';
 import { AppWorkload } from './app-workload.ts';
+import { createInstanceStore } from './instance-store.ts';
 import { readInstanceUsage } from './instance-usage.ts';
-import { createInstanceStore } from './instances.ts';
 import type { Programs } from './programs.ts';
 import { ensureRelease, restartInstances } from './release-moves.ts';
 import { createLocalRollouts } from './rollouts.ts';
 import { runProgramOnce } from './run-once.ts';
 import type { InstanceTimings } from './supervised-instance.ts';
 
+/** What running apps on this machine needs. */
 export interface LocalWorkloadsOptions {
-  /** Holds `workloads/`. */
+  /** The directory `workloads/` is made in it. */
   dataDir: string;
   router: Router;
   programs: Programs;
-  /** Seals the specs of what runs: they hold the apps' variables. */
+  /** Seals the stored releases, which have the apps' variables in them. */
   secretBox: SecretBox;
   clock: Clock;
   log: Log;
   timings?: Partial<WorkloadTimings>;
 }
 
+/** How long things take, and how often they are looked at. */
 export interface WorkloadTimings extends InstanceTimings {
+  /** Longest time that an instance out of traffic may take to answer what it has begun. */
   drainSeconds: number;
   drainPollMilliseconds: number;
+  /** How often traffic is read while two releases get some. */
   trafficPollMilliseconds: number;
 }
 
+/** The ports that have to do with running apps. */
 export interface LocalWorkloads {
   readonly workloads: Workloads;
   readonly rollouts: Rollouts;
   readonly metrics: UsageMetrics;
   readonly logs: AppLogs;
   /**
-   * Finds again what an earlier control plane left running, takes out of the routes what is gone, and supervises all of
-   * it from now on. Once, before anything else is asked.
+   * Takes over what an earlier control plane left running: what has ended is removed from the routes, the rest is supervised
+   * from now on. To be called once, before anything else.
    */
   adopt(): Promise<void>;
-  /** Ends every instance of every app, politely, all at once. */
+  /** Ends every instance of every app, all at the same time, by SIGTERM first. */
   stopAll(): Promise<void>;
-  /** Lets go of everything and leaves it running. */
+  /** Leaves everything running for the next control plane. */
   detach(): Promise<void>;
 }
 
@@ -72,9 +73,10 @@ const defaultTimings: WorkloadTimings = {
   trafficPollMilliseconds: 100,
 };
 
-/** Lines of output that go with a failed rollout. */
+/** Newest lines of an instance's output that are reported with an aborted rollout. */
 const outputLines = 30;
 
+/** Runs apps as processes of this machine, in `programs`, and routes visitors to them by `router`. */
 export async function createLocalWorkloads(options: LocalWorkloadsOptions): Promise<LocalWorkloads> {
   const { dataDir, router, programs, secretBox, clock, log } = options;
   const timings = { ...defaultTimings, ...options.timings };
@@ -82,104 +84,52 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
   const logs = createLocalAppLogs({ workloadsDir, clock, log });
   const ports = createPortPool(await readPortRange());
   const bootId = (await readProcessIdentity(process.pid))?.bootId ?? '';
-  const apps = new Map<AppId, Promise<AppWorkload>>();
-  const mutex = createKeyedMutex<AppId>();
-  /** Aborted when the app is deleted: what is under way for it is given up. */
-  const deletions = new Map<AppId, AbortController>();
-  const left = new AbortController();
-
-  function appOf(appId: AppId): Promise<AppWorkload> {
-    const known = apps.get(appId);
-    if (known !== undefined) return known;
-    const opening = openApp(appId);
-    apps.set(appId, opening);
-    opening.catch(() => apps.delete(appId));
-    return opening;
-  }
-
-  async function openApp(appId: AppId): Promise<AppWorkload> {
+  const apps = createAppRegistry(async (appId) => {
     const app = new AppWorkload(appId, {
-      programs, ports, clock, log, bootId, timings, router, secretBox,
+      ...{ programs, ports, clock, log, bootId, timings, router, secretBox },
       store: createInstanceStore(workloadsDir, appId),
       output: await logs.collectorOf(appId),
       directory: join(workloadsDir, appId),
       drainSeconds: timings.drainSeconds,
       drainPollMilliseconds: timings.drainPollMilliseconds,
-    }); // biome-ignore format: what is handed on, then what is made
+    });
     await app.load();
     return app;
-  }
-
-  /** One operation an app at a time. `over` aborts when the app is deleted or the platform lets go of it. */
-  function runInSlot<T>(appId: AppId, work: (app: AppWorkload, over: AbortSignal) => Promise<T>): Promise<T> {
-    return mutex.run(appId, async () => {
-      refuseWhenLeft();
-      return work(await appOf(appId), AbortSignal.any([left.signal, deletionOf(appId)]));
-    });
-  }
-
-  function deletionOf(appId: AppId): AbortSignal {
-    const controller = deletions.get(appId) ?? new AbortController();
-    deletions.set(appId, controller);
-    return controller.signal;
-  }
-
-  function refuseWhenLeft(): void {
-    if (left.signal.aborted) throw new AppError('internal', 'The platform is stopping.');
-  }
+  });
 
   const rollouts = createLocalRollouts({
-    runInSlot,
-    async openApp(appId) {
-      refuseWhenLeft();
-      return appOf(appId);
-    },
-    findApp: async (appId) => apps.get(appId),
+    apps,
     readLastLines: (appId, instanceKey) => logs.readLastLines(appId, instanceKey, outputLines),
-    left: left.signal,
     trafficPollMilliseconds: timings.trafficPollMilliseconds,
   });
 
   const workloads: Workloads = {
-    ensureWorkload: (spec) => runInSlot(spec.appId, (app, over) => ensureRelease(app, spec, over)),
-    restartWorkload: (appId) => runInSlot(appId, restartInstances),
+    ensureWorkload: (spec) => apps.run(spec.appId, (app, over) => ensureRelease(app, spec, over)),
+    restartWorkload: (appId) => apps.run(appId, restartInstances),
     async deleteWorkload(appId) {
-      if (!apps.has(appId)) return router.deleteRoute(appId);
-      deletions.get(appId)?.abort();
-      deletions.delete(appId);
-      return runInSlot(appId, async (app) => {
-        const ran = app.instances.size > 0 || app.live !== undefined;
-        const routed = await app.stopAll('delete');
+      if ((await apps.find(appId)) === undefined) return router.deleteRoute(appId);
+      return apps.delete(appId, async (app) => {
+        const hadInstances = app.instances.size > 0 || app.live !== undefined;
+        const hadRoute = await app.stopAll('delete');
         await app.forget();
         await rollouts.forgetRollout(appId);
-        apps.delete(appId);
-        return routed || ran;
+        return hadRoute || hadInstances;
       });
     },
     async readInstances(appId) {
-      const app = await apps.get(appId);
+      const app = await apps.find(appId);
       return [...(app?.instances ?? [])]
-        .map(
-          (instance) =>
-            ({
-              name: instance.name,
-              type: instance.record.type,
-              state: instance.record.state === 'new' ? 'starting' : instance.record.state,
-              releaseVersion: instance.record.releaseVersion,
-              startedAt: new Date(instance.record.startedAt),
-              restarts: instance.record.restarts,
-            }) as const,
-        )
+        .map(({ facts }) => facts)
         .sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }) || a.releaseVersion - b.releaseVersion);
     },
     runOnce: (run, line, signal) =>
-      runProgramOnce({ programs, clock, stopSeconds: timings.stopSeconds }, run, line, AbortSignal.any([signal, left.signal])),
+      runProgramOnce({ programs, clock, stopSeconds: timings.stopSeconds }, run, line, AbortSignal.any([signal, apps.closing])),
   };
 
   const metrics: UsageMetrics = {
     kind: 'usage',
     async readUsage(appId) {
-      const app = await apps.get(appId);
+      const app = await apps.find(appId);
       const [instances, past, present] = await Promise.all([
         Promise.all([...(app?.instances ?? [])].map((instance) => readInstanceUsage(programs, instance.record))),
         router.readPastTraffic(appId),
@@ -195,24 +145,22 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
     metrics,
     logs,
     async adopt() {
-      const names = await readdir(workloadsDir).catch(ifMissing([]));
-      const found = await Promise.all(names.filter(isUuid).map((name) => appOf(name as AppId)));
-      // Ports of other apps' dead instances must be out of every route before anything new may listen on them.
+      const found = await apps.openAll(workloadsDir);
+      const known = new Set(found.map(({ appId }) => appId));
+      // Ports of other apps' ended instances must be in no route before anything new may listen on them.
       for (const route of await router.listRoutes()) {
-        if (apps.has(route.appId)) continue;
+        if (known.has(route.appId)) continue;
         await router.applyRoute({ ...route, backends: route.backends.map((backend) => ({ ...backend, instances: [] })) });
       }
       await Promise.all(found.map((app) => app.syncRoute()));
       for (const app of found) app.begin();
     },
     async stopAll() {
-      left.abort();
-      await Promise.all([...apps.values()].map(async (app) => (await app).stopAll('keep')));
+      await apps.close((app) => app.stopAll('keep'));
       await logs.close();
     },
     async detach() {
-      left.abort();
-      await Promise.all([...apps.values()].map(async (app) => (await app).detach()));
+      await apps.close((app) => app.detach());
       await logs.close();
     },
   };

@@ -1,4 +1,4 @@
-/** What is written down about each instance, so that a control plane started later finds it again. */
+/** What is stored of each instance, so that a later control plane can take it over. */
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ifMissing } from '#shared/files/if-missing.ts';
@@ -7,19 +7,21 @@ import type { AppId } from '#shared/ids.ts';
 import { type InstanceIdentity, parseInstanceKey } from '../processes/instance-key.ts';
 import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
 
+/** An instance as it is stored. */
 export interface InstanceRecord extends InstanceIdentity {
   /** As `newInstanceKey` makes it. */
   key: string;
-  /** 'new': about to be started. 'stopping': must not get traffic any more, and ends. */
+  /** 'new': it is about to be started. 'stopping': it gets no traffic any more, and is being ended. */
   state: 'new' | 'starting' | 'up' | 'crashed' | 'stopping';
-  /** Undefined between "about to be started" and "started", and after a crash. */
+  /** Undefined while it is 'new', and after a crash. */
   program?: SandboxRecord | undefined;
-  /** 0: no port, not a web process. */
+  /** That it listens on; 0 for types other than 'web'. */
   port: number;
   /** IPv4 address of the app's network; undefined for the loopback of the host. */
   address?: string | undefined;
-  /** ISO 8601; of the present process. */
+  /** Of the present process, in ISO 8601. */
   startedAt: string;
+  /** How often it was started again after it had ended by itself. */
   restarts: number;
 }
 
@@ -28,14 +30,15 @@ export function addressOf({ address }: Pick<InstanceRecord, 'address'>): string 
   return address ?? '127.0.0.1';
 }
 
+/** The stored instances of one app. */
 export interface InstanceStore {
-  /** One at a time for an instance. */
+  /** Not to be called for an instance while an earlier call for it runs. */
   save(record: InstanceRecord): Promise<void>;
   remove(key: string): Promise<void>;
   list(): Promise<InstanceRecord[]>;
 }
 
-/** One file an instance in `workloads/<app_id>/instances/`. */
+/** Each instance is a file in `workloads/<app_id>/instances/`. */
 export function createInstanceStore(workloadsDir: string, appId: AppId): InstanceStore {
   const directory = join(workloadsDir, appId, 'instances');
   const pathOf = (key: string) => join(directory, `${key}.json`);

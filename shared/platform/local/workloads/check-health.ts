@@ -1,22 +1,24 @@
-/** Whether an instance is fit for traffic: it accepts a connection on its port, or answers a path below 500. */
+/** Whether an instance is ready for traffic: it accepts a connection on its port, or answers a path with a status below 500. */
 import { request } from 'node:http';
 import { connect } from 'node:net';
 
+/** What is checked. */
 export interface HealthCheck {
   /** IPv4 address of the instance. */
   address: string;
   port: number;
   /** Undefined: a TCP connect is enough. */
   path: string | undefined;
-  /** Sent as Host with a path, since many frameworks refuse hosts they do not know. */
+  /** Sent as Host with the request of `path`, since many frameworks refuse unknown hosts. */
   host: string;
 }
 
+/** `problem`: 'did not listen', 'answered 503 to GET /healthz'. */
 export type HealthResult = { healthy: true } | { healthy: false; problem: string };
 
 const attemptMilliseconds = 5000;
 
-/** One attempt; bounded, never throws. */
+/** One attempt, which takes 5 s at most. Never rejects. */
 export function checkHealth(check: HealthCheck, signal: AbortSignal): Promise<HealthResult> {
   return check.path === undefined ? connectOnce(check, signal) : requestOnce(check, check.path, signal);
 }
