@@ -1,7 +1,9 @@
 /** Every operation of the OpenAPI document with every kind of invalid token. Some are signed with the right key, the hardest case. */
+
 import { createHash } from 'node:crypto';
 import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { millisecondsPerDay, secondsPerDay, secondsPerHour } from '#shared/durations.ts';
 import { announcedSeconds, signingDays } from '#shared/identity/signing-keys.ts';
 import { call, guardedOperations } from '#test/support/api/operations.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
@@ -30,7 +32,7 @@ const goodClaims = (): Parts => ({
   sub: ada.id,
   jti: 'x',
   iat: seconds(),
-  exp: seconds() + 3600,
+  exp: seconds() + secondsPerHour,
   email: ada.email,
   client_id: 'paas',
 });
@@ -178,7 +180,7 @@ describe('the published issuer', () => {
 
   it('rotates keys without ending a session: both are published until all tokens of the old key have expired', async () => {
     const { body: before } = await test.ask('GET', '/v1/auth/jwks.json');
-    test.clock.advance(signingDays * 86_400 * 1000);
+    test.clock.advance(signingDays * millisecondsPerDay);
     await test.identity.rotateKeys();
     const { body: during } = await test.ask('GET', '/v1/auth/jwks.json');
     expect(during.keys).toHaveLength(before.keys.length + 1);
@@ -189,10 +191,10 @@ describe('the published issuer', () => {
     expect(await statusOf(bearer(young.token))).toBe(200);
     expect(young.token.split('.')[0]).not.toBe(old.token.split('.')[0]);
     // An hour, plus the time until each process knows about it.
-    test.clock.advance((3600 + 300) * 1000);
+    test.clock.advance((secondsPerHour + 300) * 1000);
     const { body: after } = await test.ask('GET', '/v1/auth/jwks.json');
     expect(after.keys.map((key) => key.kid)).not.toContain(kid);
     expect(await statusOf(bearer(await sign({ exp: seconds() + 60 })))).toBe(401);
-    test.clock.advance((-3900 - announcedSeconds - signingDays * 86_400) * 1000);
+    test.clock.advance((-(secondsPerHour + 300) - announcedSeconds - signingDays * secondsPerDay) * 1000);
   });
 });

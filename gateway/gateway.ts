@@ -1,6 +1,7 @@
 import { chmod, mkdir, rename } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { millisecondsPerMinute } from '#shared/durations.ts';
 import type { Log } from '#shared/log.ts';
 import { listenOnSocket, reachableSocketPath } from '#shared/net/unix-socket.ts';
 import type { AppRoute } from '#shared/routing/app-route.ts';
@@ -44,7 +45,7 @@ const defaultTimeouts: ForwardTimeouts = {
   // Long polls answer within a minute or two; an app that takes longer hangs.
   responseMilliseconds: 120_000,
   // More than the 15 minutes that a build may run without output.
-  idleMilliseconds: 20 * 60_000,
+  idleMilliseconds: 20 * millisecondsPerMinute,
   continueMilliseconds: 1000,
 };
 

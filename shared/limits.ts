@@ -1,5 +1,7 @@
 /** All limits of SPEC.md §8 and of the threat model. Units are in the names. */
 
+import { secondsPerDay, secondsPerMinute } from '#shared/durations.ts';
+
 const mebibyte = 1024 * 1024;
 
 export const limits = {
@@ -21,7 +23,7 @@ export const limits = {
     connections: 2000,
     sessionsPerConnection: 10,
     /** How long a client may send nothing when it has to, or stay connected without a command. */
-    idleSeconds: 10 * 60,
+    idleSeconds: 10 * secondsPerMinute,
     /** Penalty points of a source with failed logins: 5 per failure, minus one per second. */
     slowFromPoints: 15,
     refuseFromPoints: 60,
@@ -34,7 +36,7 @@ export const limits = {
     refs: 10_000,
     /** Refs of a repository. */
     repositoryRefs: 50_000,
-    seconds: 15 * 60,
+    seconds: 15 * secondsPerMinute,
   },
   submodules: {
     count: 50,
@@ -43,7 +45,7 @@ export const limits = {
     /** All their packs together. */
     bytes: 512 * mebibyte,
     /** Time for all of them together. */
-    seconds: 10 * 60,
+    seconds: 10 * secondsPerMinute,
   },
   /** The files of one commit. A few hundred bytes of pack can name more files than any machine can hold. */
   tree: {
@@ -67,12 +69,12 @@ export const limits = {
     /** Largest number of objects in a joined pack; larger repositories keep unreachable objects. */
     objects: 2_000_000,
     /** How long unreachable objects are kept: two weeks, git's default. */
-    unreachableSeconds: 14 * 24 * 60 * 60,
+    unreachableSeconds: 14 * secondsPerDay,
     /** Delay between a push and the garbage collection that it causes. */
-    collectSeconds: 24 * 60 * 60,
+    collectSeconds: secondsPerDay,
   },
   build: {
-    seconds: 15 * 60,
+    seconds: 15 * secondsPerMinute,
     slugBytes: 500 * mebibyte,
     cacheBytes: 5 * 1024 * mebibyte,
     memoryBytes: 2048 * mebibyte,

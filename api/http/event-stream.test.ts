@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ApiEnv } from '#api/http/api-env.ts';
 import { type StreamEvent, streamEvents, wantsEvents } from '#api/http/event-stream.ts';
 import { toAppError, toRefusal } from '#api/http/refusal.ts';
+import { millisecondsPerHour } from '#shared/durations.ts';
 import { AppError } from '#shared/errors.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 
@@ -116,7 +117,7 @@ describe('an event stream', () => {
       return controller.signal;
     });
     await request(async (signal) => silence(signal));
-    await vi.advanceTimersByTimeAsync(3600 * 1000);
+    await vi.advanceTimersByTimeAsync(millisecondsPerHour);
     expect(vi.getTimerCount()).toBe(0);
   });
 

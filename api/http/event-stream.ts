@@ -1,5 +1,6 @@
 import { streamSSE } from 'hono/streaming';
 import type { ApiContext } from '#api/http/api-env.ts';
+import { secondsPerHour } from '#shared/durations.ts';
 
 /** A server-sent event. `data` is sent as one line of JSON. */
 export interface StreamEvent {
@@ -9,7 +10,7 @@ export interface StreamEvent {
 }
 
 /** As long as an access token lives: a caller who loses access stops reading at the latest then. */
-const longestSeconds = 3600;
+const longestSeconds = secondsPerHour;
 /** Below the idle time-outs of proxies. */
 const heartbeatSeconds = 15;
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { atSmallPlatform } from '#cli/testing/at-small-platform.ts';
 import { smallPlatformPassword } from '#cli/testing/small-platform.ts';
+import { secondsPerHour } from '#shared/durations.ts';
 
 const at = atSmallPlatform();
 const credentialsFile = () => join(at.person.home, '.config/paas/credentials.json');
@@ -74,7 +75,7 @@ describe('an expired access token', () => {
   it('is refreshed once when eight processes need it at the same time, and all succeed', async () => {
     at.platform.tokenSeconds = 1;
     await at.logIn();
-    at.platform.tokenSeconds = 3600;
+    at.platform.tokenSeconds = secondsPerHour;
     const results = await Promise.all(Array.from({ length: 8 }, () => at.person.paas(['whoami'])));
     expect(results.map(({ code }) => code)).toEqual(Array(8).fill(0));
     expect(at.platform.refreshes).toEqual({ good: 1, reused: 0 });

@@ -5,6 +5,7 @@ import type { Style } from '#cli/output/paint.ts';
 import { answerOf } from '#shared/api-client/client.ts';
 import { follow } from '#shared/api-client/follow.ts';
 import type { components } from '#shared/api-client/openapi-types.ts';
+import { secondsPerDay, secondsPerHour, secondsPerMinute } from '#shared/durations.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 
 type LogEntry = components['schemas']['LogEntry'];
@@ -103,7 +104,13 @@ function parseVersion(text: string): string {
   return version;
 }
 
-const secondsOfUnit: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 3600, d: 86_400 };
+const secondsOfUnit: Readonly<Record<string, number>> = {
+  s: 1,
+  m: secondsPerMinute,
+  min: secondsPerMinute,
+  h: secondsPerHour,
+  d: secondsPerDay,
+};
 
 function parseSince(text: string, now: Date): string {
   const match = /^(\d{1,6})(s|m|min|h|d)$/.exec(text);

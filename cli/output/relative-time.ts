@@ -1,3 +1,5 @@
+import { secondsPerDay, secondsPerHour, secondsPerMinute } from '#shared/durations.ts';
+
 /** '3 s ago', '2 h ago', '5 d ago'. A time in the future is 'in 30 d'. */
 export function relativeTime(time: string | Date, now: Date): string {
   const seconds = Math.round((now.getTime() - new Date(time).getTime()) / 1000);
@@ -9,7 +11,7 @@ export function relativeTime(time: string | Date, now: Date): string {
 /** The largest unit that fits, rounded down: '59 s', '3 min', '23 h', '12 d'. */
 export function duration(seconds: number): string {
   if (seconds < 60) return `${Math.floor(seconds)} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;
-  return `${Math.floor(seconds / 86_400)} d`;
+  if (seconds < secondsPerHour) return `${Math.floor(seconds / secondsPerMinute)} min`;
+  if (seconds < secondsPerDay) return `${Math.floor(seconds / secondsPerHour)} h`;
+  return `${Math.floor(seconds / secondsPerDay)} d`;
 }

@@ -2,6 +2,7 @@ import { type ServerType, serve } from '@hono/node-server';
 import { Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
 import type { components } from '#shared/api-client/openapi-types.ts';
+import { secondsPerHour } from '#shared/durations.ts';
 
 type Schemas = components['schemas'];
 
@@ -172,7 +173,7 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
   const platform: SmallPlatform = {
     host: `http://127.0.0.1:${address.port}`,
     refreshes: { good: 0, reused: 0 },
-    tokenSeconds: 3600,
+    tokenSeconds: secondsPerHour,
     buildLog: { lines: [], breaksAfter: new Set(), failed: false },
     appLog: { entries: [], breaksAfter: new Set() },
     config: {},

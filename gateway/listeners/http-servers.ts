@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { CertificateIssuer } from '#gateway/tls/certificate-issuer.ts';
+import { millisecondsPerHour } from '#shared/durations.ts';
 import type { Log } from '#shared/log.ts';
 import type { RequestListeners } from './request-listeners.ts';
 
@@ -27,7 +28,7 @@ const serverOptions: ServerOptions = {
   maxHeaderSize: 32 * 1024,
   headersTimeout: 30_000,
   // The whole request with its body: uploads may be slow, but not endless.
-  requestTimeout: 60 * 60 * 1000,
+  requestTimeout: millisecondsPerHour,
   connectionsCheckingInterval: 5000,
   // Longer than the 60 s of common load balancers, so that they close the connection first.
   keepAliveTimeout: 65_000,

@@ -1,4 +1,5 @@
 // @peculiar/x509 needs the metadata of decorators and does not load without it.
+import { addSeconds, secondsPerDay } from '#shared/durations.ts';
 import 'reflect-metadata';
 import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -78,8 +79,7 @@ export async function issueLeaf(
 
 /** From a day ago, for clients whose clock is behind. */
 function validity(days: number, now: Date): { notBefore: Date; notAfter: Date } {
-  const day = 24 * 60 * 60 * 1000;
-  return { notBefore: new Date(now.getTime() - day), notAfter: new Date(now.getTime() + days * day) };
+  return { notBefore: addSeconds(now, -secondsPerDay), notAfter: addSeconds(now, days * secondsPerDay) };
 }
 
 /** 127 bits, positive. */

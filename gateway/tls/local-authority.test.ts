@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { millisecondsPerDay } from '#shared/durations.ts';
 import { readResponse, startTestGateway, type TestGateway, type TestResponse } from '../testing/start-test-gateway.ts';
 import { createLocalAuthority } from './local-authority.ts';
 
@@ -66,7 +67,7 @@ describe('HTTPS', () => {
 describe('the local authority', () => {
   it('keeps its own certificate and those it issued over a restart, and renews them 30 days before they expire', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'paas-authority-'));
-    const days = (count: number) => () => new Date(Date.now() + count * 24 * 60 * 60 * 1000);
+    const days = (count: number) => () => new Date(Date.now() + count * millisecondsPerDay);
     const chainAfter = async (count: number): Promise<string> => {
       const authority = await createLocalAuthority(directory, days(count));
       return (await authority.certificateFor(['a.example.com'])).chain;

@@ -3,11 +3,11 @@ import { mkdir, readFile, rm } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
+import { millisecondsPerDay } from '#shared/durations.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { replaceFile } from '#shared/files/replace-file.ts';
 import type { Certificate, CertificateIssuer } from './certificate-issuer.ts';
 
-const dayMilliseconds = 24 * 60 * 60 * 1000;
 const authorityDays = 3650;
 const leafDays = 90;
 /** A certificate is issued again when it is valid for less than this. */
@@ -106,7 +106,7 @@ async function readLeaf(file: string, hosts: Hosts, authority: KeyPair, now: Dat
 
 /** Milliseconds since 1970. */
 function renewalOf(leaf: KeyPair): number {
-  return expiryOf(leaf).getTime() - renewDays * dayMilliseconds;
+  return expiryOf(leaf).getTime() - renewDays * millisecondsPerDay;
 }
 
 function expiryOf({ certificate }: KeyPair): Date {

@@ -1,5 +1,7 @@
 /** Port: first answers of requests with an Idempotency-Key. Drivers: `postgres-idempotency.ts`, `fake-idempotency.ts`. */
 
+import { secondsPerDay } from '#shared/durations.ts';
+
 /** The stored response of the first request with a key. */
 export interface KeptAnswer {
   status: number;
@@ -46,4 +48,4 @@ export interface IdempotencyKeys {
 /** A claim of this age belongs to a process that crashed; the next request takes it over. */
 export const abandonedSeconds = 120;
 /** How long answers are stored. */
-export const keptSeconds = 86_400;
+export const keptSeconds = secondsPerDay;

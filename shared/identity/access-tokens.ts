@@ -1,12 +1,13 @@
 import { type CryptoKey, decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import type { Clock } from '#shared/clock.ts';
+import { secondsPerHour } from '#shared/durations.ts';
 import { AppError } from '#shared/errors.ts';
 import type { IdentityUser, TokenSubject } from '#shared/identity/identity.ts';
 import type { VerifiedToken } from '#shared/identity/verified-tokens.ts';
 import { newUuid, type UserId } from '#shared/ids.ts';
 
 /** Lifetime of an access token. */
-export const accessTokenSeconds = 3600;
+export const accessTokenSeconds = secondsPerHour;
 /** The only accepted `alg` (RFC 7518 §3.4). */
 export const signingAlgorithm = 'ES256';
 const tokenType = 'at+jwt';

@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock.ts';
+import { millisecondsPerDay, millisecondsPerMinute } from '#shared/durations.ts';
 import { AppError } from '#shared/errors.ts';
 import { emailKey } from '#shared/identity/credentials.ts';
 import { hashSecretToken } from '#shared/secret-token.ts';
@@ -27,8 +28,8 @@ export interface LoginAttemptStore {
 }
 
 const mostFailures = 10;
-const windowMilliseconds = 15 * 60 * 1000;
-const knownMilliseconds = 90 * 86_400_000;
+const windowMilliseconds = 15 * millisecondsPerMinute;
+const knownMilliseconds = 90 * millisecondsPerDay;
 
 /** Limits failed logins. */
 export interface LoginLimits {

@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock.ts';
+import { secondsPerDay } from '#shared/durations.ts';
 import { AppError } from '#shared/errors.ts';
 import { accessTokenSeconds, issueAccessToken, verifyAccessToken } from '#shared/identity/access-tokens.ts';
 import { checkEmail, checkPassword, emailKey } from '#shared/identity/credentials.ts';
@@ -67,7 +68,7 @@ export interface PasswordIdentity extends Identity {
   sweepLoginAttempts(): Promise<number>;
 }
 
-const refreshTokenSeconds = 30 * 86_400;
+const refreshTokenSeconds = 30 * secondsPerDay;
 
 /** An issuer of our own: users with passwords, access tokens signed by stored keys, refresh tokens that rotate. */
 export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordIdentity {

@@ -1,5 +1,6 @@
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import type { Clock } from '#shared/clock.ts';
+import { millisecondsPerDay } from '#shared/durations.ts';
 import { accessTokenSeconds, type KeyRing, type SigningKey, signingAlgorithm } from '#shared/identity/access-tokens.ts';
 
 /** A signing key pair as it is stored. */
@@ -93,7 +94,7 @@ export function createSigningKeys(store: SigningKeyStore, clock: Clock): Signing
       const now = clock.now().getTime();
       await store.deleteRetired(new Date(now - overlapSeconds * 1000));
       const newest = (await load()).signing[0];
-      const agedFrom = new Date(now - signingDays * 86_400_000);
+      const agedFrom = new Date(now - signingDays * millisecondsPerDay);
       if (newest === undefined || newest.from > agedFrom.getTime()) return false;
       const added = await store.addSuccessor(await makeKey(new Date(now + announcedSeconds * 1000)), agedFrom);
       await load();

@@ -1,3 +1,4 @@
+import { millisecondsPerHour } from '#shared/durations.ts';
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 import { createSlidingLogLimits, type SlidingLog } from '#shared/rate-limits/sliding-log-limits.ts';
 
@@ -6,7 +7,7 @@ export function createFakeRateLimits(now: () => number = Date.now): RateLimits {
   return createSlidingLogLimits(createFakeLog(now), now);
 }
 
-const idleMilliseconds = 3_600_000;
+const idleMilliseconds = millisecondsPerHour;
 
 function createFakeLog(now: () => number): SlidingLog {
   const calls = new Map<string, number[]>();

@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { secondsPerDay } from '#shared/durations.ts';
 import { isTolerable, type TolerableFault, tolerableFaults, toleratedByDefault } from '#shared/git/objects/tolerable-faults.ts';
 import { logLevels } from '#shared/log.ts';
 
 const portMessage = 'must be a port number from 1 to 65535';
-const secondsMessage = 'must be a number of seconds from 0 to 86400';
+const secondsMessage = `must be a number of seconds from 0 to ${secondsPerDay}`;
 const port = z.coerce.number({ error: portMessage }).int(portMessage).min(1, portMessage).max(65535, portMessage);
-const seconds = z.coerce.number({ error: secondsMessage }).min(0, secondsMessage).max(86_400, secondsMessage);
+const seconds = z.coerce.number({ error: secondsMessage }).min(0, secondsMessage).max(secondsPerDay, secondsMessage);
 const httpUrl = z.url({ protocol: /^https?$/ });
 
 const cacheMessage = 'must be a number of mebibytes from 1 on';

@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import { millisecondsPerHour, millisecondsPerMinute } from '#shared/durations.ts';
 import { limits } from '#shared/limits.ts';
 import { Penalties } from './penalties.ts';
 
@@ -33,7 +34,7 @@ test('points expire, and never add up to more than nine minutes of refusal', () 
   expect(penalties.refusedForSeconds('a')).toBe(540);
   now += 541_000;
   expect(penalties.refusedForSeconds('a')).toBe(0);
-  now += 60_000;
+  now += millisecondsPerMinute;
   expect(penalties.delayMilliseconds('a')).toBe(0);
 });
 
@@ -51,7 +52,7 @@ test('a source from which somebody logged in within the last hour is delayed, bu
   for (let i = 0; i < 600; i += 1) penalties.add('office', 'login-failed');
   expect(penalties.refusedForSeconds('office')).toBe(0);
   expect(penalties.delayMilliseconds('office')).toBe(3000);
-  now += 3_600_000;
+  now += millisecondsPerHour;
   for (let i = 0; i < 600; i += 1) penalties.add('office', 'login-failed');
   expect(penalties.refusedForSeconds('office')).toBe(540);
 });

@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock.ts';
+import { millisecondsPerHour } from '#shared/durations.ts';
 import type { SshLimits } from './ssh-limits.ts';
 
 /** What a connection did that an honest one rarely does. */
@@ -17,7 +18,7 @@ const mostPoints = 600;
 const rememberedSources = 10_000;
 
 /** How long after a login a source is not refused. */
-const trustedMilliseconds = 60 * 60 * 1000;
+const trustedMilliseconds = millisecondsPerHour;
 
 interface SourceRecord {
   readonly score: number;

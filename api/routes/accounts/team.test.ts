@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { millisecondsPerDay } from '#shared/durations.ts';
 import { joinTenant } from '#test/support/api/seeds.ts';
 import { type Answer, createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
@@ -57,10 +58,10 @@ describe('an invitation', () => {
 
   it('ends after 7 days, when it is withdrawn, and when the address gets another', async () => {
     const late = (await invite(ada, bob.email)).body.data;
-    test.clock.advance(7 * 86_400 * 1000);
+    test.clock.advance(7 * millisecondsPerDay);
     const dave = { ...bob, token: (await test.identity.issueTokens({ id: bob.id as never, email: bob.email })).accessToken };
     expect(codeOf(await accept(dave, late.token))).toBe('not_found');
-    test.clock.advance(-7 * 86_400 * 1000);
+    test.clock.advance(-7 * millisecondsPerDay);
 
     const withdrawn = (await invite(ada, bob.email)).body.data;
     expect(codeOf(await accept(bob, late.token))).toBe('not_found');

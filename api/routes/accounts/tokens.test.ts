@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { millisecondsPerDay, millisecondsPerMinute, secondsPerDay } from '#shared/durations.ts';
 import { joinTenant } from '#test/support/api/seeds.ts';
 import { type Answer, createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
@@ -94,11 +95,11 @@ describe('an API token', () => {
 
   it('stops working when it expires', async () => {
     const { as } = await makeToken(ada, 'read', { expires_in_days: 2 });
-    test.clock.advance((2 * 86_400 - 60) * 1000);
+    test.clock.advance((2 * secondsPerDay - 60) * 1000);
     expect((await test.ask('GET', '/v1/user', { as })).status).toBe(200);
-    test.clock.advance(60 * 1000);
+    test.clock.advance(millisecondsPerMinute);
     expect((await test.ask('GET', '/v1/user', { as })).status).toBe(401);
-    test.clock.advance(-2 * 86_400 * 1000);
+    test.clock.advance(-2 * millisecondsPerDay);
   });
 
   it('shows when it was last used, to the minute', async () => {

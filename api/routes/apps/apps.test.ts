@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { millisecondsPerDay } from '#shared/durations.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
@@ -79,7 +80,7 @@ describe('an app', () => {
     const deleted = await test.ask('DELETE', `/v1/apps/${app.name}`, { as: ada });
     expect([deleted.status, deleted.body.data.status]).toEqual([200, 'deleted']);
     expect(Date.parse(deleted.body.data.restorable_until ?? '') - Date.parse(deleted.body.data.deleted_at ?? '')).toBe(
-      30 * 86_400_000,
+      30 * millisecondsPerDay,
     );
     expect((await test.ask('DELETE', `/v1/apps/${app.name}`, { as: ada })).status).toBe(404);
     expect((await test.ask('GET', `/v1/apps/${app.id}/builds`, { as: ada })).status).toBe(404);

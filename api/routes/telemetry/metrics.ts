@@ -4,6 +4,7 @@ import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/ope
 import { MetricSeriesSchema, presentMetricSeries } from '#api/resources/metric.ts';
 import { parseRange } from '#shared/core/telemetry/metric-range.ts';
 import type { AppMetrics } from '#shared/core/telemetry/telemetry.ts';
+import { secondsPerHour } from '#shared/durations.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 import { metricKinds } from '#shared/platform/metrics.ts';
 
@@ -42,7 +43,7 @@ const readMetrics = createRoute({
 export function addMetricRoutes(api: Api, metrics: AppMetrics): void {
   api.openapi(readMetrics, async (c) => {
     const { range, kind } = c.req.valid('query');
-    const query = omitUndefined({ rangeSeconds: parseRange(range) ?? 3600, kind });
+    const query = omitUndefined({ rangeSeconds: parseRange(range) ?? secondsPerHour, kind });
     const series = await metrics.readMetrics(c.get('caller'), c.req.valid('param').id, query);
     return c.json({ data: series.map(presentMetricSeries) }, 200);
   });

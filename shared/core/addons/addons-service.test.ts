@@ -4,6 +4,7 @@ import type { Principal } from '#shared/core/accounts/principals.ts';
 import { readAppById } from '#shared/core/apps/apps-store.ts';
 import { readLatestGoodRelease } from '#shared/core/releases/releases-store.ts';
 import { workloadSpec } from '#shared/core/releases/workload-spec.ts';
+import { millisecondsPerDay } from '#shared/durations.ts';
 import type { AppId, TenantId, UserId } from '#shared/ids.ts';
 import type { FakeJobs } from '#shared/jobs/fake-jobs.ts';
 import type { JobHandlers, JobWorker } from '#shared/jobs/jobs.ts';
@@ -183,7 +184,7 @@ describe('an add-on', () => {
     await withWorker(() => expect.poll(desired).toBe(1));
     expect(fake.open(uri).get('word')).toBe('kept');
     await test.services.appDeletion.deleteApp(principal, app.id);
-    test.clock.advance(31 * 24 * 60 * 60 * 1000);
+    test.clock.advance(31 * millisecondsPerDay);
     await handlers['purge-app']({ appId: app.id }, new AbortController().signal);
     expect(await fake.readAddon(app.id, 'kvstore')).toBeUndefined();
   });

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { runPurgeJob } from '#shared/core/deletion/purge-job.ts';
+import { millisecondsPerDay } from '#shared/durations.ts';
 import type { AppId } from '#shared/ids.ts';
 import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
 
 const patience = { timeout: 20_000 };
-const month = 31 * 24 * 60 * 60 * 1000;
+const month = 31 * millisecondsPerDay;
 
 describe('what the platform has around an app', () => {
   let core: CoreFixture;

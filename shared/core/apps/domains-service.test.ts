@@ -4,6 +4,7 @@ import type { Principal } from '#shared/core/accounts/principals.ts';
 import { createAddresses } from '#shared/core/addresses.ts';
 import type { Domain } from '#shared/core/apps/apps.ts';
 import { runSettleDomainJob } from '#shared/core/apps/domain-verification.ts';
+import { secondsPerDay } from '#shared/durations.ts';
 import type { AppId, UserId } from '#shared/ids.ts';
 import type { FakeJobs } from '#shared/jobs/fake-jobs.ts';
 import { seedRelease } from '#test/support/api/seeds.ts';
@@ -164,7 +165,7 @@ describe('domains on a public platform', () => {
         },
       },
     };
-    for (const seconds of [0, 40, 24 * 3600, 7 * 24 * 3600]) {
+    for (const seconds of [0, 40, secondsPerDay, 7 * secondsPerDay]) {
       test.clock.advance(seconds * 1000);
       await runSettleDomainJob(recorded, owner.app.id, host);
     }

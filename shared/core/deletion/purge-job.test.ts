@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { runBuildJob } from '#shared/core/builds/build-job.ts';
 import { runPurgeJob } from '#shared/core/deletion/purge-job.ts';
+import { millisecondsPerDay } from '#shared/durations.ts';
 import type { AppId } from '#shared/ids.ts';
 import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
 
@@ -33,7 +34,7 @@ describe('a purge', () => {
     await core.services.appDeletion.deleteApp(owner, app.id);
     await core.context.db
       .updateTable('apps')
-      .set({ deleted_at: new Date(Date.now() - 31 * 24 * 60 * 60 * 1000) })
+      .set({ deleted_at: new Date(Date.now() - 31 * millisecondsPerDay) })
       .where('deleted_at', 'is not', null)
       .execute();
   }

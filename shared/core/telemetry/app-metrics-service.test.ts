@@ -4,6 +4,7 @@ import type { Context } from '#shared/core/context.ts';
 import { createAppMetrics } from '#shared/core/telemetry/app-metrics-service.ts';
 import { runSampling } from '#shared/core/telemetry/app-sampling.ts';
 import type { AppMetrics } from '#shared/core/telemetry/telemetry.ts';
+import { secondsPerHour } from '#shared/durations.ts';
 import type { AppId, TenantId, UserId } from '#shared/ids.ts';
 import { createFakeSeriesMetrics, type FakeSeriesMetrics } from '#shared/platform/fake/metrics.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
@@ -46,7 +47,7 @@ describe('metrics of a platform that keeps series itself', () => {
   it('are of all kinds when none is asked for', async () => {
     for (const kind of ['cpu', 'memory', 'requests', 'errors'] as const)
       metrics.setSeries(app.id, kind, [{ labels: { process: 'web' }, points: [] }]);
-    const series = await service.readMetrics(principal, app.name, { rangeSeconds: 3600 });
+    const series = await service.readMetrics(principal, app.name, { rangeSeconds: secondsPerHour });
     expect(series.map(({ name, unit }) => [name, unit])).toEqual([
       ['cpu', 'cores'],
       ['memory', 'bytes'],

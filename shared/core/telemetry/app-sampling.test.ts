@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { createAppMetrics } from '#shared/core/telemetry/app-metrics-service.ts';
 import { runSampling, type SamplingContext, sampleApps, sweepSamples } from '#shared/core/telemetry/app-sampling.ts';
-import { secondsPerDay } from '#shared/durations.ts';
+import { secondsPerDay, secondsPerHour, secondsPerMinute } from '#shared/durations.ts';
 import { type AppId, newTenantId, newUuid, type ReleaseId, type RepositoryId, type TenantId, type UserId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import { createFakeAppLogs } from '#shared/platform/fake/app-logs.ts';
@@ -123,7 +123,7 @@ describe('sampling of apps', () => {
       visit(1, { milliseconds: 4000 });
       await tick();
     }
-    for (const range of [60, 3600, 6 * 3600, secondsPerDay, 30 * secondsPerDay]) {
+    for (const range of [secondsPerMinute, secondsPerHour, 6 * secondsPerHour, secondsPerDay, 30 * secondsPerDay]) {
       for (const [statistic, low, high] of [
         ['p50', 2.8, 4],
         ['p95', 2.8, 4],
@@ -172,7 +172,7 @@ describe('sampling of apps', () => {
       expect(Math.max(...(await read('memory', rangeSeconds)).values)).toBe(5000);
       for (const cores of (await read('cpu', rangeSeconds)).values) expect(cores).toBeCloseTo(0.1, 5);
     }
-    expect(total((await read('requests', 6 * 3600)).values)).toBe(4 * 6 * 30);
+    expect(total((await read('requests', 6 * secondsPerHour)).values)).toBe(4 * 6 * 30);
   });
 
   it('continues where it stopped when another process samples after a while', async () => {
@@ -182,7 +182,7 @@ describe('sampling of apps', () => {
     clock.advance(600_000);
     // A new context with the same database and apps: nothing but the database is remembered.
     await sampleApps({ ...context });
-    expect((await read('requests', 3600)).values).toEqual([4, 5]);
+    expect((await read('requests', secondsPerHour)).values).toEqual([4, 5]);
   });
 
   it('stores nothing of a round that failed, and includes it in the next', async () => {
@@ -220,7 +220,7 @@ describe('sampling of apps', () => {
       return rows.map((row) => row.step_seconds);
     };
     expect(await kept()).toEqual([10, 60, 300]);
-    clock.advance(2 * 3600 * 1000);
+    clock.advance(2 * secondsPerHour * 1000);
     expect(await kept()).toEqual([60, 300]);
     clock.advance(secondsPerDay * 1000);
     expect(await kept()).toEqual([300]);

@@ -16,6 +16,7 @@ import {
   insertPush,
 } from '#shared/core/webhooks/webhooks-store.ts';
 import type { Db } from '#shared/database/db.ts';
+import { addSeconds, secondsPerDay } from '#shared/durations.ts';
 import { AppError } from '#shared/errors.ts';
 import type { AppId, ObjectId } from '#shared/ids.ts';
 
@@ -210,5 +211,5 @@ async function deleteRef({ db, git }: Context, app: AppRow, name: string): Promi
 
 /** Deletes deliveries so old that nobody repeats them; what they built is remembered with the app. */
 export async function sweepDeliveries({ db, clock }: Pick<Context, 'db' | 'clock'>): Promise<void> {
-  await deleteDeliveries(db, new Date(clock.now().getTime() - deliveryDays * 24 * 60 * 60 * 1000));
+  await deleteDeliveries(db, addSeconds(clock.now(), -deliveryDays * secondsPerDay));
 }

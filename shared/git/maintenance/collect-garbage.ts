@@ -1,4 +1,5 @@
 import type { Db } from '#shared/database/db.ts';
+import { secondsPerHour } from '#shared/durations.ts';
 import type { GarbageFacts, Ref } from '#shared/git/git-storage.ts';
 import { type NewPack, pathsOf, replacePacks } from '#shared/git/maintenance/replace-packs.ts';
 import type { ListedPack } from '#shared/git/packs/catalog/pack-catalog.ts';
@@ -11,7 +12,7 @@ import { limits } from '#shared/limits.ts';
 /** How often it is tried when pushes come in between. */
 const attempts = 3;
 /** Objects are removed this much later than readers stop seeing them: a reader that found them before is done by then. */
-const marginSeconds = 60 * 60;
+const marginSeconds = secondsPerHour;
 
 /** See `GitMaintenance.collectGarbage`. */
 export async function collectGarbage(

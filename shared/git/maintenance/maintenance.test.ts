@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { millisecondsPerHour } from '#shared/durations.ts';
 import { createGitStorage } from '#shared/git/storage/create-git-storage.ts';
 import { damagePacks } from '#shared/git/testing/damage-packs.ts';
 import { git, tryGit } from '#shared/git/testing/git-client.ts';
@@ -16,8 +17,7 @@ vi.setConfig({ testTimeout: 120_000 });
 
 const main = 'refs/heads/main';
 const running = new AbortController().signal;
-const hour = 60 * 60 * 1000;
-const day = 24 * hour;
+const day = 24 * millisecondsPerHour;
 
 let fixture: GitFixture;
 let clock: TestClock;
@@ -92,16 +92,16 @@ it('keeps unreachable objects for two weeks, and then removes them', async () =>
   await history.push('refs/heads/lost', lost, [first ?? '']);
   await history.push('refs/heads/lost', undefined, []);
   const foundAt = clock.now().getTime();
-  expect(await collect()).toEqual({ unreachable: 3, removed: 0, nextAt: new Date(foundAt + 14 * day + hour) });
-  expect(await collect()).toEqual({ unreachable: 0, removed: 0, nextAt: new Date(foundAt + 14 * day + hour) });
+  expect(await collect()).toEqual({ unreachable: 3, removed: 0, nextAt: new Date(foundAt + 14 * day + millisecondsPerHour) });
+  expect(await collect()).toEqual({ unreachable: 0, removed: 0, nextAt: new Date(foundAt + 14 * day + millisecondsPerHour) });
   expect(await fixture.storage.reader.resolveCommit(id, lost)).toBe(lost);
   await expectIntact(fixture, id);
 
   clock.advance(14 * day);
-  // Readers no longer find it, and it is removed an hour later: a reader that found it just before can finish.
+  // Readers no longer find it, and it is removed an millisecondsPerHour later: a reader that found it just before can finish.
   expect(await fixture.storage.reader.resolveCommit(id, lost)).toBeUndefined();
   expect(await collect()).toMatchObject({ removed: 0 });
-  clock.advance(hour);
+  clock.advance(millisecondsPerHour);
   expect(await collect()).toEqual({ unreachable: 0, removed: 3, nextAt: undefined });
   const bare = await expectIntact(fixture, id);
   expect((await tryGit(bare, ['cat-file', '-e', lost])).code).not.toBe(0);

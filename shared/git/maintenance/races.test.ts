@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
+import { millisecondsPerDay } from '#shared/durations.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
 import { createGitStorageFrom, createPostgresGitDrivers } from '#shared/git/storage/create-git-storage.ts';
 import { git } from '#shared/git/testing/git-client.ts';
@@ -16,7 +17,6 @@ vi.setConfig({ testTimeout: 120_000 });
 
 const main = 'refs/heads/main';
 const running = new AbortController().signal;
-const day = 24 * 60 * 60 * 1000;
 
 type Point = 'packs listed' | 'refs listed' | 'pack prepared' | 'pack stored';
 
@@ -124,9 +124,9 @@ it.each(['packs listed', 'refs listed', 'pack prepared'] as const)(
     meanwhile[point] = () => move('refs/heads/above', above, staged);
     await collect();
     expect(await fixture.storage.refs.readRef(id, 'refs/heads/above')).toBe(above);
-    clock.advance(30 * day);
+    clock.advance(30 * millisecondsPerDay);
     await collect();
-    clock.advance(30 * day);
+    clock.advance(30 * millisecondsPerDay);
     await collect();
     const bare = await expectIntact(fixture, id);
     expect(await git(bare, 'rev-list', '--count', 'refs/heads/above')).toBe('3');

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { millisecondsPerDay } from '#shared/durations.ts';
 import { git } from '#shared/git/testing/git-client.ts';
 import { createGitFixture } from '#shared/git/testing/git-fixture.ts';
 import { createLocalHistory } from '#shared/git/testing/local-history.ts';
@@ -9,7 +10,6 @@ import { createRandom } from '#test/support/random.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 
 const running = new AbortController().signal;
-const day = 24 * 60 * 60 * 1000;
 const steps = 40;
 
 it.each([Number(process.hrtime.bigint() % 1_000_000n)])(
@@ -33,7 +33,7 @@ it.each([Number(process.hrtime.bigint() % 1_000_000n)])(
         const what = random(3);
         if (what < 2) await fixture.storage.maintenance.repack(id, running);
         if (what > 0) await fixture.storage.maintenance.collectGarbage(id, async () => [], running);
-        clock.advance(random(6) * day);
+        clock.advance(random(6) * millisecondsPerDay);
       };
       for (let step = 0; step < steps; step++) {
         const branch = `branch-${random(4)}`;
@@ -71,7 +71,7 @@ it.each([Number(process.hrtime.bigint() % 1_000_000n)])(
       }
       for (let round = 0; round < 3; round++) {
         await fixture.storage.maintenance.collectGarbage(id, async () => [], running);
-        clock.advance(20 * day);
+        clock.advance(20 * millisecondsPerDay);
       }
       const bare = await expectIntact(fixture, id);
       expect(new Map((await fixture.storage.refs.listRefs(id)).map(({ name, oid }) => [name, oid]))).toEqual(

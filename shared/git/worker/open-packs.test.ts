@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { queryObjects } from 'node:v8';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { millisecondsPerMinute } from '#shared/durations.ts';
 import { OpenPack, type PackLocation } from '#shared/git/packs/reading/open-pack.ts';
 import { commitFiles, git } from '#shared/git/testing/git-client.ts';
 import { withDatabase } from '#shared/git/worker/open-packs.ts';
 
-const minuteMilliseconds = 60_000;
 let directory: string;
 let locations: PackLocation[];
 
@@ -36,7 +36,7 @@ it('keeps a pack open while it is used now and then, and drops one that was not 
   await withDatabase(locations, async ({ packs }) => expect(packs.every(({ bytes }) => bytes.size > 0)).toBe(true));
   expect(openPacks()).toBe(10);
   for (let minute = 0; minute < 6; minute++) {
-    vi.advanceTimersByTime(minuteMilliseconds);
+    vi.advanceTimersByTime(millisecondsPerMinute);
     await withDatabase(used === undefined ? [] : [used], async () => undefined);
   }
   expect(openPacks()).toBe(1);

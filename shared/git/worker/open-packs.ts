@@ -1,3 +1,4 @@
+import { millisecondsPerMinute } from '#shared/durations.ts';
 import { ObjectDatabase } from '#shared/git/packs/reading/object-database.ts';
 import { OpenPack, type PackLocation } from '#shared/git/packs/reading/open-pack.ts';
 
@@ -8,7 +9,7 @@ const mostFiles = 256;
 /**
  * A deleted file takes disk space while it is open, and the packs of a busy repository are soon joined into others and deleted.
  */
-const idleMilliseconds = 5 * 60 * 1000;
+const idleMilliseconds = 5 * millisecondsPerMinute;
 
 const open = new Map<string, { pack: OpenPack; users: number; usedAt: number }>();
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Clock } from '#shared/clock.ts';
+import { millisecondsPerDay, secondsPerDay } from '#shared/durations.ts';
 import type { IdentityUser } from '#shared/identity/identity.ts';
 import type { PasswordIdentity } from '#shared/identity/password-identity.ts';
 import { announcedSeconds, signingDays } from '#shared/identity/signing-keys.ts';
@@ -132,7 +133,7 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
 
     it('forgets a refresh token after 30 days', async () => {
       const first = await identity.issueTokens(await identity.createUser(email, password));
-      clock.advance((30 * 86_400 + 1) * 1000);
+      clock.advance((30 * secondsPerDay + 1) * 1000);
       await expect(identity.refresh(first.refreshToken)).rejects.toMatchObject({ code: 'unauthorized' });
     });
 
@@ -161,7 +162,7 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
       const user = await identity.createUser(email, password);
       const first = await keyOf(user);
       expect(await identity.rotateKeys()).toBe(false);
-      clock.advance((signingDays * 86_400 - 60) * 1000);
+      clock.advance((signingDays * secondsPerDay - 60) * 1000);
       expect(await identity.rotateKeys()).toBe(false);
       expect(await publishedKeys()).toEqual([first]);
     });
@@ -169,7 +170,7 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
     it('publishes the next key after 30 days, and signs by it as soon as no cached key set can be without it', async () => {
       const user = await identity.createUser(email, password);
       const first = await keyOf(user);
-      clock.advance((signingDays * 86_400 + 1) * 1000);
+      clock.advance((signingDays * secondsPerDay + 1) * 1000);
       expect(await identity.rotateKeys()).toBe(true);
       expect(await identity.rotateKeys()).toBe(false);
       const [next, ...others] = await publishedKeys();
@@ -177,7 +178,7 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
       expect(await keyOf(user)).toBe(first);
       clock.advance(announcedSeconds * 1000);
       expect(await keyOf(user)).toBe(next);
-      clock.advance(signingDays * 86_400 * 1000);
+      clock.advance(signingDays * millisecondsPerDay);
       expect(await identity.rotateKeys()).toBe(true);
       expect(await publishedKeys()).toHaveLength(2);
     });
@@ -185,7 +186,7 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
     it('honours the tokens of a retired key until they expire, and then forgets the key', async () => {
       const user = await identity.createUser(email, password);
       await identity.issueTokens(user);
-      clock.advance(signingDays * 86_400 * 1000);
+      clock.advance(signingDays * millisecondsPerDay);
       await identity.rotateKeys();
       clock.advance((announcedSeconds - 10) * 1000);
       const last = await identity.issueTokens(user);

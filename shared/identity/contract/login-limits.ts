@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { millisecondsPerDay, secondsPerDay } from '#shared/durations.ts';
 import { createLoginLimits, type LoginAttemptStore, type LoginLimits } from '#shared/identity/login-limits.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 
@@ -67,10 +68,10 @@ export function describeLoginLimits(name: string, create: () => LoginAttemptStor
 
     it('knows an address for 90 days after the last login from it, and for this account alone', async () => {
       await logIn(home);
-      clock.advance((90 * 86_400 - 60) * 1000);
+      clock.advance((90 * secondsPerDay - 60) * 1000);
       await fail(10, elsewhere);
       await logIn(home);
-      clock.advance((90 * 86_400 + 1) * 1000);
+      clock.advance((90 * secondsPerDay + 1) * 1000);
       await fail(10, elsewhere);
       await expect(limits.begin(email, home)).rejects.toMatchObject(limited);
       const other = `x${email}`;
@@ -86,14 +87,14 @@ export function describeLoginLimits(name: string, create: () => LoginAttemptStor
     });
 
     it('forgets what is too old to count', async () => {
-      clock.advance(400 * 86_400 * 1000);
+      clock.advance(400 * millisecondsPerDay);
       await limits.sweep();
       await fail(3, home);
       await logIn(home);
       expect(await limits.sweep()).toBe(0);
       clock.advance(901 * 1000);
       expect(await limits.sweep()).toBe(3);
-      clock.advance(90 * 86_400 * 1000);
+      clock.advance(90 * millisecondsPerDay);
       expect(await limits.sweep()).toBe(1);
     });
   });

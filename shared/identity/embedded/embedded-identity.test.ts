@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Clock } from '#shared/clock.ts';
 import { systemClock } from '#shared/clock.ts';
+import { millisecondsPerDay, millisecondsPerHour } from '#shared/durations.ts';
 import { describeIdentity } from '#shared/identity/contract/identity.ts';
 import { describeLoginLimits } from '#shared/identity/contract/login-limits.ts';
 import { createEmbeddedIdentity, sweepRefreshTokens } from '#shared/identity/embedded/embedded-identity.ts';
@@ -51,7 +52,7 @@ describe('embedded identity', () => {
     const [one, two] = [create(clock), create(clock)];
     const user = await one.createUser(newEmail(), password);
     await one.readKeys();
-    clock.advance(signingDays * 86_400 * 1000);
+    clock.advance(signingDays * millisecondsPerDay);
     const before = await one.issueTokens(user);
     await expect(two.verifyAccessToken(before.accessToken)).resolves.toMatchObject({ id: user.id });
     await one.rotateKeys();
@@ -64,7 +65,7 @@ describe('embedded identity', () => {
   it('adds one next key however many processes rotate at once', async () => {
     const clock = TestClock.standing();
     await create(clock).readKeys();
-    clock.advance(signingDays * 86_400 * 1000);
+    clock.advance(signingDays * millisecondsPerDay);
     const added = await Promise.all(Array.from({ length: 6 }, () => create(clock).rotateKeys()));
     expect(added.filter(Boolean)).toHaveLength(1);
     expect((await create(clock).readKeys()).keys).toHaveLength(2);
@@ -73,11 +74,11 @@ describe('embedded identity', () => {
   it('deletes the private key of what has ended, not only its announcement', async () => {
     const clock = TestClock.standing();
     await create(clock).readKeys();
-    clock.advance(signingDays * 86_400 * 1000);
+    clock.advance(signingDays * millisecondsPerDay);
     await create(clock).rotateKeys();
     const stored = () => database.db.selectFrom('signing_keys').select('id').execute();
     expect(await stored()).toHaveLength(2);
-    clock.advance(2 * 3600 * 1000);
+    clock.advance(2 * millisecondsPerHour);
     await create(clock).rotateKeys();
     expect(await stored()).toHaveLength(1);
   });
@@ -156,7 +157,7 @@ describe('embedded identity', () => {
     const clock = TestClock.standing();
     const identity = create(clock);
     await identity.issueTokens(await identity.createUser(newEmail(), password));
-    clock.advance(32 * 86_400 * 1000);
+    clock.advance(32 * millisecondsPerDay);
     expect(await sweepRefreshTokens(database.db, clock)).toBeGreaterThan(0);
     expect(await sweepRefreshTokens(database.db, clock)).toBe(0);
   });

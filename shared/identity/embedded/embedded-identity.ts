@@ -1,5 +1,6 @@
 import type { Clock } from '#shared/clock.ts';
 import type { Db } from '#shared/database/db.ts';
+import { addSeconds, secondsPerDay } from '#shared/durations.ts';
 import { type Argon2Cost, createArgon2Hasher } from '#shared/identity/embedded/argon2-hasher.ts';
 import { createPostgresLoginAttempts } from '#shared/identity/embedded/postgres-login-attempts.ts';
 import { createPostgresRefreshTokens } from '#shared/identity/embedded/postgres-refresh-tokens.ts';
@@ -34,7 +35,7 @@ export function createEmbeddedIdentity({ db, secrets, clock, issuer, passwordCos
 
 /** Removes refresh tokens that expired more than a day ago. @returns how many */
 export async function sweepRefreshTokens(db: Db, clock: Clock): Promise<number> {
-  const dayAgo = new Date(clock.now().getTime() - 86_400_000);
+  const dayAgo = addSeconds(clock.now(), -secondsPerDay);
   const result = await db.deleteFrom('refresh_tokens').where('expires_at', '<', dayAgo).executeTakeFirst();
   return Number(result.numDeletedRows);
 }

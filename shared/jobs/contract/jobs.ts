@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Db } from '#shared/database/db.ts';
+import { millisecondsPerDay } from '#shared/durations.ts';
 import type { JobHandlers, Jobs, JobWorker } from '#shared/jobs/jobs.ts';
 import { appJob, buildJob, idleHandlers } from '#shared/jobs/testing/idle-handlers.ts';
 
@@ -90,7 +91,7 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
     it('keeps the time of a waiting job with the same key when `keepsTime` is set', async () => {
       const seen: string[] = [];
       const done = Promise.withResolvers<void>();
-      const tomorrow = new Date(Date.now() + 86_400_000);
+      const tomorrow = new Date(Date.now() + millisecondsPerDay);
       await subject.jobs.enqueue(subject.db, 'restart', appJob('first'), { key: 'early', keepsTime: true });
       await subject.jobs.enqueue(subject.db, 'restart', appJob('soon'), { key: 'early', keepsTime: true, runAt: tomorrow });
       await subject.jobs.enqueue(subject.db, 'restart', appJob('late'), { key: 'late', keepsTime: true, runAt: tomorrow });
@@ -111,7 +112,7 @@ export function describeJobs(name: string, open: () => Promise<JobsUnderTest>): 
     it('does not run a job before its time', async () => {
       const seen: string[] = [];
       const done = Promise.withResolvers<void>();
-      await subject.jobs.enqueue(subject.db, 'restart', appJob('tomorrow'), { runAt: new Date(Date.now() + 86_400_000) });
+      await subject.jobs.enqueue(subject.db, 'restart', appJob('tomorrow'), { runAt: new Date(Date.now() + millisecondsPerDay) });
       await subject.jobs.enqueue(subject.db, 'restart', appJob('now'));
       worker = await subject.start({
         ...idleHandlers,

@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { secondsPerDay } from '#shared/durations.ts';
 import { runChecked } from '#test/support/run-program.ts';
 
 /**
@@ -9,7 +10,7 @@ import { runChecked } from '#test/support/run-program.ts';
 export async function makeHistory(directory: string): Promise<void> {
   let day = 0;
   const git = (...args: readonly string[]): Promise<unknown> => {
-    const date = `@${1_700_000_000 + day * 86_400} +0000`;
+    const date = `@${1_700_000_000 + day * secondsPerDay} +0000`;
     const people = {
       GIT_AUTHOR_NAME: 'A',
       GIT_AUTHOR_EMAIL: 'a@example.com',

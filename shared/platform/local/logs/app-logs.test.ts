@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '#shared/clock.ts';
+import { millisecondsPerHour } from '#shared/durations.ts';
 import { type AppId, newUuid } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import { describeAppLogs } from '#shared/platform/contract/app-logs.ts';
@@ -154,7 +155,7 @@ describe('local app logs', () => {
     await print(logs, workloadsDir, appId, key, '');
     await logs.close();
     await appendFile(rawPath(), 'line\n');
-    const anHourAgo = new Date(Date.now() - 60 * 60 * 1000);
+    const anHourAgo = new Date(Date.now() - millisecondsPerHour);
     await utimes(rawPath(), anHourAgo, anHourAgo);
     await reopen();
     const [entry] = await logs.readLogs(appId, { lines: 1 });
