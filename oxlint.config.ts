@@ -2,7 +2,7 @@ import { defineConfig, type OxlintConfig } from 'oxlint';
 
 type Rules = NonNullable<OxlintConfig['rules']>;
 
-/** A room and its twin among the fixtures that prove the rules (test/conformance/boundaries.test.ts). */
+/** A folder and its counterpart among the fixtures that prove the rules (test/conformance/boundaries.test.ts). */
 const room = (path: string): string[] => [`${path}/**`, `test/fixtures/lint/${path}/**`];
 
 /** Tested on what stands between the quotes of an import; `group` as in a .gitignore, for exceptions. */

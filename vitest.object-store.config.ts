@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** The tests of what is kept in an object store, on a real one; `npm test` runs them on a twin. */
+/** The tests of what is kept in an object store, on a real one; `npm test` runs them on a fake. */
 export default defineConfig({
   test: {
     globalSetup: ['test/support/run/global-set-up.ts', 'test/support/run/real-object-store.ts'],

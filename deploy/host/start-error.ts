@@ -1,2 +1,2 @@
-/** The start cannot go on, and the operator can mend it: printed as one line, without a stack. */
+/** An error that stops the start and that the operator can fix; printed as one line, without a stack. */
 export class StartError extends Error {}

@@ -13,7 +13,7 @@ import type { Settings } from '#shared/settings/settings.ts';
 import type { SourceHosts } from '#shared/sources/source-hosts.ts';
 import type { Wakeups } from '#shared/wakeups/wakeups.ts';
 
-/** All that the house stands on; the mains make it, tests make it of twins. */
+/** Everything that core depends on. Mains create it from drivers, tests from fakes. */
 export interface Context {
   db: Db;
   clock: Clock;

@@ -55,7 +55,7 @@ describe('each rule fires where a fixture breaks it, and nowhere else', () => {
   });
 });
 
-test('every rule that the house adds has a fixture', async () => {
+test('every rule of this project has a fixture', async () => {
   const { default: config } = await import('../../oxlint.config.ts');
   const proven = new Set(fixtures.flatMap(readExpected).map((finding) => finding.replace(/^\d+: (.*)\((.*)\)$/, '$1/$2')));
   const wanted = Object.entries(config.rules).flatMap(([rule, level]) => (level === 'off' ? [] : [rule]));

@@ -44,7 +44,7 @@ export function archiveName({ archiveUrl }: ArchiveSource): string {
   return pathname.split('/').findLast((part) => part !== '') ?? host;
 }
 
-/** @throws AppError validation_failed for what whoever started the build can mend */
+/** @throws AppError validation_failed for faults that the user can fix */
 export async function fetchArchive(
   { secrets, sources }: Context,
   appId: AppId,

@@ -8,7 +8,7 @@ import type { S3Account } from '#shared/object-store/s3-requests.ts';
 import { freePort } from '#test/support/servers/free-port.ts';
 
 /**
- * Once a run: a real S3 server for the tests that otherwise run on the twin. The one that the environment names by the
+ * Once a run: a real S3 server for the tests that otherwise run on the fake. The one that the environment names by the
  * platform's own settings, else a versitygw, a gateway of one program with a directory behind it, which must be in the PATH.
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
