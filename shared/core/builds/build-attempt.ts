@@ -4,6 +4,7 @@ import { type BuildRow, restartBuildLog } from '#shared/core/builds/builds-store
 import type { Context } from '#shared/core/context.ts';
 import { canMoveRefs } from '#shared/core/repositories/ref-moves.ts';
 import type { BuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
+import { isDatabaseOutage } from '#shared/database/outages.ts';
 import { limits } from '#shared/limits.ts';
 import type { BuildOutcome } from '#shared/platform/builds.ts';
 
@@ -119,6 +120,11 @@ async function watchBuild(attempt: BuildAttempt, afterLine: number): Promise<Bui
       log.line(event.line, event.number);
     }
     throw new Error('The watch of a build ended before the build did.');
+  } catch (error) {
+    if (stopping.aborted || !isDatabaseOutage(error)) throw error;
+    // The platform reads the source from the database, and remembers the build as one that failed for want of it.
+    await context.platform.builds.deleteBuild(build.id);
+    return { status: 'lost' };
   } finally {
     ended.abort();
     canceled.removeEventListener('abort', cancel);

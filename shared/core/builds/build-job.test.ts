@@ -133,6 +133,19 @@ describe('a build job', () => {
     expect(await releases()).toHaveLength(1);
   });
 
+  it('starts a build over whose source could not be read since the database was away', async () => {
+    let starts = 0;
+    core.buildStep = async () => {
+      starts += 1;
+      if (starts === 1) throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+      return undefined;
+    };
+    await run();
+    expect(starts).toBe(2);
+    expect(await read()).toMatchObject({ status: 'succeeded' });
+    expect(await isKnown()).toBe(false);
+  });
+
   it('of a platform that loses the build each time fails it', async () => {
     core.buildStep = async () => {
       void core.platform.builds.loseBuild(build.id);
