@@ -23,6 +23,8 @@ const everywhere = {
   setupFiles: ['test/support/run/each-file.ts'],
   environment: 'node',
   pool: 'forks' as const,
+  // What is waited for comes; on a busy machine not within the second that is the default.
+  expect: { poll: { timeout: 20_000 } },
   // Whatever a test starts must have a chance to stop.
   teardownTimeout: 60_000,
 };

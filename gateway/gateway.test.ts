@@ -1,5 +1,5 @@
 import { type ServerResponse } from 'node:http';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { startTestGateway } from './testing/start-test-gateway.ts';
 
 describe('stopping and starting again', () => {
@@ -11,7 +11,7 @@ describe('stopping and starting again', () => {
       else response.end('quick');
     });
     const slow = first.fetch(app.host, { path: '/slow' });
-    await vi.waitFor(() => expect(open).toBeDefined());
+    await expect.poll(() => open).toBeDefined();
     await first.gateway.stop(10);
     await expect(first.fetch(app.host)).rejects.toThrow('ECONNREFUSED');
     const second = await startTestGateway({}, first.dataDir);

@@ -47,7 +47,7 @@ describe('git', () => {
   test('incompressible data is pushed and cloned unchanged', async () => {
     const directory = await server.addApp('large', ada);
     const tree = path.join(server.directory, 'large');
-    await makeWorkTree(tree, { 'noise.bin': randomBytes(24 * 1024 * 1024) });
+    await makeWorkTree(tree, { 'noise.bin': randomBytes(8 * 1024 * 1024) });
     const pushed = await run('git', ['push', url('large'), 'main'], { cwd: tree, env: gitSshEnv(server.port, key) });
     expect(pushed.status, pushed.stderr).toBe(0);
     expect((await run('git', ['fsck', '--full'], { cwd: directory })).status).toBe(0);
@@ -59,7 +59,7 @@ describe('git', () => {
   test('a transfer survives a key re-exchange every megabyte', async () => {
     await server.addApp('rekeyed', ada);
     const tree = path.join(server.directory, 'rekeyed');
-    await makeWorkTree(tree, { 'noise.bin': randomBytes(12 * 1024 * 1024) });
+    await makeWorkTree(tree, { 'noise.bin': randomBytes(6 * 1024 * 1024) });
     const env = gitSshEnv(server.port, key, ['-o', 'RekeyLimit=1M']);
     expect(await run('git', ['push', '--quiet', url('rekeyed'), 'main'], { cwd: tree, env })).toMatchObject({ status: 0 });
     const copy = path.join(server.directory, 'rekeyed-copy');

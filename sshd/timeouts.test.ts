@@ -161,7 +161,7 @@ describe('an idle client', () => {
     await openServer({ limits: { idleSeconds: 1 }, git: read });
     const client = await logInAndRun('git-receive-pack');
     await client.closed;
-    await vi.waitFor(() => expect(server.logLines.join('\n')).toContain('"status":1,"client_gone":true'));
+    await expect.poll(() => server.logLines.join('\n')).toContain('"status":1,"client_gone":true');
   });
 
   test('that waits for a long command stays connected', async () => {

@@ -116,7 +116,7 @@ describeRouter('gateway process', async () => {
     async hold(host) {
       const before = held.length;
       const over = visit(options, host, '/held');
-      await vi.waitFor(() => expect(held.length).toBe(before + 1));
+      await expect.poll(() => held.length).toBe(before + 1);
       const response = held[before];
       return {
         async end() {
@@ -162,7 +162,7 @@ setInterval(() => undefined, 1000);`,
     await router.applyRoute(route);
     const pid = await readPid(options);
     process.kill(pid, 'SIGKILL');
-    await vi.waitFor(() => expect(isRunning(pid)).toBe(false));
+    await expect.poll(() => isRunning(pid)).toBe(false);
     expect(await router.readRoute(route.appId)).toEqual(route);
     expect(await visit(options, 'hello.apps.localhost')).toBe(200);
     expect(await readPid(options)).not.toBe(pid);
@@ -179,7 +179,7 @@ setInterval(() => undefined, 1000);`,
     const second = await ensure({ ...options, apiHosts: ['localhost', 'paas.example.com'] });
     expect(await visit(options, 'hello.apps.localhost')).toBe(200);
     expect(await second.router.readTraffic(route.appId)).toMatchObject([{ requests: 2, errors: 0 }]);
-    await vi.waitFor(() => expect(isRunning(pid)).toBe(false));
+    await expect.poll(() => isRunning(pid)).toBe(false);
   });
 
   it('is replaced when it has other code', async () => {
@@ -199,7 +199,7 @@ setInterval(() => undefined, 1000);`,
     const gateway = await ensureGateway(options, log);
     const pid = await readPid(options);
     await gateway.stop();
-    await vi.waitFor(() => expect(isRunning(pid)).toBe(false));
+    await expect.poll(() => isRunning(pid)).toBe(false);
     await expect(visit(options, 'localhost')).rejects.toThrow('ECONNREFUSED');
   });
 

@@ -210,9 +210,7 @@ describe('broken connections', () => {
     await begun.promise;
     socket.destroy();
     await disconnected.promise;
-    await vi.waitFor(async () =>
-      expect(await test.router.readTraffic(app.route.appId)).toMatchObject([{ requests: 1, errors: 0 }]),
-    );
+    await expect.poll(() => test.router.readTraffic(app.route.appId)).toMatchObject([{ requests: 1, errors: 0 }]);
   });
 
   it.each([
@@ -326,7 +324,7 @@ describe('choosing an instance', () => {
       const drained = backends[0]?.instances[0]?.key ?? '';
       backends = [{ ...fresh, weight: 100 }];
       await test.router.applyRoute({ ...app.route, backends });
-      await vi.waitFor(async () => expect(await test.router.readInFlight(drained)).toBe(0), { interval: 5 });
+      await expect.poll(() => test.router.readInFlight(drained), { interval: 5 }).toBe(0);
       old?.close();
       old?.closeAllConnections();
       old = next.servers[0];

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { echo, portOf, startTestGateway, type TestGateway } from '../testing/start-test-gateway.ts';
 
 let test: TestGateway;
@@ -36,13 +36,13 @@ describe('upgrades', () => {
     client.write(
       `GET /ws HTTP/1.1\r\nHost: ${host}\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: abc\r\n\r\nearly`,
     );
-    await vi.waitFor(() => expect(received).toMatch(/^HTTP\/1.1 101 Switching Protocols\r\n[^]*X-Key: abc[^]*early$/));
+    await expect.poll(() => received).toMatch(/^HTTP\/1.1 101 Switching Protocols\r\n[^]*X-Key: abc[^]*early$/);
     client.write(' later');
-    await vi.waitFor(() => expect(received.endsWith('early later')).toBe(true));
+    await expect.poll(() => received.endsWith('early later')).toBe(true);
     expect(await test.router.readInFlight(`ws-${host}`)).toBe(1);
     upstream?.destroy();
     await once(client, 'close');
-    await vi.waitFor(async () => expect(await test.router.readInFlight(`ws-${host}`)).toBe(0));
+    await expect.poll(() => test.router.readInFlight(`ws-${host}`)).toBe(0);
     expect(await test.router.readTraffic(route.appId)).toMatchObject([{ requests: 1, errors: 0 }]);
     app.close();
   });

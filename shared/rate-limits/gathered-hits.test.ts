@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { gatherHits, type WaitingHits } from '#shared/rate-limits/gathered-hits.ts';
 
 /** A writer that is held until it is let go, and tells what it was given. */
@@ -24,7 +24,7 @@ it('a call that comes alone is written at once; those that come meanwhile are wr
   expect(written).toEqual([{ ada: 1 }]);
   finish();
   await first;
-  await vi.waitFor(() => expect(written).toEqual([{ ada: 1 }, { ada: 2, bob: 1 }]));
+  await expect.poll(() => written).toEqual([{ ada: 1 }, { ada: 2, bob: 1 }]);
   finish();
   expect((await Promise.all([second, other, third])).map(({ count }) => count)).toEqual([1, 1, 2]);
 });
@@ -35,7 +35,7 @@ it('a write that fails is told to its own calls alone, and the next is tried', a
   const second = hit('ada');
   finish(new Error('the database is away'));
   await expect(first).rejects.toThrow('the database is away');
-  await vi.waitFor(() => expect(written).toHaveLength(2));
+  await expect.poll(() => written).toHaveLength(2);
   finish();
   expect((await second).granted).toBe(true);
 });

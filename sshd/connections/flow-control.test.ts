@@ -66,7 +66,7 @@ describe('flow control', () => {
       channel.end();
     };
     const pumping = pump();
-    await vi.waitFor(() => expect(taken).toBeGreaterThan(0));
+    await expect.poll(() => taken).toBeGreaterThan(0);
     await settled(() => taken);
     expect(taken).toBeLessThanOrEqual(6);
     gate.resolve();
@@ -98,7 +98,7 @@ describe('flow control', () => {
     const bytesRead = client.socket.bytesRead;
     stall(client);
     // The server must have noticed: it answers a key exchange; a paused socket needs nothing.
-    if (!client.socket.isPaused()) await vi.waitFor(() => expect(client.socket.bytesRead).toBeGreaterThan(bytesRead));
+    if (!client.socket.isPaused()) await expect.poll(() => client.socket.bytesRead).toBeGreaterThan(bytesRead);
     gate.resolve();
     await settled(() => written);
     expect(written).toBeLessThan(32);
