@@ -15,8 +15,11 @@ export interface WorkerParts {
   soleWorker: boolean;
 }
 
-/** Builds and rollouts are bounded by the platform, not by the jobs that watch them. */
-const slots = { apps: 64, maintenance: 8, working: 8 };
+/**
+ * Builds and rollouts are bounded by the platform, not by the jobs that watch them. Each slot polls for itself, so their number is
+ * what the platform costs while it is idle.
+ */
+const slots = { apps: 16, maintenance: 8, working: 8 };
 
 /** Runs jobs. At the end it waits for those that run, as their handlers do when their signal aborts. */
 export async function startWorker(

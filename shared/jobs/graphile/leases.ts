@@ -102,12 +102,7 @@ export async function keepLeases(options: LeaseOptions): Promise<Leases> {
         pool.id = workerPool.id;
         void beat();
       });
-      events.on('localQueue:getJobs:complete', ({ jobs }: { jobs: readonly JobEvent['job'][] }) => {
-        for (const { id } of jobs) pool.jobs.add(String(id));
-      });
-      events.on('localQueue:returnJobs', ({ jobs }: { jobs: readonly JobEvent['job'][] }) => {
-        for (const { id } of jobs) pool.jobs.delete(String(id));
-      });
+      events.on('job:start', ({ job }: JobEvent) => pool.jobs.add(String(job.id)));
       events.on('job:complete', ({ job }: JobEvent) => pool.jobs.delete(String(job.id)));
     },
     async release() {

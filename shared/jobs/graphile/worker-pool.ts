@@ -90,8 +90,6 @@ async function startPool(
     events,
     preset: {
       worker: {
-        // One poll for the whole pool, not one for each slot. It takes one job ahead at most, and not for long.
-        localQueue: { size: 1, ttl: 1000 },
         // In batches (of no delay) because those are awaited and tried again while the database is away: a single one that
         // fails would be a rejection that nobody handles, the end of the process.
         completeJobBatchDelay: 0,
