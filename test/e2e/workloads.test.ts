@@ -75,6 +75,9 @@ describe('workloads behind the gateway', () => {
     await host.call({ op: 'restartWorkload', appId });
     await bringLive(3);
     await host.call({ op: 'ensureWorkload', spec: spec(3, 1) });
+    // Each of the four visitors has asked after the last change: on a busy machine none may have before.
+    const asked = visitors.count();
+    await expect.poll(() => visitors.count(), { timeout: 10_000 }).toBeGreaterThan(asked + 8);
     const { outcomes, bodies } = await visitors.stop();
     expect(Object.keys(outcomes)).toEqual(['200']);
     expect(new Set(Object.keys(bodies).map((body) => body.split(' ')[0]))).toEqual(new Set(['v1', 'v2', 'v3']));
