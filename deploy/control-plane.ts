@@ -1,22 +1,19 @@
-import type { Accounts, ApiTokens, SshKeys, Team } from '#shared/core/accounts/accounts.ts';
+import type { ApiServices } from '#api/create-api.ts';
 import { createAccounts } from '#shared/core/accounts/accounts-service.ts';
 import { createApiTokens } from '#shared/core/accounts/api-tokens-service.ts';
 import { createSshKeys } from '#shared/core/accounts/ssh-keys-service.ts';
 import { createTeam } from '#shared/core/accounts/team-service.ts';
 import { enqueueAddonJobs, runEnsureAddonJob } from '#shared/core/addons/addon-job.ts';
-import type { AppAddons } from '#shared/core/addons/addons.ts';
 import { createAddons } from '#shared/core/addons/addons-service.ts';
 import { listAppIdsWithAddons } from '#shared/core/addons/addons-store.ts';
 import { enqueueEnsureWorkload } from '#shared/core/app-jobs.ts';
 import { runEnsureAppJob } from '#shared/core/apps/app-environment.ts';
-import type { AppDeletion, Apps, Domains } from '#shared/core/apps/apps.ts';
 import { createApps } from '#shared/core/apps/apps-service.ts';
 import { listReleasedAppIds } from '#shared/core/apps/apps-store.ts';
 import { runSettleDomainJob } from '#shared/core/apps/domain-verification.ts';
 import { createDomains } from '#shared/core/apps/domains-service.ts';
 import { createBuildCache, runDeleteCacheJob } from '#shared/core/builds/build-cache-service.ts';
 import { runBuildJob } from '#shared/core/builds/build-job.ts';
-import type { BuildCacheService, Builds } from '#shared/core/builds/builds.ts';
 import { createBuilds } from '#shared/core/builds/builds-service.ts';
 import { listRetainedCommits } from '#shared/core/builds/retained-commits.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -27,38 +24,17 @@ import { createPushes } from '#shared/core/pushes/pushes-service.ts';
 import { createConfig } from '#shared/core/releases/config-service.ts';
 import { runDeployJob } from '#shared/core/releases/deploy-job.ts';
 import { createProcesses, runEnsureWorkloadJob, runRestartJob } from '#shared/core/releases/processes-service.ts';
-import type { Config, Processes, Releases } from '#shared/core/releases/releases.ts';
 import { createReleases } from '#shared/core/releases/releases-service.ts';
-import type { GitSources } from '#shared/core/repositories/git-sources.ts';
 import { createGitSources } from '#shared/core/repositories/git-sources-service.ts';
 import { runCollectGarbageJob, runRepackJob } from '#shared/core/repositories/repository-maintenance.ts';
 import { createAppMetrics } from '#shared/core/telemetry/app-metrics-service.ts';
 import { createLogs } from '#shared/core/telemetry/logs-service.ts';
-import type { AppMetrics, Logs } from '#shared/core/telemetry/telemetry.ts';
-import type { Webhooks } from '#shared/core/webhooks/webhooks.ts';
 import { createWebhooks } from '#shared/core/webhooks/webhooks-service.ts';
 import type { JobHandlers } from '#shared/jobs/jobs.ts';
 
-/** Everything that entry points may ask of core. */
-export interface Services {
-  accounts: Accounts;
-  sshKeys: SshKeys;
-  apiTokens: ApiTokens;
-  team: Team;
-  apps: Apps;
-  appDeletion: AppDeletion;
-  builds: Builds;
-  buildCache: BuildCacheService;
-  releases: Releases;
-  config: Config;
-  processes: Processes;
-  addons: AppAddons;
-  domains: Domains;
-  logs: Logs;
-  metrics: AppMetrics;
+/** Everything that entry points may ask of core: what the API asks, and pushes. */
+export interface Services extends ApiServices {
   pushes: Pushes;
-  gitSources: GitSources;
-  webhooks: Webhooks;
 }
 
 /** What the entry points ask. */
