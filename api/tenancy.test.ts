@@ -35,6 +35,8 @@ const publicOperations = [
   'refreshTokens',
   'logOut',
   'receiveDelivery',
+  'fetchBuildSource',
+  'reportBuildCompletion',
 ];
 
 /** The lowest role that has permission. Default: viewer to read, developer to change. */

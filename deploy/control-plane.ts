@@ -15,6 +15,7 @@ import { createDomains } from '#shared/core/apps/domains-service.ts';
 import { createBuildCache, runDeleteCacheJob } from '#shared/core/builds/build-cache-service.ts';
 import { runBuildJob } from '#shared/core/builds/build-job.ts';
 import { createBuilds } from '#shared/core/builds/builds-service.ts';
+import { createPipelineAccess } from '#shared/core/builds/pipeline-access.ts';
 import { listRetainedCommits } from '#shared/core/builds/retained-commits.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createAppDeletion } from '#shared/core/deletion/app-deletion-service.ts';
@@ -48,6 +49,7 @@ export function createServices(context: Context): Services {
     appDeletion: createAppDeletion(context),
     builds: createBuilds(context),
     buildCache: createBuildCache(context),
+    pipelineAccess: createPipelineAccess(context),
     releases: createReleases(context),
     config: createConfig(context),
     processes: createProcesses(context),

@@ -20,8 +20,11 @@ const person = ['POST /v1/invitations/accept'] as const;
 /** Authenticated by a signature. Not limited, because git hosts deliver as often as people push. */
 const signed = ['POST /v1/webhooks/githost'] as const;
 
+/** Authenticated by a token of one build. Not limited: each such token is 256 random bits, and pipelines wait for the answer. */
+const ofBuild = ['GET /v1/internal/builds/:bid/source', 'POST /v1/internal/builds/:bid/complete'] as const;
+
 /** What a route asks of its caller, see the lists above. `noRoute`: no route matches the request. */
-export type Access = 'perAddress' | 'unlimited' | 'signed' | 'person' | 'token' | 'noRoute';
+export type Access = 'perAddress' | 'unlimited' | 'signed' | 'ofBuild' | 'person' | 'token' | 'noRoute';
 
 /** Matches the exact method and route, never a prefix. A route that is not listed above needs a token. */
 export function accessOf(c: ApiContext): Access {
@@ -30,6 +33,7 @@ export function accessOf(c: ApiContext): Access {
   const name = `${endpoint.method} ${endpoint.path}`;
   if ((perAddress as readonly string[]).includes(name)) return 'perAddress';
   if ((signed as readonly string[]).includes(name)) return 'signed';
+  if ((ofBuild as readonly string[]).includes(name)) return 'ofBuild';
   if ((person as readonly string[]).includes(name)) return 'person';
   return (unlimited as readonly string[]).includes(name) ? 'unlimited' : 'token';
 }

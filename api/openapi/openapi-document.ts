@@ -35,6 +35,7 @@ export function openApiDocument(api: Api) {
       { name: 'domains', description: 'Custom domains of an app.' },
       { name: 'logs', description: 'Logs of an app.' },
       { name: 'metrics', description: 'Resource use, traffic and latency of an app.' },
+      { name: 'internal', description: 'For the pipelines of builds, not for clients.' },
       { name: 'service', description: 'Health, API description and token verification.' },
     ],
   });

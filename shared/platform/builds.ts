@@ -13,14 +13,29 @@ export interface SourceEntry {
   /** Relative, '/'-separated, already checked: no '..', no '.git', no NUL, not absolute. */
   path: string;
   kind: 'file' | 'executable' | 'symlink';
-  /** The file's bytes; for a symlink its target. */
-  content: AsyncIterable<Uint8Array> | Uint8Array;
+  /** The file's bytes; for a symlink its target. A stream is read, if at all, before the next entry is asked for. */
+  content: SourceStream | Uint8Array;
 }
 
-/** How a driver gets at the tree to build. */
+/** The bytes of a large file. */
+export interface SourceStream extends AsyncIterable<Uint8Array> {
+  /** Their number. */
+  readonly size: number;
+}
+
+/** An address of the control plane for one build, and the token that a request has to send: `Authorization: Bearer <token>`. */
+export interface BuildAddress {
+  url: string;
+  /** Secret. */
+  token: string;
+}
+
+/** How a driver gets at the tree to build: by a stream, or by an address where the build itself fetches it. */
 export interface SourceAccess {
   /** The tree from its beginning, each time it is called. */
   open(): AsyncIterable<SourceEntry>;
+  /** GET answers the tree as a tar, once. For a day, or until the build is over. */
+  createAddress(): Promise<BuildAddress>;
   /** The driver calls it once, when it will not use the source any more. */
   close(): Promise<void>;
 }
@@ -36,6 +51,11 @@ export interface BuildSpec {
   cacheState: CacheState;
   /** SOURCE_VERSION for the build; undefined for a tarball. */
   commit?: string;
+  /**
+   * POST `{status, image_url, digest}` there says that the build has ended: a hint, upon which `checkBuild` is called. For a
+   * day, or until the build is over.
+   */
+  createCallback(): Promise<BuildAddress>;
   /** After so long the build is stopped and has failed. Waiting for its start does not count. */
   timeoutSeconds: number;
 }
@@ -87,7 +107,8 @@ export interface Builds {
    * Starts the build unless the platform knows one of this id, running or ended: then nothing happens. Resolves once the
    * platform has accepted it; it may wait there for its start. The driver closes the source in either case.
    *
-   * Kubernetes: creates the PipelineRun; 409 means that it was started before. The run fetches the source by itself.
+   * Kubernetes: creates the PipelineRun, and a Secret with the two tokens that it owns; 409 means that it was started before.
+   * The run fetches the source from `source.createAddress()`, and its `finally` task calls `createCallback()`.
    */
   startBuild(spec: BuildSpec): Promise<void>;
   /**

@@ -54,7 +54,7 @@ async function* readFiles(
     if (kind === 'directory' || (top !== undefined && parts[0] !== top)) continue;
     const path = parts.slice(top === undefined ? 0 : 1).join('/');
     if (kind === 'symlink') yield { path, kind, content: new TextEncoder().encode(target) };
-    else yield { path, kind, content: size > pieceBytes ? content : await readWhole(content) };
+    else yield { path, kind, content: size > pieceBytes ? Object.assign(content, { size }) : await readWhole(content) };
   }
 }
 

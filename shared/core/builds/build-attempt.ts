@@ -1,10 +1,12 @@
 import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import { takeSource } from '#shared/core/builds/build-source.ts';
+import { createBuildAddress } from '#shared/core/builds/build-tokens.ts';
 import { type BuildRow, restartBuildLog } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { canMoveRefs } from '#shared/core/repositories/ref-moves.ts';
 import type { BuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
 import { isDatabaseOutage } from '#shared/database/outages.ts';
+import type { BuildId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { BuildOutcome } from '#shared/platform/builds.ts';
 
@@ -14,6 +16,8 @@ const cacheMessage = 'The old build cache is still being deleted. Push again lat
 
 const cachePollMilliseconds = 500;
 const cancelRetryMilliseconds = 500;
+/** Between two looks at a build whose pipeline reports nothing. */
+const checkMilliseconds = 60_000;
 /** Of one attempt: a platform that loses a build again and again is broken. */
 const mostStarts = 3;
 
@@ -83,7 +87,8 @@ async function startBuild(attempt: BuildAttempt, again: boolean): Promise<Starte
       appId: app.id,
       appName: app.name,
       tenantId: app.tenant_id,
-      source,
+      source: { ...source, createAddress: () => createBuildAddress(context, build.id, 'source') },
+      createCallback: () => createBuildAddress(context, build.id, 'callback'),
       env: variables,
       cacheState: build.cache_state,
       ...(commit === null ? {} : { commit }),
@@ -114,6 +119,7 @@ async function watchBuild(attempt: BuildAttempt, afterLine: number): Promise<Bui
   const cancel = (): void => void cancelUntil(attempt, ended.signal);
   canceled.addEventListener('abort', cancel, { once: true });
   if (canceled.aborted) cancel();
+  void checkWhenHinted(attempt, ended.signal);
   try {
     for await (const event of context.platform.builds.watchBuild(build.id, afterLine, stopping)) {
       if (event.type === 'ended') return event.outcome;
@@ -131,6 +137,18 @@ async function watchBuild(attempt: BuildAttempt, afterLine: number): Promise<Bui
   }
 }
 
+/** Has the platform look at the build each time that its pipeline reports its end, in whichever process, and now and then. */
+async function checkWhenHinted({ context, build }: BuildAttempt, ended: AbortSignal): Promise<void> {
+  const { platform, wakeups, log } = context;
+  for (;;) {
+    await wakeups.wait(completionKey(build.id), checkMilliseconds, ended);
+    if (ended.aborted) return;
+    await platform.builds
+      .checkBuild(build.id)
+      .catch((error: unknown) => log.warn('The platform could not look at a build.', { buildId: build.id, error }));
+  }
+}
+
 /** Asks the platform to cancel the build until it has taken that up, or the watch is over. */
 async function cancelUntil({ context, build }: BuildAttempt, ended: AbortSignal): Promise<void> {
   const { platform, clock, log } = context;
@@ -143,4 +161,9 @@ async function cancelUntil({ context, build }: BuildAttempt, ended: AbortSignal)
       await clock.sleep(cancelRetryMilliseconds);
     }
   }
+}
+
+/** Key of the wakeup that says that the pipeline of a build has reported its end. */
+export function completionKey(buildId: BuildId): string {
+  return `completion:${buildId}`;
 }

@@ -1,6 +1,7 @@
 import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
 import { type BuildAttempt, type BuildResult, finishBuild, movedMessage } from '#shared/core/builds/build-attempt.ts';
 import { recordSuccess } from '#shared/core/builds/build-result.ts';
+import { deleteBuildTokens } from '#shared/core/builds/build-tokens-store.ts';
 import {
   type BuildRow,
   claimBuild,
@@ -88,7 +89,9 @@ async function recordResult(
 /** What the platform keeps of a build is needed until its end is recorded, by whichever attempt. */
 async function forgetBuild({ db, platform }: Context, buildId: BuildId): Promise<void> {
   const build = await readBuildById(db, buildId);
-  if (build === undefined || isBuildOver(build)) await platform.builds.deleteBuild(buildId);
+  if (build !== undefined && !isBuildOver(build)) return;
+  await platform.builds.deleteBuild(buildId);
+  await deleteBuildTokens(db, buildId);
 }
 
 class Canceled extends Error {}

@@ -12,7 +12,7 @@ import type { LineSink, SourceAccess, SourceEntry } from '#shared/platform/build
 import { isOwnRepository } from '#shared/sources/git-url.ts';
 
 /** What a build is made of, fetched. */
-export interface FetchedSource extends SourceAccess {
+export interface FetchedSource extends Omit<SourceAccess, 'createAddress'> {
   /** Null for an archive. */
   commit: ObjectId | null;
 }
@@ -40,6 +40,19 @@ export async function takeSource(request: SourceRequest): Promise<FetchedSource 
     if (signal.aborted || !(error instanceof AppError) || error.code === 'internal') throw error;
     return { fault: error.message };
   }
+}
+
+/** What a build was started with, fetched again: for a pipeline that asks for it. @throws AppError when it cannot be had */
+export async function takeSourceAgain(request: SourceRequest): Promise<FetchedSource> {
+  const { source, commit } = request.build;
+  if (!isArchive(source)) return takeTree(request, (commit ?? '') as ObjectId);
+  const archive = await fetchArchive(
+    request.context,
+    request.build.app_id,
+    { ...source, sha256: source.fetchedSha256 ?? source.sha256 },
+    request.signal,
+  );
+  return { commit: null, open: () => archive.read(), close: () => archive.discard() };
 }
 
 /** How a release that is made of it is described: the archive's name, or the commit in 8 digits. */

@@ -80,6 +80,20 @@ export interface Builds {
   cancelBuild(caller: Caller, app: string, build: string): Promise<Build>;
 }
 
+/**
+ * What the pipeline of a build may ask of the control plane, by a token of its own.
+ * @throws AppError `unauthorized` for a token that is not the build's for this purpose, has expired or is used up
+ */
+export interface PipelineAccess {
+  /** The tree to build, as a tar. Once: the token is used up by it. */
+  openSource(buildId: string, token: string): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
+  /**
+   * Has the platform look whether the build has ended. What the pipeline reports is not believed: it is asked of the
+   * platform.
+   */
+  reportCompletion(buildId: string, token: string): Promise<void>;
+}
+
 export interface BuildCacheService {
   /** A pointer; it does not say whether the volume exists. */
   readCache(caller: Caller, app: string): Promise<{ appId: AppId; pvcName: string; namespace: string }>;

@@ -9,6 +9,7 @@ export function sourceOf(files: Readonly<Record<string, string>>): SourceAccess 
         yield { path, kind: 'file', content: new TextEncoder().encode(files[path] ?? '') } satisfies SourceEntry;
       }
     },
+    createAddress: async () => ({ url: 'http://localhost/source', token: 'token' }),
     close: async () => undefined,
   };
 }
@@ -23,6 +24,7 @@ export function buildSpec(source: SourceAccess, changes: Partial<BuildSpec> = {}
     source,
     env: {},
     cacheState: 'Cold',
+    createCallback: async () => ({ url: 'http://localhost/complete', token: 'token' }),
     timeoutSeconds: 120,
     ...changes,
   };
