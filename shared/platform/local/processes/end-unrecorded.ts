@@ -2,8 +2,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { sendSignal } from './process-identity.ts';
 
 /**
- * Ends processes that were started right before the control plane died, so that their pids were never written down: they
- * are known by a variable in their environment.
+ * Kills processes that were started right before the control plane died, so that their pids were not recorded. They are found by a
+ * variable in their environment.
  */
 export async function endUnrecorded(name: string, value: string): Promise<void> {
   const pids = (await readdir('/proc')).filter((entry) => /^\d+$/.test(entry)).map(Number);

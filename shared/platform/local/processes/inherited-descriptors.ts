@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 const closeOnExec = 0o2000000;
 
 /**
- * Files that whoever started this process left open in it, from `first` on: Node closes its own when it starts a program,
- * these it would hand on. Nothing that this process opens is ever among them.
+ * File descriptors that this process inherited from its parent, from `first` on. Node would pass them on to programs that it starts;
+ * descriptors that it opens itself it does not pass on.
  */
 export function readInheritedDescriptors(first: number): readonly number[] {
   return readdirSync('/proc/self/fd')

@@ -2,12 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { AppError } from '#shared/errors.ts';
 
-/** Ports that app instances listen on, below the range the kernel gives to outgoing connections. */
+/** Ports for servers on this machine, below the range from which the kernel takes ports for outgoing connections. */
 export interface PortPool {
-  /** A port nobody listens on and that is not handed out; `preferred` if that one is still good. */
+  /** Takes a port on which nothing listens; `preferred` if it is free. @throws AppError when no port is free */
   reserve(preferred?: number): Promise<number>;
-  /** Marks a port of an instance found again, or of a route that still names it, as handed out. */
+  /** Marks a port as taken: that of an instance found again, or of a route that still names it. */
   hold(port: number): void;
+  /** The port may be taken again. */
   release(port: number): void;
 }
 
@@ -19,19 +20,19 @@ export interface PortRange {
 
 const lowest = 20_000;
 
-/** What lies between 20000 and the kernel's own range; at least 1,000 ports. */
+/** The range between 20000 and the kernel's own range; at least 1,000 ports. @param ephemeralRange as in ip_local_port_range */
 export function planPortRange(ephemeralRange: string): PortRange {
   const ephemeralFrom = Number.parseInt(ephemeralRange, 10);
   return { from: lowest, to: ephemeralFrom >= lowest + 1000 ? ephemeralFrom - 1 : 32_767 };
 }
 
+/** The range for apps on this machine. */
 export async function readPortRange(): Promise<PortRange> {
   return planPortRange(await readFile('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').catch(() => '32768 60999'));
 }
 
 /**
- * Starts at a random port, so that several platforms on one machine rarely look at the same one between the test bind
- * here and the app's own.
+ * Starts at a random port: several platforms on one machine rarely try the same port between the test here and the app's own bind.
  */
 export function createPortPool(range: PortRange, isFree: (port: number) => Promise<boolean> = canListen): PortPool {
   const taken = new Set<number>();
@@ -40,7 +41,7 @@ export function createPortPool(range: PortRange, isFree: (port: number) => Promi
 
   async function take(port: number): Promise<boolean> {
     if (taken.has(port)) return false;
-    // Taken before the test is awaited: two calls at once must not test and get the same port.
+    // Marked before the test is awaited, so that two calls at the same time never get the same port.
     taken.add(port);
     if (await isFree(port)) return true;
     taken.delete(port);
@@ -62,7 +63,7 @@ export function createPortPool(range: PortRange, isFree: (port: number) => Promi
   };
 }
 
-/** Binds all addresses of both families, so that a listener on any of them is seen. */
+/** Binds all addresses of both families, so that a listener on any of them is found. */
 async function canListen(port: number): Promise<boolean> {
   return (await tryListen(port, '::')) ?? (await tryListen(port, '0.0.0.0')) ?? false;
 }

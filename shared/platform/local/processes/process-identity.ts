@@ -1,15 +1,15 @@
 import { readdir, readFile } from 'node:fs/promises';
 
-/** A process that cannot be mistaken for a later one with the same pid, not even after a restart of the machine. */
+/** Identifies a process for ever: another process with the same pid differs, also after a restart of the machine. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Clock ticks from the machine's start to the process's. */
+  /** Clock ticks between the starts of the machine and of the process. */
   readonly startTicks: number;
   /** Of /proc/sys/kernel/random/boot_id. */
   readonly bootId: string;
 }
 
-/** Undefined when there is no such process, or only its remains (a zombie). */
+/** Undefined when there is no such process, or only a zombie. */
 export async function readProcessIdentity(pid: number): Promise<ProcessIdentity | undefined> {
   const [stat, bootId] = await Promise.all([
     readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''),
@@ -21,12 +21,13 @@ export async function readProcessIdentity(pid: number): Promise<ProcessIdentity 
   return stat === '' || fields[0] === 'Z' || fields[0] === 'X' ? undefined : { pid, startTicks, bootId: bootId.trim() };
 }
 
+/** Whether this very process runs. */
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   const now = await readProcessIdentity(identity.pid);
   return now !== undefined && now.startTicks === identity.startTicks && now.bootId === identity.bootId;
 }
 
-/** All processes below one, nearest first. */
+/** All descendants of a process, children first. */
 export async function readDescendants(pid: number): Promise<readonly number[]> {
   const tasks = await readdir(`/proc/${pid}/task`).catch(() => []);
   const children = await Promise.all(tasks.map((task) => readFile(`/proc/${pid}/task/${task}/children`, 'utf8').catch(() => '')));
@@ -38,7 +39,7 @@ export async function readDescendants(pid: number): Promise<readonly number[]> {
   return [...pids, ...(await Promise.all(pids.map(readDescendants))).flat()];
 }
 
-/** False when it is gone already. */
+/** False when there is no such process any more. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal);

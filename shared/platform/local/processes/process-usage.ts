@@ -1,16 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { readDescendants } from './process-identity.ts';
 
+/** What a process and its descendants use. */
 export interface ProcessUsage {
-  /** Of the process and all below it, and of those below it that have ended. */
+  /** Processor time, that of descendants that have ended included. */
   readonly cpuSeconds: number;
-  /** Of those that live. Pages that they share count for each. */
+  /** Of the live processes. Shared pages count for each of them. */
   readonly residentBytes: number;
 }
 
-/** Linux tells processor time in hundredths of a second, whatever the kernel counts in (USER_HZ). */
+/** Linux reports processor time in hundredths of a second, whatever unit the kernel counts in (USER_HZ). */
 const ticksPerSecond = 100;
 
+/** Zero for a process that does not exist. */
 export async function readProcessUsage(pid: number): Promise<ProcessUsage> {
   const pids = [pid, ...(await readDescendants(pid))];
   const usages = await Promise.all(pids.map(readOne));
@@ -28,8 +30,8 @@ async function readOne(pid: number): Promise<{ cpuTicks: number; residentBytes: 
 }
 
 /**
- * User and system time, own and of children that were waited for. What a child used moves from its own figures into its
- * parent's when it ends, so that the sum over a tree loses nothing.
+ * User and system time of a process and of its children that have ended. The time of a child moves to its parent when it ends, so
+ * that the sum over a tree never decreases.
  */
 function cpuTicksOf(stat: string): number {
   // The name in parentheses may hold anything, so count fields from its end: utime, stime, cutime, cstime are the 14th to 17th.

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 import type { AppNetwork, Networks } from '../network/networks.ts';
 import { readProcessUsage } from '../processes/process-usage.ts';
 import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
@@ -13,26 +14,29 @@ import { openSandboxUids } from './sandbox-uids.ts';
 
 /** Sandboxes on this machine: starting them, and finding them again by their records. */
 export interface Sandbox {
-  /** Why none can be had here and the command that mends it; undefined when all is well. */
+  /** Why there is no sandbox on this machine, and the command that fixes it; undefined when there is one. */
   readonly problem: string | undefined;
-  /** Whether a spec may have a `layer`; not so on kernels that give ordinary users no overlays. */
+  /** Whether a spec may have a `layer`. False on kernels that do not let ordinary users mount overlays. */
   readonly layers: boolean;
-  /** What memory and process limits rest on. */
+  /** What enforces the limits on memory and processes. */
   readonly limitedBy: SandboxHost['limitedBy'];
-  /** Whom the code of an app, or an add-on by its name, runs as; files meant for it to write must be its. Own uid when this process is not root. */
+  /**
+   * The user that code runs as; files that it is to write must belong to it. The own uid when this process is not root.
+   * @param owner an app's id or an add-on's name
+   */
   ensureUid(owner: string): Promise<number>;
   /** The network of an owner's code, created if missing. Undefined where all code shares the host's network. */
   ensureNetwork(owner: string): Promise<AppNetwork | undefined>;
   /** @throws SandboxStartError when it cannot be set up (`problem`, or a mount that is not there) */
   spawn(spec: SandboxSpec, output: { stdout: SandboxOutput; stderr: SandboxOutput }): Promise<SandboxedProcess>;
   isAlive(record: SandboxRecord): Promise<boolean>;
-  /** To every process inside. */
+  /** Sends the signal to every process inside. */
   signal(record: SandboxRecord, signal: NodeJS.Signals): Promise<void>;
-  /** Kills everything inside, waits for it and frees what the kernel keeps of it. Call it for adopted sandboxes too. */
+  /** Kills everything inside, waits for it and deletes its control groups. To be called for each sandbox, also one found again. */
   end(record: SandboxRecord): Promise<void>;
-  /** What its processes use; undefined when there are none any more. */
+  /** Undefined when it has no processes any more. */
   readUsage(record: SandboxRecord): Promise<SandboxUsage | undefined>;
-  /** True when the kernel killed something inside for want of memory. To be asked before `end`. */
+  /** Whether the kernel killed something inside because memory ran out. Not known any more after `end`. */
   ranOutOfMemory(record: SandboxRecord): Promise<boolean>;
 }
 
@@ -40,12 +44,12 @@ export interface Sandbox {
 export interface SandboxUsage {
   /** Processor time of all its processes since it was started, ended ones included. */
   cpuSeconds: number;
-  /** Resident, without cached files that the kernel would drop for want of memory. */
+  /** Resident, without cached files that the kernel would drop first. */
   memoryBytes: number;
 }
 
 export interface SandboxOptions {
-  /** Absolute. Uids are remembered in it. */
+  /** Absolute. The uids of owners are recorded in it. */
   readonly dataDir: string;
   /** The PATH to find bwrap on. */
   readonly path: string;
@@ -53,6 +57,7 @@ export interface SandboxOptions {
   readonly networks?: Pick<Networks, 'ensureNetwork'> | undefined;
 }
 
+/** Finds out what this machine can do, and removes control groups that a crash has left. */
 export async function openSandbox({ dataDir, path, networks }: SandboxOptions): Promise<Sandbox> {
   const groups = await openControlGroups(`paas-${createHash('sha256').update(dataDir).digest('hex').slice(0, 8)}`);
   const layerDirectory = `${dataDir}/layer`;
@@ -113,7 +118,7 @@ async function startIn(
 
 const probeId = `probe-${process.pid}`;
 
-/** Runs a program that does nothing in a real sandbox. What hinders it, and what to do; undefined when it went well. */
+/** Runs a program that does nothing in a sandbox. @returns the problem and what to do; undefined when there is none */
 async function probeSandbox(start: Sandbox['spawn'], layer?: SandboxLayer): Promise<string | undefined> {
   try {
     const probe = await start(
@@ -124,17 +129,17 @@ async function probeSandbox(start: Sandbox['spawn'], layer?: SandboxLayer): Prom
         env: { PATH: '/usr/bin:/bin' },
         cwd: '/',
         mounts: [],
-        ...(layer === undefined ? {} : { layer }),
+        ...omitUndefined({ layer }),
         tmp: { bytes: 1024 * 1024 },
         limits: { memoryBytes: 256 * 1024 * 1024, processes: 64, fileBytes: 1024 * 1024 },
         dieWithParent: true,
       },
       { stdout: 'pipe', stderr: 'pipe' },
     );
-    let said = '';
-    for await (const chunk of probe.stderr ?? []) said += String(chunk);
+    let output = '';
+    for await (const chunk of probe.stderr ?? []) output += String(chunk);
     const { code } = await probe.exited;
-    return code === 0 ? undefined : `The sandbox does not work here (exit ${code}): ${said.trim()}. ${namespaceHint}`;
+    return code === 0 ? undefined : `The sandbox does not work here (exit ${code}): ${output.trim()}. ${namespaceHint}`;
   } catch (error) {
     return `${error instanceof Error ? error.message : String(error)}. ${namespaceHint}`;
   }

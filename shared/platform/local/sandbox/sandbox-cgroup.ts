@@ -1,18 +1,18 @@
-/** Memory and process limits for a whole sandbox by control groups, where this process may make some. */
 import { access, constants, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import type { SandboxHost, SandboxLimits } from './sandbox.ts';
 
+/** Limits on memory and processes of whole sandboxes by control groups, where this process may create some. */
 export interface ControlGroups {
   readonly kind: SandboxHost['limitedBy'];
-  /** Makes the groups of a sandbox, or takes up those left of an earlier one. Their `cgroup.procs` files, to be written to on joining. */
+  /** Creates the groups of a sandbox, or reuses existing ones. @returns their `cgroup.procs` files; a process joins by writing its pid */
   ensureGroups(id: string, limits: SandboxLimits): Promise<readonly string[]>;
-  /** Bytes in use, without file pages that the kernel would drop first. Undefined when it cannot be told. */
+  /** Bytes in use, without cached files that the kernel would drop first. Undefined when it is not known. */
   readMemory(id: string): Promise<number | undefined>;
-  /** How many processes of the sandbox the kernel killed for want of memory. Zero when it cannot be told. */
+  /** Number of processes that the kernel killed because memory ran out. Zero when it is not known. */
   readOomKills(id: string): Promise<number>;
-  /** False when processes are left in them. */
+  /** False when there are still processes in them. */
   deleteGroups(id: string): Promise<boolean>;
-  /** Deletes what a crash left of groups without processes. */
+  /** Deletes groups without processes that a crash has left. */
   sweep(): Promise<void>;
 }
 
@@ -28,12 +28,12 @@ const perProcess: ControlGroups = {
 
 interface Layout {
   readonly kind: 'cgroup-v1' | 'cgroup-v2';
-  /** Directory in which the memory groups are made, and that of the pids groups. One and the same on v2. */
+  /** The directories in which memory groups and pids groups are created. The same on v2. */
   readonly memory: string;
   readonly pids: string;
 }
 
-/** @param prefix tells the groups of this platform from another's on the same machine */
+/** @param prefix distinguishes the groups of this platform from those of another one on the same machine */
 export async function openControlGroups(prefix: string, mountPoint = '/sys/fs/cgroup'): Promise<ControlGroups> {
   const layout = (await findV1(mountPoint)) ?? (await findV2(mountPoint));
   if (layout === undefined) return perProcess;
@@ -43,7 +43,7 @@ export async function openControlGroups(prefix: string, mountPoint = '/sys/fs/cg
     await groups.deleteGroups('probe');
     return groups;
   } catch {
-    return perProcess; // visible but not ours to write, as in most containers
+    return perProcess; // visible but not writable, as in most containers
   }
 }
 
@@ -92,7 +92,7 @@ function controlGroups(layout: Layout, prefix: string): ControlGroups {
   };
 }
 
-/** The kernel takes a moment to let go of processes that were just killed. */
+/** Retries, since processes that were just killed leave their groups a moment later. */
 async function removeEmptiedGroup(directory: string): Promise<boolean> {
   for (let wait = 1; wait <= 512; wait *= 2) {
     if (await removeGroup(directory)) return true;
@@ -108,14 +108,14 @@ async function removeGroup(directory: string): Promise<boolean> {
   );
 }
 
-/** Version 1: one hierarchy per controller; groups are made below our own, so that limits set on us hold for them. */
+/** Version 1: one hierarchy per controller. Groups are created below this process's own group, so that its limits apply to them. */
 async function findV1(mountPoint: string): Promise<Layout | undefined> {
   const own = await readFile('/proc/self/cgroup', 'utf8').catch(() => '');
   const directoryOf = async (controller: string): Promise<string | undefined> => {
     const line = own.split('\n').find((candidate) => candidate.split(':')[1]?.split(',').includes(controller));
     const path = line?.split(':').slice(2).join(':');
     if (path === undefined) return undefined;
-    // In a container the path is the host's, while the mount shows our own group as its root.
+    // In a container the path is that of the host, but the mount has this process's group as its root.
     for (const directory of [`${mountPoint}/${controller}${path === '/' ? '' : path}`, `${mountPoint}/${controller}`]) {
       if (await isWritable(directory)) return directory;
     }
@@ -126,8 +126,8 @@ async function findV1(mountPoint: string): Promise<Layout | undefined> {
 }
 
 /**
- * Version 2: a group that holds processes may not pass controllers on, so ours cannot be the parent; a group beside it
- * at the top can, if the top is ours to write (root on the machine itself, or a delegated tree).
+ * Version 2: a group with processes may not delegate controllers, so this process's own group cannot be the parent. A group at the top
+ * can, if the top is writable (root on the machine itself, or a delegated tree).
  */
 async function findV2(mountPoint: string): Promise<Layout | undefined> {
   const offered = await readFile(`${mountPoint}/cgroup.controllers`, 'utf8').catch(() => '');

@@ -4,7 +4,7 @@ import { ifMissing } from '#shared/files/if-missing.ts';
 import { replaceFile } from '#shared/files/replace-file.ts';
 import type { SandboxBind, SandboxHost } from './sandbox.ts';
 
-/** What programs look up in /etc to resolve names, trust certificates, find libraries and tell the time. Nothing else of it is shown. */
+/** The files of /etc that are seen inside: for name resolution, certificates, libraries and time zones. */
 const etcPaths = [
   'alternatives', 'ca-certificates', 'ca-certificates.conf', 'gai.conf', 'host.conf', 'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d',
   'localtime', 'mime.types', 'nsswitch.conf', 'pip.conf', 'npmrc', 'pki', 'protocols', 'python3', 'python3.11', 'python3.12', 'python3.13',
@@ -12,7 +12,7 @@ const etcPaths = [
 ]; // biome-ignore format: a list of words
 const systemPaths = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 
-/** Finds out once what every sandbox here is made of. Undefined when bubblewrap is not installed. */
+/** Reads the properties of this host that sandboxes depend on. @returns undefined when bubblewrap is not installed */
 export async function readSandboxHost(
   path: string,
   limitedBy: SandboxHost['limitedBy'],
@@ -65,7 +65,7 @@ const upstreamResolvers = '/run/systemd/resolve/resolv.conf';
 
 async function readEtc(name: string): Promise<SandboxBind | undefined> {
   const target = `/etc/${name}`;
-  // resolv.conf and localtime are often symlinks to where the sandbox does not reach.
+  // resolv.conf and localtime are often symlinks to places that are not seen inside.
   const found = await realpath(target).catch(() => undefined);
   const source =
     name === 'resolv.conf' && (await isLoopbackOnly(target)) ? await realpath(upstreamResolvers).catch(() => found) : found;

@@ -3,8 +3,8 @@ import { AppError } from '#shared/errors.ts';
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * The script that the confined shell runs: sets the environment, then becomes the program. A script that was cut short
- * (the platform died while writing it) starts nothing, because the last line does.
+ * The script that the shell inside runs: it sets the environment, then becomes the program. The last line starts the program, so a
+ * script that was cut short, since the platform died while writing it, starts nothing.
  * @throws AppError 'validation_failed' for a name that no shell can set or a value with a NUL
  */
 export function launchScript(env: Readonly<Record<string, string>>): string {
@@ -18,7 +18,7 @@ export function launchScript(env: Readonly<Record<string, string>>): string {
   return `${lines.join('')}exec "$@"\n`;
 }
 
-/** One word of a POSIX shell, whatever is in it. */
+/** @returns the text as one word of a POSIX shell */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,31 +1,33 @@
-/** A directory that code may write to as if it were its own, and that stays as it was: an overlay whose upper half is memory. */
-
+/** A directory that code may write to and that does not change: an overlay whose upper part is in memory. */
 export interface SandboxLayer {
-  /** Absolute host path of the directory below; never written. */
+  /** Absolute host path of the lower directory; never written. */
   readonly source: string;
   readonly target: string;
-  /** Most that may be written. Counts against the memory limit, and is gone with the sandbox. */
+  /** How much may be written. It counts against the memory limit, and is gone with the sandbox. */
   readonly bytes: number;
 }
 
+/** The properties of the host that a layer depends on. */
 export interface LayerHost {
   readonly root: boolean;
-  /** Absolute path of an empty directory, in which each sandbox mounts its own, for nobody else to see. */
+  /** Absolute path of an empty directory. Each sandbox mounts its layer on it, in a mount namespace of its own. */
   readonly layerDirectory: string;
 }
 
+/** How the layer is mounted. */
 export interface LayerPlan {
-  /** Goes before the command that then finds the layer at `path`. */
+  /** Precedes the command, which then finds the layer at `path`. */
   readonly argv: readonly string[];
-  /** What argv reads from `layerDescriptor`. */
+  /** Passed to argv through `layerDescriptor`. */
   readonly input: string;
   readonly path: string;
 }
 
+/** The file descriptor from which the layer's script reads its input. */
 export const layerDescriptor = 9;
 
-// Relative paths in the options need no escaping, whatever is in the path of the data directory. In subshells: the
-// shell's own directory is seen in the environment of what it becomes.
+// Relative paths in the options need no escaping, whatever the path of the data directory contains. They are used in subshells, since
+// the shell's working directory appears in the environment of the program that it becomes.
 const script = `fail() { echo "no writable layer: $1" >&2; exit 125; }
 { IFS= read -r directory; IFS= read -r source; IFS= read -r owner; IFS= read -r size; IFS= read -r options; } <&${layerDescriptor}
 exec ${layerDescriptor}<&-
@@ -44,10 +46,10 @@ export function planLayer({ source, bytes }: SandboxLayer, owner: number, { root
     input: [
       layerDirectory,
       source,
-      // In the namespace of an ordinary user there is nobody but root, who is that user.
+      // In the namespace of an ordinary user that user is root, and there is no other.
       root ? `${owner}:${owner}` : '0:0',
       `size=${bytes},nr_inodes=${Math.ceil(bytes / 1024)}`,
-      // Directories of the image can be renamed only if the kernel may note where they came from.
+      // Without this, directories of the image could not be renamed.
       root ? 'redirect_dir=on' : 'userxattr',
       '',
     ].join('\n'),

@@ -11,39 +11,41 @@ import {
 } from '../processes/process-identity.ts';
 import { infoDescriptor, type SandboxPlan } from './sandbox.ts';
 
-/** What is written down of a running sandbox, to find it again from another process. Plain data, fit for JSON. */
+/** By this a running sandbox is found again from another process. Plain data that can be stored as JSON. */
 export interface SandboxRecord {
   readonly id: string;
-  /** bubblewrap on the outside; its exit is the code's. */
+  /** The bubblewrap process outside. It exits with the exit code of the code inside. */
   readonly outer: ProcessIdentity;
   /** Process 1 inside: when it dies, the kernel ends everything in the sandbox. */
   readonly init: ProcessIdentity;
 }
 
-/** Where the code's output goes: a pipe to read from, or an open file (then nobody here has to be alive to take it). */
+/** Where the code's output goes: a pipe to read from, or an open file, which needs no reader. */
 export type SandboxOutput = 'pipe' | { readonly fd: number };
 
 export interface SandboxExit {
-  /** Exit code of the code inside; a signal's number plus 128 when it was killed by one. */
+  /** Exit code of the code inside; 128 plus the number of the signal that killed it. */
   readonly code: number;
 }
 
+/** A sandbox that this process has started. */
 export interface SandboxedProcess {
   readonly record: SandboxRecord;
   /** Undefined when the output goes to a file. */
   readonly stdout: Readable | undefined;
   readonly stderr: Readable | undefined;
-  /** Resolves once nothing is left alive inside. What a pipe still holds then can be read to its end. */
+  /** Resolves when no process is left inside. Pipes can still be read to their end then. */
   readonly exited: Promise<SandboxExit>;
   /** Lets this process end without waiting for the sandbox. */
   unref(): void;
 }
 
+/** The sandbox could not be set up; the message says why. */
 export class SandboxStartError extends Error {}
 
 /**
- * Carries a plan out. stdin is empty; the sandbox is a session and process group of its own.
- * @throws SandboxStartError when the sandbox itself could not be set up; what bwrap said is in its message
+ * Executes a plan. stdin is empty; the sandbox is a session and process group of its own.
+ * @throws SandboxStartError with bwrap's message when the sandbox itself could not be set up
  */
 export async function spawnSandboxed(
   id: string,
@@ -62,9 +64,9 @@ export async function spawnSandboxed(
     ]),
   });
   const closed = waitForClose(child);
-  const [stdout, stderr] = [child.stdout, child.stderr].map(keepOutput);
+  const [stdout, stderr] = [child.stdout, child.stderr].map(buffered);
   plan.descriptors.forEach((data, index) => {
-    if (data !== undefined) handOver(child.stdio[index + 3] as Writable, data);
+    if (data !== undefined) writeAll(child.stdio[index + 3] as Writable, data);
   });
   const initPid = await readInitPid(child.stdio[infoDescriptor] as Readable);
   const outer = child.pid === undefined ? undefined : await readProcessIdentity(child.pid);
@@ -72,7 +74,7 @@ export async function spawnSandboxed(
   if (child.pid === undefined || initPid === undefined) {
     throw new SandboxStartError(await explainFailure(stderr, closed));
   }
-  // A program that was over before we looked has no identity any more, and needs none.
+  // A program that has ended already has no identity any more, and needs none.
   const gone = (pid: number): ProcessIdentity => ({ pid, startTicks: -1, bootId: '' });
   const record = { id, outer: outer ?? gone(child.pid), init: init ?? gone(initPid) };
   return {
@@ -90,13 +92,13 @@ export async function spawnSandboxed(
   };
 }
 
-/** Every process inside gets the signal, as a Heroku dyno's do: a shell in between does not pass it on. */
+/** Sends a signal to every process inside, as Heroku does: a shell in between would not pass it on. */
 export async function signalSandbox(record: SandboxRecord, signal: NodeJS.Signals): Promise<void> {
   if (!(await isAlive(record.init))) return;
   for (const pid of await readDescendants(record.init.pid)) sendSignal(pid, signal);
 }
 
-/** Kills everything inside and waits until it is gone. Harmless when nothing is left. */
+/** Kills everything inside and waits until it has ended. Does nothing when nothing is left. */
 export async function endSandbox(record: SandboxRecord): Promise<void> {
   for (const identity of [record.init, record.outer]) {
     if (await isAlive(identity)) sendSignal(identity.pid, 'SIGKILL');
@@ -112,31 +114,30 @@ export async function isSandboxAlive(record: SandboxRecord): Promise<boolean> {
 
 type Stdio = 'ignore' | 'pipe' | number;
 
-// Once: what is not there when we start is never inherited.
+// Read once: descriptors that are opened later are never inherited.
 const inherited = readInheritedDescriptors(3);
 const nothing = inherited.length === 0 ? undefined : openSync('/dev/null', 'r');
 
-/** The sandbox gets nothing that was left open in us: an open file is a way around every mount. */
+/** Replaces descriptors that this process inherited: through an open file the sandbox would get around its mounts. */
 function coverInherited(stdio: readonly Stdio[]): Stdio[] {
   const length = Math.max(stdio.length, ...inherited.map((descriptor) => descriptor + 1));
   return Array.from({ length }, (_, at) => stdio[at] ?? (inherited.includes(at) && nothing !== undefined ? nothing : 'ignore'));
 }
 
-function handOver(stream: Writable, data: string | Uint8Array): void {
-  stream.on('error', () => undefined); // bwrap gave up early; its exit tells why
+function writeAll(stream: Writable, data: string | Uint8Array): void {
+  stream.on('error', () => undefined); // bwrap has ended early; its exit says why
   stream.end(data);
 }
 
 function waitForClose(child: ChildProcess): Promise<number> {
   return new Promise((resolve) => {
     child.once('error', () => resolve(127));
-    // 'exit', not 'close': a descendant that keeps the output open must not keep us waiting; `endSandbox` ends it, and
-    // the readers see the end of the streams then.
+    // 'exit', not 'close', which would wait for descendants that keep the output open; `endSandbox` kills those, and the streams end.
     child.once('exit', (code, signal) => resolve(code ?? 128 + (signal === 'SIGKILL' ? 9 : 15)));
   });
 }
 
-/** bwrap writes one JSON object with "child-pid" once the namespaces exist; undefined when it never came to that. */
+/** bwrap writes one JSON object with "child-pid" when the namespaces exist. @returns undefined when it did not get that far */
 async function readInitPid(stream: Readable): Promise<number | undefined> {
   let text = '';
   stream.setEncoding('utf8');
@@ -145,17 +146,17 @@ async function readInitPid(stream: Readable): Promise<number | undefined> {
   return pid === undefined ? undefined : Number(pid);
 }
 
-/** Node throws away what nobody reads when a child exits, and a short program is over before anybody here does. */
-function keepOutput(stream: Readable | null): Readable | undefined {
+/** Buffers the output: Node drops unread output when a child exits, and a short program may exit before anybody reads. */
+function buffered(stream: Readable | null): Readable | undefined {
   return stream?.pipe(new PassThrough());
 }
 
 async function explainFailure(stderr: Readable | undefined, closed: Promise<number>): Promise<string> {
-  let said = '';
+  let output = '';
   if (stderr !== undefined) {
     stderr.setEncoding('utf8');
-    for await (const chunk of stderr) said += chunk;
+    for await (const chunk of stderr) output += chunk;
   }
   const code = await closed;
-  return `The sandbox could not be set up (exit ${code}): ${said.trim() || 'no message'}`;
+  return `The sandbox could not be set up (exit ${code}): ${output.trim() || 'no message'}`;
 }

@@ -1,8 +1,3 @@
-/**
- * A kernel-side filter for tenants' code (seccomp BPF): no new namespaces and mounts, no keyrings, no tracing and kernel
- * interfaces that have no place in a web app but have opened many a sandbox. Everything else passes.
- */
-
 const load = 0x20; // BPF_LD | BPF_W | BPF_ABS
 const jumpIfEqual = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
 const jumpIfAnyBit = 0x45; // BPF_JMP | BPF_JSET | BPF_K
@@ -17,7 +12,7 @@ const notPermitted = failWith(1);
 const notImplemented = failWith(38);
 
 const cloneNewUser = 0x10000000;
-// The x32 calls of x86-64 carry this bit; they would walk around the numbers below.
+// The x32 calls of x86-64 have this bit; they would bypass the numbers below.
 const x32 = 0x40000000;
 
 interface Architecture {
@@ -28,7 +23,7 @@ interface Architecture {
   readonly refused: readonly number[];
 }
 
-/** Call numbers of, in order: mount family, namespaces, keyrings, tracing, kernel modules and clocks. */
+/** Numbers of the refused calls, in this order: mounts, namespaces, keyrings, tracing, kernel modules and others. */
 const architectures: Readonly<Record<string, Architecture>> = {
   x64: {
     audit: 0xc000003e,
@@ -55,7 +50,12 @@ const architectures: Readonly<Record<string, Architecture>> = {
   },
 };
 
-/** @throws Error for a processor that nobody has written the numbers down for */
+/**
+ * A system call filter for tenants' code (seccomp BPF). It refuses namespaces, mounts, keyrings, tracing, and kernel interfaces that
+ * web apps do not need and that were often used to escape sandboxes. All other calls are allowed.
+ * @returns an array of struct sock_filter
+ * @throws Error for a processor whose call numbers are not in this file
+ */
 export function seccompFilter(architecture: string = process.arch): Uint8Array {
   const numbers = architectures[architecture];
   if (numbers === undefined)
@@ -66,7 +66,7 @@ export function seccompFilter(architecture: string = process.arch): Uint8Array {
     [give, 0, 0, killProcess],
     [load, 0, 0, offsetOf.number],
     ...(numbers.refuseX32 ? refuseIf(jumpIfAnyBit, x32, notImplemented) : []),
-    // Its flags are behind a pointer, which a filter cannot follow: C libraries fall back to clone.
+    // Its flags are behind a pointer, which a filter cannot read. C libraries fall back to clone.
     ...refuseIf(jumpIfEqual, numbers.clone3, notImplemented),
     ...numbers.refused.flatMap((number) => refuseIf(jumpIfEqual, number, notPermitted)),
     [jumpIfEqual, 1, 0, numbers.clone],

@@ -1,17 +1,18 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 
-// Above everything that distributions, systemd and container engines hand out, below what 32-bit tools take for negative.
+// Above all uids that distributions, systemd and container engines assign; below those that 32-bit tools read as negative.
 const firstUid = 0x7000_0000;
 const uidCount = 0x0fff_0000;
 
+/** The users that code runs as. */
 export interface SandboxUids {
-  /** The same for an owner (an app's id, an add-on's name) at all times, and never another's. */
+  /** The uid of an owner (an app's id or an add-on's name): always the same, and never that of another. */
   ensureUid(owner: string): Promise<number>;
 }
 
 /**
- * Uids start from a hash of the owner, so that platforms on one machine rarely meet; the one file per uid in
- * `directory`, made exclusively, is what rules out that two owners of this platform ever do.
+ * Uids are chosen by a hash of the owner, so that platforms on one machine rarely choose the same. One file per uid in `directory`,
+ * created exclusively, makes sure that two owners of this platform never do.
  */
 export function openSandboxUids(directory: string): SandboxUids {
   return {
@@ -27,7 +28,7 @@ export function openSandboxUids(directory: string): SandboxUids {
   };
 }
 
-/** Whose the file is now. */
+/** @returns the owner of the file now */
 async function claim(file: string, owner: string): Promise<string> {
   try {
     await writeFile(file, owner, { flag: 'wx', flush: true });
@@ -36,7 +37,7 @@ async function claim(file: string, owner: string): Promise<string> {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     const present = await readFile(file, 'utf8');
     if (present !== '') return present;
-    // Its maker died between creating and writing. Nobody ever ran under it.
+    // The process that created it died before it wrote the owner. No code has run under this uid.
     await writeFile(file, owner, { flush: true });
     return owner;
   }

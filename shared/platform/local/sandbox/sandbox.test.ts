@@ -31,7 +31,7 @@ const options = (changes: Partial<SandboxSpec>, on = host): readonly string[] =>
   String(planSandbox({ ...spec, ...changes }, on, [], new Uint8Array()).descriptors[0]).split('\0');
 
 describe('the plan of a sandbox', () => {
-  it('holds no variable of the code and no path of the host in any argv, nor in the environment of a program with rights', () => {
+  it('has no variable of the code and no host path in an argument, nor in the environment of a privileged program', () => {
     const { command, args, env } = planSandbox(spec, host, [], new Uint8Array());
     const visible = JSON.stringify([command, args, env]);
     expect(visible).not.toContain('canary-7f3a');
@@ -39,7 +39,7 @@ describe('the plan of a sandbox', () => {
     expect(Object.keys(env)).toEqual(['PATH']);
   });
 
-  it("as root drops to the app's own user before the code's shell starts", () => {
+  it("becomes the app's own user before the code's shell starts, as root", () => {
     const { args } = planSandbox(spec, host, [], new Uint8Array());
     const words = args.join(' ');
     expect(words).toMatch(
@@ -47,13 +47,13 @@ describe('the plan of a sandbox', () => {
     );
   });
 
-  it('as an ordinary user makes a user namespace, and rules out further ones', () => {
+  it('creates a user namespace and forbids further ones, as an ordinary user', () => {
     const words = options({}, { ...host, root: false, uid: 1000, gid: 1000 });
     expect(words).toEqual(expect.arrayContaining(['--unshare-user', '--disable-userns']));
     expect(planSandbox(spec, { ...host, root: false }, [], new Uint8Array()).args.join(' ')).not.toContain('setpriv');
   });
 
-  it('mounts read-only unless told otherwise, and seals its own root', () => {
+  it('mounts read-only unless a mount is writable, and makes its own root read-only', () => {
     const words = options({
       mounts: [
         { source: '/a', target: '/app' },
@@ -64,7 +64,7 @@ describe('the plan of a sandbox', () => {
     expect(words.join(' ')).toContain('--remount-ro /');
   });
 
-  it('shows a layer instead of the directory below, made outside before any of its code runs', () => {
+  it('shows a layer instead of the lower directory, mounted outside before any code runs', () => {
     const layer = { source: '/data/images/b', target: '/app', bytes: 4096 };
     const { args, descriptors } = planSandbox({ ...spec, mounts: [], layer }, host, [], new Uint8Array());
     expect(String(descriptors[0]).replaceAll('\0', ' ')).toContain('--bind /data/layer/app /app');
@@ -75,12 +75,12 @@ describe('the plan of a sandbox', () => {
     expect(args.join(' ')).not.toContain('/data');
   });
 
-  it('ends with the platform only if asked to', () => {
+  it('ends with the platform only where the spec says so', () => {
     expect(options({ dieWithParent: true })).toContain('--die-with-parent');
     expect(options({ dieWithParent: false })).not.toContain('--die-with-parent');
   });
 
-  it('limits processes and memory each by itself only where there are no control groups', () => {
+  it('limits memory per process only where there are no control groups', () => {
     const limited = planSandbox(spec, host, [], new Uint8Array()).args;
     expect(limited).toEqual(expect.arrayContaining(['--nproc=10', '--data=1073741924', '--fsize=50']));
     const grouped = planSandbox(spec, host, ['/sys/fs/cgroup/x/cgroup.procs'], new Uint8Array()).args;
@@ -91,7 +91,7 @@ describe('the plan of a sandbox', () => {
 });
 
 describe('the launch script', () => {
-  it('hands over every value as it is, whatever is in it', async () => {
+  it('passes every value unchanged', async () => {
     const env = { A: `it's "$HOME" \`id\` $(id) \\ \n new line`, B: '', C: 'ünï', D: "'; exit 1; '" };
     const script = launchScript(env);
     const { stdout } = await promisify(execFile)(

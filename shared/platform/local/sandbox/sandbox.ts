@@ -6,6 +6,7 @@
 import { launchScript } from './sandbox-launch.ts';
 import { type LayerHost, planLayer, type SandboxLayer } from './sandbox-layer.ts';
 
+/** A file or directory of the host that is seen inside; read-only unless `writable`. */
 export interface SandboxBind {
   /** Absolute host path of a file or directory. */
   readonly source: string;
@@ -20,8 +21,10 @@ export interface SandboxLink {
   readonly linkTo: string;
 }
 
+/** Something that is seen inside. */
 export type SandboxMount = SandboxBind | SandboxLink;
 
+/** Limits of everything inside together. */
 export interface SandboxLimits {
   readonly memoryBytes: number;
   readonly processes: number;
@@ -29,59 +32,61 @@ export interface SandboxLimits {
   readonly fileBytes: number;
 }
 
+/** What is to run, and what it may see and use. */
 export interface SandboxSpec {
   /** Unique among the sandboxes that live at one time, `^[a-zA-Z0-9._-]+$`: names the control group. */
   readonly id: string;
-  /** Who the code runs as, from `SandboxUids`; ignored when the platform is not root. */
+  /** The user that the code runs as, from `SandboxUids`; ignored when the platform is not root. */
   readonly uid: number;
   /** argv[0] is looked up on PATH of `env`. */
   readonly argv: readonly string[];
-  /** All that the code sees of an environment; secret. Never in an argv, never seen by a process with rights. */
+  /** The whole environment of the code. Secret: never in an argument, and never passed to a process with privileges. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** Beyond the host's /usr and the few files of /etc that programs need; later ones cover earlier ones. */
+  /** In addition to the host's /usr and a few files of /etc. Later ones cover earlier ones. */
   readonly mounts: readonly SandboxMount[];
-  /** Below the mounts. */
+  /** A writable directory; the mounts cover it. */
   readonly layer?: SandboxLayer;
-  /** What /tmp is: memory (counts against `memoryBytes`) or a directory of the host. */
+  /** /tmp: in memory, which counts against `memoryBytes`, or a directory of the host. */
   readonly tmp: { readonly bytes: number } | { readonly directory: string };
   readonly limits: SandboxLimits;
   /** Name of a network namespace in /run/netns, from `Sandbox.ensureNetwork`. Undefined: the host's network. */
   readonly network?: string | undefined;
-  /** True: nothing of it outlives this process (builds). False: it lives on (app instances). */
+  /** True: everything in it ends with this process (builds). False: it continues to run (app instances). */
   readonly dieWithParent: boolean;
 }
 
-/** What of the host a plan depends on; `readSandboxHost` finds out. */
+/** The properties of the host that a plan depends on, from `readSandboxHost`. */
 export interface SandboxHost extends LayerHost {
   readonly uid: number;
   readonly gid: number;
   readonly bwrap: string;
-  /** /bin, /lib … : symlinks to repeat or directories to mount. */
+  /** /bin, /lib …: symlinks to create inside, or directories to mount. */
   readonly systemDirectories: readonly { readonly path: string; readonly linkTo?: string }[];
-  /** Files and directories of /etc to show; `source` is what a symlink leads to. */
+  /** Files and directories of /etc that are seen inside; `source` is the target of a symlink. */
   readonly etc: readonly SandboxBind[];
-  /** `procs` files of the control groups to join (v1 has one per controller); empty when limits are per process. */
+  /** What enforces the limits on memory and processes; 'rlimit' per process, the others for all of them together. */
   readonly limitedBy: 'cgroup-v1' | 'cgroup-v2' | 'rlimit';
 }
 
+/** The command that starts a sandbox. */
 export interface SandboxPlan {
   readonly command: string;
   readonly args: readonly string[];
-  /** Of bwrap itself, not of the code inside. */
+  /** Environment of bwrap, not of the code inside. */
   readonly env: Readonly<Record<string, string>>;
-  /** Bytes to hand over through file descriptors 3, 4, 5 …, in this order; `undefined` is the one bwrap answers on. */
+  /** Data to pass through file descriptors 3, 4, 5 …, in this order. `undefined`: bwrap writes to this one. */
   readonly descriptors: readonly (string | Uint8Array | undefined)[];
 }
 
-/** Where the answer with the pid of the sandbox's init arrives. */
+/** The descriptor on which bwrap reports the pid of process 1 inside. */
 export const infoDescriptor = 4;
 
 const launchPath = '/run/paas/launch';
-// Joins the control groups before anything else runs; "$@" up to -- are their procs files.
+// Joins the control groups before anything else runs. The arguments up to -- are their procs files.
 const joinScript = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@"';
 
-/** @param groups procs files of the control groups made for this sandbox; empty: limits are set per process */
+/** @param groups procs files of the sandbox's control groups; empty: limits are set per process */
 export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readonly string[], filter: Uint8Array): SandboxPlan {
   const uid = host.root ? spec.uid : host.uid;
   const gid = host.root ? spec.uid : host.gid;
@@ -124,7 +129,7 @@ export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readon
     args: ['-c', joinScript, 'paas-sandbox', ...groups, '--', ...joinNetwork(spec.network), ...(layer?.argv ?? []), ...bwrap],
     env: { PATH: '/usr/bin:/bin' },
     descriptors: [
-      // Mounts go by descriptor, so that neither `ps` nor /proc/1/cmdline inside shows where tenants' data lies.
+      // Options are passed by descriptor, so that neither `ps` nor /proc/1/cmdline inside shows the paths of tenants' data.
       options.map((option) => `${option}\0`).join(''),
       undefined,
       filter,
@@ -140,7 +145,7 @@ function joinNetwork(network: string | undefined): readonly string[] {
   return network === undefined ? [] : ['/usr/bin/nsenter', `--net=/run/netns/${network}`, '--'];
 }
 
-/** Directories to make on the way to the targets, outermost first: bwrap would make them for root's eyes only. */
+/** The parent directories of the targets, outermost first. bwrap itself would create them with access for root only. */
 function parentsOf(mounts: readonly { readonly target: string }[]): readonly string[] {
   const parents = mounts.flatMap(({ target }) => {
     const parts = target.split('/').slice(1, -1);
@@ -149,13 +154,14 @@ function parentsOf(mounts: readonly { readonly target: string }[]): readonly str
   return [...new Set(parents)].filter((directory) => directory !== '/usr' && !directory.startsWith('/usr/')).sort();
 }
 
-// Just enough for setpriv to become the app's user; setpriv then gives these up as well.
+// Setpriv needs these to become the app's user, and drops them, too.
 const capabilitiesToDrop = [
   '--cap-drop',
   'ALL',
   ...['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((name) => ['--cap-add', name]),
 ];
 
+/** Becomes the app's user, without any capability. */
 function dropRights(uid: number): readonly string[] {
   const id = String(uid);
   return [
@@ -164,7 +170,7 @@ function dropRights(uid: number): readonly string[] {
   ]; // biome-ignore format: as typed on a command line
 }
 
-// V8 reserves room for machine code as writable memory before it runs a line, and Go its arenas.
+// Writable memory that V8 reserves for machine code, and Go for its arenas, before they run any code.
 const reservedByRuntimes = 1024 * 1024 * 1024;
 
 function processLimits(limits: SandboxLimits, grouped: boolean): readonly string[] {
@@ -172,8 +178,8 @@ function processLimits(limits: SandboxLimits, grouped: boolean): readonly string
     '/usr/bin/prlimit',
     '--core=0',
     `--fsize=${limits.fileBytes}`,
-    // Without control groups: per process and per user, which is coarser but still ends a bomb. Address space is no
-    // measure (V8 reserves gigabytes it never touches); private writable memory is.
+    // Without control groups, limits are per process and per user: coarser, but they still stop a fork bomb. Private writable memory
+    // is limited, not address space, of which V8 reserves gigabytes that it never uses.
     ...(grouped ? [] : [`--nproc=${limits.processes}`, `--data=${limits.memoryBytes + reservedByRuntimes}`]),
     '--',
   ];
