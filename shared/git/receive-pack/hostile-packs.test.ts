@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeEntryHeader } from '#shared/git/packs/format/pack-entry.ts';
-import { createFakeGitStorage } from '#shared/git/storage/create-git-storage.ts';
+import { createFakeGitStorage } from '#shared/git/storage/fake-git-storage.ts';
 import { tryGit } from '#shared/git/testing/git-client.ts';
 import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import { commitOf, copyInstruction, deltaOf, objectId, PackBuilder, seal, treeEntry } from '#shared/git/testing/pack-builder.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type PushSlot, PushSlots } from '#shared/git/receive-pack/push-slots.ts';
-import { createFakeGitStorage } from '#shared/git/storage/create-git-storage.ts';
+import { createFakeGitStorage } from '#shared/git/storage/fake-git-storage.ts';
 import { newUuid, type RepositoryId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import { TestClock } from '#test/support/test-clock.ts';

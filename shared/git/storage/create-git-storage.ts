@@ -6,16 +6,13 @@ import type { GitStorage } from '#shared/git/git-storage.ts';
 import { collectGarbage } from '#shared/git/maintenance/collect-garbage.ts';
 import { repack } from '#shared/git/maintenance/repack.ts';
 import type { TolerableFault } from '#shared/git/objects/tolerable-faults.ts';
-import { createFakePackCatalog } from '#shared/git/packs/catalog/fake-pack-catalog.ts';
 import { createPostgresPackCatalog } from '#shared/git/packs/catalog/postgres-pack-catalog.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
-import { createFakePackFiles } from '#shared/git/packs/files/fake-pack-files.ts';
 import type { PackFiles } from '#shared/git/packs/files/pack-files.ts';
 import { openQuarantine, sweepQuarantines } from '#shared/git/packs/files/quarantine.ts';
 import { PushSlots, receiveInSlot } from '#shared/git/receive-pack/push-slots.ts';
 import { type PushLimits, receivePack } from '#shared/git/receive-pack/receive-pack.ts';
 import { stagePack } from '#shared/git/receive-pack/stage-pack.ts';
-import { createFakeRefs } from '#shared/git/refs/fake-refs.ts';
 import { createPostgresRefs } from '#shared/git/refs/postgres-refs.ts';
 import { createGuardedRefs } from '#shared/git/repository/guarded-refs.ts';
 import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
@@ -61,15 +58,6 @@ export function createGitStorage(options: GitStorageOptions & { db: Db; files?: 
 /** Refs and the list of packs in PostgreSQL. */
 export function createPostgresGitDrivers(db: Db): Pick<GitDrivers, 'refs' | 'catalog'> {
   return { refs: createPostgresRefs(db), catalog: createPostgresPackCatalog(db) };
-}
-
-/** Git storage for tests: everything but the quarantine is in memory. It takes no part in the caller's transactions. */
-export function createFakeGitStorage(options: GitStorageOptions): GitStorage {
-  return createGitStorageFrom(options, {
-    refs: createFakeRefs(),
-    catalog: createFakePackCatalog(),
-    files: createFakePackFiles(),
-  });
 }
 
 /** Git storage on the given drivers. */

@@ -7,12 +7,8 @@ import type { ApplyPush, GitStorage, PushRequest, RefResult } from '#shared/git/
 import type { TolerableFault } from '#shared/git/objects/tolerable-faults.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
 import type { PackFiles } from '#shared/git/packs/files/pack-files.ts';
-import {
-  createFakeGitStorage,
-  createGitStorageFrom,
-  createPostgresGitDrivers,
-  type GitDrivers,
-} from '#shared/git/storage/create-git-storage.ts';
+import { createGitStorageFrom, createPostgresGitDrivers, type GitDrivers } from '#shared/git/storage/create-git-storage.ts';
+import { createFakeGitStorage } from '#shared/git/storage/fake-git-storage.ts';
 import { git } from '#shared/git/testing/git-client.ts';
 import { type GitTestServer, serveGit } from '#shared/git/testing/git-server.ts';
 import { openObjectStorePackFiles } from '#shared/git/testing/object-store-files.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Db } from '#shared/database/db.ts';
 import { encodePacket, flushPacket } from '#shared/git/protocol/pkt-line.ts';
-import { createFakeGitStorage } from '#shared/git/storage/create-git-storage.ts';
+import { createFakeGitStorage } from '#shared/git/storage/fake-git-storage.ts';
 import { cut, streamed } from '#shared/git/testing/mutation.ts';
 import { commitOf, objectId, PackBuilder, treeEntry } from '#shared/git/testing/pack-builder.ts';
 import { newUuid, type RepositoryId } from '#shared/ids.ts';

@@ -12,7 +12,7 @@ import { countBuildStarts } from '#shared/core/builds/build-starts-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createFakeResolver, type FakeResolver } from '#shared/dns/fake-resolver.ts';
 import type { ErrorDetail } from '#shared/errors.ts';
-import { createFakeGitStorage } from '#shared/git/storage/create-git-storage.ts';
+import { createFakeGitStorage } from '#shared/git/storage/fake-git-storage.ts';
 import { createFakeIdempotencyKeys } from '#shared/idempotency/fake-idempotency.ts';
 import { createFakeIdentity, createFakeSigningKeys } from '#shared/identity/fake-identity.ts';
 import type { PasswordIdentity } from '#shared/identity/password-identity.ts';
