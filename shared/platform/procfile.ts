@@ -1,3 +1,4 @@
+import { omitUndefined } from '#shared/omit-undefined.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 
 /** The Procfile as Heroku defines it: a line a process type, `<type>: <command>`. */
@@ -28,7 +29,7 @@ export function parseProcfile(text: string): Procfile {
     });
   const releaseCommand = commands.get('release');
   commands.delete('release');
-  return { processes: Object.fromEntries(commands), ...(releaseCommand === undefined ? {} : { releaseCommand }) };
+  return { processes: Object.fromEntries(commands), ...omitUndefined({ releaseCommand }) };
 }
 
 function shorten(text: string): string {

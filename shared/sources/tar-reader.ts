@@ -1,4 +1,5 @@
 import { ByteReader, StreamEndedError } from '#shared/byte-reader.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 import { archiveFault, quoteName } from '#shared/sources/archive-fault.ts';
 
 /**
@@ -165,11 +166,7 @@ function readExtension(type: string, bytes: Buffer): Extension {
     return {};
   }
   if (size !== undefined && !/^\d{1,15}$/.test(size.toString('latin1'))) throw archiveFault('states an impossible size');
-  return {
-    ...(path === undefined ? {} : { path }),
-    ...(target === undefined ? {} : { target }),
-    ...(size === undefined ? {} : { size: Number(size.toString('latin1')) }),
-  };
+  return omitUndefined({ path, target, size: size && Number(size.toString('latin1')) });
 }
 
 /** pax records: `length key=value\n`; the length counts the whole record. */

@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 import type { InProcessBuilds } from '#shared/platform/in-process-builds.ts';
 import type { Metrics } from '#shared/platform/metrics.ts';
 import type { Platform } from '#shared/platform/platform.ts';
@@ -51,7 +52,7 @@ export function createFakePlatform({
   const apps = createFakeApps({ router, logs, clock, script });
   return {
     capabilities: { pipeline: 'memory', sandbox: true },
-    builds: createFakeBuilds({ images, ...(buildStep === undefined ? {} : { step: buildStep }) }),
+    builds: createFakeBuilds({ images, ...omitUndefined({ step: buildStep }) }),
     caches: createFakeBuildCaches(),
     images,
     logs,

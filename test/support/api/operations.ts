@@ -1,5 +1,6 @@
 import { createDocumentedApi } from '#api/documented-api.ts';
 import { openApiDocument } from '#api/openapi/openapi-document.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 import type { DocumentedOperation } from '#test/support/api/openapi-contract.ts';
 import type { PathValues } from '#test/support/api/seed-world.ts';
 import type { Answer, TestApi, TestUser } from '#test/support/api/test-api.ts';
@@ -87,9 +88,7 @@ export function call(
 ): Promise<Answer> {
   const json = bodyOf(operation, values);
   return test.ask(operation.method, addressOf(operation, values), {
-    ...(as === undefined ? {} : { as }),
-    ...(json === undefined ? {} : { json }),
-    ...(headers === undefined ? {} : { headers }),
+    ...omitUndefined({ as, json, headers }),
   });
 }
 
