@@ -6,7 +6,7 @@ import { systemClock } from '#shared/clock.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres, type PostgresConnection } from '#shared/database/postgres.ts';
 import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
-import { keepPostgres } from '#shared/platform/local/postgres/keep-postgres.ts';
+import { supervisePostgres } from '#shared/platform/local/postgres/supervise-postgres.ts';
 import { createPostgresWakeups } from '#shared/wakeups/postgres-wakeups.ts';
 import type { Wakeups } from '#shared/wakeups/wakeups.ts';
 
@@ -23,13 +23,14 @@ const connections = 20;
  */
 export async function openDatabase(lifetime: Lifetime, options: StartOptions): Promise<OpenDatabase> {
   const { settings, log } = options;
+  const authentication = settings.databaseUrl === undefined ? 'scram' : settings.databaseAuthentication;
   const url = settings.databaseUrl ?? (await startEmbeddedPostgres(lifetime, options));
   const warn = (error: Error): void => log.warn('The connection to the database was lost; trying again.', { error });
-  const { db, pool, close } = connectPostgres(url, warn, connections);
+  const { db, pool, close } = connectPostgres(url, warn, connections, authentication);
   lifetime.onEnd(close);
   await migrate(db);
   await migrateJobs(pool, log);
-  const wakeups = await createPostgresWakeups({ url, pool, clock: systemClock, log });
+  const wakeups = await createPostgresWakeups({ url, authentication, pool, clock: systemClock, log });
   lifetime.onEnd(() => wakeups.close());
   return { db, pool, wakeups };
 }
@@ -37,7 +38,7 @@ export async function openDatabase(lifetime: Lifetime, options: StartOptions): P
 async function startEmbeddedPostgres(lifetime: Lifetime, { dataDir, log, report }: StartOptions): Promise<string> {
   const directory = join(dataDir, 'postgres');
   if (!existsSync(directory)) report('-----> Creating the database');
-  const server = await keepPostgres({ directory, log });
+  const server = await supervisePostgres({ directory, log });
   // Live apps may serve beside a database that was found: a start that fails must not take them down.
   if (server.found) lifetime.endingOnFailure = 'restart';
   lifetime.onEnd((ending) => (ending === 'stop' ? server.stop() : server.leave()));

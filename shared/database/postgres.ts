@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import type { Tables } from '#shared/database/db.ts';
+import { type DatabaseAuthentication, PostgresClient } from '#shared/database/postgres-client.ts';
 import { nameOfStatement } from '#shared/database/prepared.ts';
 
 /** bigint: byte counts and milliseconds stay below 2^53. */
@@ -17,15 +18,18 @@ const getTypeParser = ((oid: number, format?: 'text' | 'binary'): unknown =>
   oid === int8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser;
 
 /**
- * @param url `postgres://user:password@host:port/database`
+ * @param url `postgres://user:password@host:port/database`; of a unix socket `postgres://user:password@localhost:port/database?host=/directory`
  * @param onIdleError the server went away under an idle connection; the pool replaces it by itself
+ * @param authentication by default SCRAM only
  */
-export function connectPostgres(url: string, onIdleError: (error: Error) => void, connections = 10): PostgresConnection {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: connections,
-    types: { getTypeParser },
-  });
+export function connectPostgres(
+  url: string,
+  onIdleError: (error: Error) => void,
+  connections = 10,
+  authentication: DatabaseAuthentication = 'scram',
+): PostgresConnection {
+  const config = { connectionString: url, max: connections, types: { getTypeParser }, authentication };
+  const pool = new pg.Pool({ ...config, Client: PostgresClient });
   pool.on('error', onIdleError);
   // A client that is checked out reports its end here, and to its query: without a listener it would end the process.
   pool.on('connect', (client) => client.on('error', onIdleError));

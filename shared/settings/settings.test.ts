@@ -28,6 +28,7 @@ describe('parseSettings', () => {
     [{ PAAS_BASE_URL: 'paas.example.com' }, 'PAAS_BASE_URL'],
     [{ PAAS_APPS_DOMAIN: 'https://apps.example.com' }, 'PAAS_APPS_DOMAIN'],
     [{ PAAS_DATABASE_URL: 'mysql://x' }, 'PAAS_DATABASE_URL'],
+    [{ PAAS_DATABASE_AUTH: 'md5' }, 'PAAS_DATABASE_AUTH'],
     [{ PAAS_SECRET_KEY: 'short' }, 'PAAS_SECRET_KEY'],
     [{ PAAS_LOG_LEVEL: 'loud' }, 'PAAS_LOG_LEVEL'],
     [{ PAAS_OBJECT_STORE_URL: 's3://bucket' }, 'PAAS_OBJECT_STORE_URL'],

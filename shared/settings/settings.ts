@@ -31,6 +31,7 @@ const schema = z.object({
     .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, 'must be a lower-case domain name without port, as apps.example.com')
     .default('apps.localhost'),
   PAAS_DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  PAAS_DATABASE_AUTH: z.enum(['scram', 'tls', 'any'], { error: 'must be scram, tls or any' }).default('tls'),
   PAAS_PLATFORM: z.enum(['local', 'kubernetes']).default('local'),
   PAAS_SECRET_KEY: z
     .string()
@@ -81,6 +82,8 @@ export interface Settings {
   appsDomain: string;
   /** Undefined: the embedded PostgreSQL. */
   databaseUrl: string | undefined;
+  /** How the server of `databaseUrl` may ask for the password. The embedded one: by SCRAM only. */
+  databaseAuthentication: 'scram' | 'tls' | 'any';
   platform: 'local' | 'kubernetes';
   /** 32 bytes in base64; undefined: kept in a file of the data directory. */
   secretKey: string | undefined;
@@ -141,6 +144,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     baseUrl: (values.PAAS_BASE_URL ?? `http://localhost:${values.PAAS_HTTP_PORT}`).replace(/\/+$/, ''),
     appsDomain: values.PAAS_APPS_DOMAIN,
     databaseUrl: values.PAAS_DATABASE_URL,
+    databaseAuthentication: values.PAAS_DATABASE_AUTH,
     platform: values.PAAS_PLATFORM,
     secretKey: values.PAAS_SECRET_KEY,
     webhookSecret: values.PAAS_WEBHOOK_SECRET,

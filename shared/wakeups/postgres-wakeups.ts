@@ -1,5 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import type { Clock } from '#shared/clock.ts';
+import { type DatabaseAuthentication, PostgresClient } from '#shared/database/postgres-client.ts';
 import type { Log } from '#shared/log.ts';
 import { createWakeups, type Wakeups } from '#shared/wakeups/wakeups.ts';
 
@@ -13,6 +14,8 @@ export interface PostgresWakeups extends Wakeups {
 export interface PostgresWakeupsOptions {
   /** Connection URL of the database; one connection besides the pool listens. */
   url: string;
+  /** By default SCRAM only. */
+  authentication?: DatabaseAuthentication;
   /** Sends notifications to other processes. */
   pool: Pick<pg.Pool, 'query'>;
   clock: Clock;
@@ -28,19 +31,21 @@ const keepAliveMilliseconds = 10_000;
  * Wakeups between all processes that use one database, by LISTEN and NOTIFY; waiters of this process are woken directly.
  * Notifications are missed while the connection is down; after a reconnect all waits end, so that each waiter looks for itself.
  */
-export async function createPostgresWakeups({ url, pool, clock, log }: PostgresWakeupsOptions): Promise<PostgresWakeups> {
+export async function createPostgresWakeups(options: PostgresWakeupsOptions): Promise<PostgresWakeups> {
+  const { url, authentication = 'scram', pool, clock, log } = options;
   const local = createWakeups();
   /** Marks notifications of this process, which it ignores. */
   const self = crypto.randomUUID();
   const closing = new AbortController();
   const firstTry = Promise.withResolvers<void>();
-  let listener: pg.Client | undefined;
+  let listener: PostgresClient | undefined;
   let unsent = new Set<string>();
   let sending: Promise<void> | undefined;
 
   const listen = async (onListening: () => void): Promise<void> => {
-    const client = new pg.Client({
+    const client = new PostgresClient({
       connectionString: url,
+      authentication,
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveMilliseconds,
       application_name: channel,

@@ -1,17 +1,17 @@
 import { sql } from 'kysely';
-import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { PostgresClient } from '#shared/database/postgres-client.ts';
 import type { ObjectId } from '#shared/ids.ts';
 import { type CoreFixture, createCoreFixture } from '#test/support/core/core-fixture.ts';
 
 let core: CoreFixture;
-let other: pg.Client;
+let other: PostgresClient;
 beforeAll(async () => {
   core = await createCoreFixture();
   const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(core.context.db);
   const url = new URL(inject('postgresUrl'));
   url.pathname = rows[0]?.name ?? '';
-  other = new pg.Client(url.href);
+  other = new PostgresClient(url.href);
   await other.connect();
 });
 afterAll(async () => {

@@ -1,5 +1,5 @@
-import pg from 'pg';
 import type { fetch } from 'undici';
+import { PostgresClient } from '#shared/database/postgres-client.ts';
 import type { RunningPlatform } from '#test/support/platform/running-platform.ts';
 
 export interface BenchUser {
@@ -35,7 +35,7 @@ export async function signUpUsers(platform: RunningPlatform, count: number, send
  * apps and 10 builds of their app at any size, so that only what is around them grows.
  */
 export async function fillDatabase(url: string, users: readonly BenchUser[], apps: number, builds: number): Promise<void> {
-  const client = new pg.Client(url);
+  const client = new PostgresClient(url);
   await client.connect();
   const ids = users.map(({ appId }) => appId);
   const tenants = users.map(({ tenantId }) => tenantId);

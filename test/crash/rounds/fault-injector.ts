@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import { PostgresClient } from '#shared/database/postgres-client.ts';
 import type { ControlPlaneProcess } from '#test/support/crash/control-plane-process.ts';
 import { type CutMoment, openPostgresProxy, type PostgresProxy } from '#test/support/crash/postgres-proxy.ts';
 import { onServer } from '#test/support/database/on-server.ts';
@@ -132,7 +132,7 @@ function createHardStop(postgres: TestPostgres, random: Random): InjectFault {
     const work = start();
     await delay(random(400));
     const postmaster = postgres.pid;
-    const observer = new pg.Client(postgres.url);
+    const observer = new PostgresClient(postgres.url);
     const disconnected = new Promise<void>((resolve) => observer.on('error', () => resolve()));
     await observer.connect();
     const fault = pick(random, ['PostgreSQL killed', 'PostgreSQL stopped at once', 'a process of PostgreSQL killed'] as const);

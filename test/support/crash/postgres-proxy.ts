@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { reachableSocketPath } from '#shared/net/unix-socket.ts';
 import { MessageSplitter } from './postgres-messages.ts';
 
 /**
@@ -23,14 +24,14 @@ export interface PostgresProxy {
 
 const readyForQuery = 'Z';
 
-/** A proxy on 127.0.0.1 in front of a PostgreSQL there. It reads enough of the protocol to recognise commits. */
+/** A proxy on 127.0.0.1 in front of a PostgreSQL on a unix socket. It reads enough of the protocol to recognise commits. */
 export async function openPostgresProxy(server: URL): Promise<PostgresProxy> {
+  const socketPath = reachableSocketPath(`${server.searchParams.get('host')}/.s.PGSQL.${server.port}`);
   const connections = new Set<Socket>();
   const proxy: Pick<PostgresProxy, 'decideCut'> = { decideCut: () => undefined };
   const listener = createServer((client) => {
-    const upstream = connect(Number(server.port), server.hostname);
+    const upstream = connect(socketPath);
     client.setNoDelay();
-    upstream.setNoDelay();
     connections.add(client);
     client.on('close', () => connections.delete(client));
     forward(client, upstream, (kind) => proxy.decideCut(kind));
@@ -46,6 +47,7 @@ export async function openPostgresProxy(server: URL): Promise<PostgresProxy> {
   return Object.assign(proxy, {
     proxyUrl(url: URL) {
       const proxied = new URL(url);
+      proxied.searchParams.delete('host');
       proxied.host = `127.0.0.1:${port}`;
       return proxied;
     },

@@ -49,7 +49,7 @@ export async function openTestPostgres(settings: PostgresSettings = {}): Promise
     startAgain: async () => {
       // What ends looks as if it still ran.
       await waitForEnd(join(options.directory, 'cluster'), running.pid, 10_000);
-      running = await startPostgres({ ...options, port: Number(new URL(server.url).port) });
+      running = await startPostgres(options);
     },
     close: async () => {
       await running.stop();

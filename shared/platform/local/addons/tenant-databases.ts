@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import pg from 'pg';
 import type { Clock } from '#shared/clock.ts';
+import { PostgresClient } from '#shared/database/postgres-client.ts';
 import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import { createKeyedMutex } from '#shared/keyed-mutex.ts';
@@ -44,13 +44,13 @@ export function createTenantDatabases({ directory, clock, log, settings = {} }: 
     return mutex.run('start', async () => {
       if (leaving.signal.aborted) throw new AppError('internal', 'The platform is stopping.');
       watching ??= watch();
-      return startPostgres({ directory, log, settings: { ...tenantSettings, ...settings } });
+      return startPostgres({ directory, log, tcp: true, settings: { ...tenantSettings, ...settings } });
     });
   }
 
   /** Connects as superuser. Starts the server when it does not run. */
-  async function withServer<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
-    const client = new pg.Client((await start()).url);
+  async function withServer<T>(work: (client: PostgresClient) => Promise<T>): Promise<T> {
+    const client = new PostgresClient((await start()).url);
     // The query that waits fails as well; without a listener the error would end the process.
     client.on('error', (error) => log.debug("the connection to the tenants' databases ended", { error }));
     await client.connect();
@@ -62,7 +62,7 @@ export function createTenantDatabases({ directory, clock, log, settings = {} }: 
   }
 
   /** Changes to one app's database run one after the other. */
-  function change<T>(appId: AppId, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  function change<T>(appId: AppId, work: (client: PostgresClient) => Promise<T>): Promise<T> {
     return mutex.run(appId, () => withServer(work));
   }
 
@@ -163,7 +163,7 @@ function databaseName(appId: AppId): string {
   return `app_${appId.replaceAll('-', '')}`;
 }
 
-async function ensureRole(client: pg.Client, name: string, { password, connections }: AddonSpec): Promise<void> {
+async function ensureRole(client: PostgresClient, name: string, { password, connections }: AddonSpec): Promise<void> {
   const known = await client.query('select 1 from pg_roles where rolname = $1', [name]);
   if (known.rowCount === 0) await client.query(`create role ${name}`);
   const verifier = client.escapeLiteral(await scramVerifier(password));
@@ -174,7 +174,7 @@ async function ensureRole(client: pg.Client, name: string, { password, connectio
 }
 
 /** A new database refuses connections until only its owner may enter: PostgreSQL lets every role into it. */
-async function ensureDatabase(client: pg.Client, name: string): Promise<void> {
+async function ensureDatabase(client: PostgresClient, name: string): Promise<void> {
   for (const shared of ['postgres', 'template1']) await client.query(`revoke all on database ${shared} from public`);
   const known = await client.query('select 1 from pg_database where datname = $1', [name]);
   if (known.rowCount === 0)

@@ -49,9 +49,32 @@ export function initdbArguments(cluster: string, passwordFile: string, sync: boo
   ];
 }
 
-/** The server in the foreground, reachable on 127.0.0.1 only. */
-export function postgresArguments(cluster: string, port: number, settings: PostgresSettings = {}): readonly string[] {
-  const all = { ...machineSettings, ...settings, listen_addresses: '127.0.0.1', port, unix_socket_directories: '' };
+/** Directory of the unix socket, beside the cluster. */
+export const socketDirectory = 'socket';
+
+/** Where a server listens. */
+export interface PostgresListening {
+  /** Part of the socket's name: `.s.PGSQL.<port>`. */
+  readonly port: number;
+  /** Whether it listens on this port of 127.0.0.1, too. */
+  readonly tcp: boolean;
+}
+
+/** The server in the foreground. */
+export function postgresArguments(
+  cluster: string,
+  { port, tcp }: PostgresListening,
+  settings: PostgresSettings = {},
+): readonly string[] {
+  const all = {
+    ...machineSettings,
+    ...settings,
+    listen_addresses: tcp ? '127.0.0.1' : '',
+    port,
+    // Relative to the cluster: an absolute path may be longer than an address of a socket.
+    unix_socket_directories: `../${socketDirectory}`,
+    unix_socket_permissions: '0700',
+  };
   return ['-D', cluster, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }
 

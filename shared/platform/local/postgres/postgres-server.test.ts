@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, readlink, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { PostgresClient } from '#shared/database/postgres-client.ts';
 import { createLog } from '#shared/log.ts';
 import { type PostgresServer, startPostgres } from './postgres-server.ts';
 import { waitForEnd } from './postmaster.ts';
@@ -40,7 +40,7 @@ async function start(): Promise<PostgresServer> {
 }
 
 async function query(url: string, statement: string): Promise<unknown[]> {
-  const client = new pg.Client(url);
+  const client = new PostgresClient(url);
   await client.connect();
   try {
     return (await client.query<Record<string, unknown>>(statement)).rows;
@@ -112,14 +112,60 @@ test('after a kill -9 of the server itself the next start recovers', async () =>
   expect(await query(second.url, 'select n from kept_over_kill')).toEqual([{ n: 7 }]);
 });
 
-test('a port that somebody has taken meanwhile is replaced', async () => {
+test('it listens on a unix socket only, which no other user reaches, and asks for the password by SCRAM', async () => {
+  const { pid, url } = await start();
+  const inodes = await Promise.all(
+    (await readdir(`/proc/${pid}/fd`)).map((descriptor) => readlink(`/proc/${pid}/fd/${descriptor}`).catch(() => '')),
+  );
+  const tcp = (await readFile('/proc/net/tcp', 'utf8')) + (await readFile('/proc/net/tcp6', 'utf8').catch(() => ''));
+  const listening = tcp.split('\n').flatMap((line) => line.trim().split(/\s+/)[9] ?? []);
+  expect(listening.filter((inode) => inodes.includes(`socket:[${inode}]`))).toEqual([]);
+
+  const { uid, mode } = await stat(join(directory, 'socket'));
+  expect(mode & 0o777).toBe(0o700);
+  expect(String(uid)).toBe(/^Uid:\s+(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]);
+  const rules = await query(url, 'select distinct auth_method from pg_hba_file_rules');
+  expect(rules).toEqual([{ auth_method: 'scram-sha-256' }]);
+});
+
+test('a server that a version with TCP only has left running is restarted with a socket', async () => {
   const first = await start();
+  await query(first.url, 'create table kept_over_upgrade as select 7 as n');
+  // What the socket is to clients: the older version had none.
+  await rm(join(directory, 'socket'), { recursive: true });
+  const second = await start();
+  expect(second.found).toBe(false);
+  expect(second.pid).not.toBe(first.pid);
+  expect(await query(second.url, 'select n from kept_over_upgrade')).toEqual([{ n: 7 }]);
+});
+
+test('its directory may have a path that is longer than the address of a socket', async () => {
+  const deep = join(parent, 'a'.repeat(90), 'b'.repeat(90), 'postgres');
+  await mkdir(deep, { recursive: true });
+  await rename(directory, deep);
+  try {
+    const server = await startPostgres({ directory: deep, settings, log });
+    expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await server.stop();
+  } finally {
+    await rename(deep, directory);
+  }
+});
+
+test('with TCP it is reached by a port, which is replaced if somebody has taken it meanwhile', async () => {
+  const first = await startPostgres({ directory, settings, log, tcp: true });
+  const overTcp = new URL(first.url);
+  overTcp.searchParams.delete('host');
+  expect(overTcp.port).toBe(String(first.port));
+  expect(await query(overTcp.href, 'select inet_server_addr() is not null as tcp')).toEqual([{ tcp: true }]);
+  expect(await query(first.url, 'select inet_server_addr() is not null as tcp')).toEqual([{ tcp: false }]);
   await first.stop();
-  const squatter = createServer().listen(Number(new URL(first.url).port), '127.0.0.1');
+  const squatter = createServer().listen(first.port, '127.0.0.1');
   await once(squatter, 'listening');
   try {
-    const second = await start();
-    expect(new URL(second.url).port).not.toBe(new URL(first.url).port);
+    const second = await startPostgres({ directory, settings, log, tcp: true });
+    servers.push(second);
+    expect(second.port).not.toBe(first.port);
     expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   } finally {
     squatter.close();
@@ -155,7 +201,7 @@ test('a server that cannot start says what PostgreSQL said', async () => {
 
 test('stopping ends open sessions, and again is harmless', async () => {
   const server = await start();
-  const client = new pg.Client(server.url);
+  const client = new PostgresClient(server.url);
   client.on('error', () => undefined);
   await client.connect();
   const ended = new Promise<void>((resolve) => client.on('end', () => resolve()));

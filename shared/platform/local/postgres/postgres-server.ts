@@ -7,7 +7,15 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import type { Log } from '#shared/log.ts';
-import { type Command, initdbArguments, type PostgresSettings, postgresArguments, postgresUser } from './postgres-commands.ts';
+import {
+  type Command,
+  initdbArguments,
+  type PostgresListening,
+  type PostgresSettings,
+  postgresArguments,
+  postgresUser,
+  socketDirectory,
+} from './postgres-commands.ts';
 import { choosePostgresRunner, type PostgresRunner } from './postgres-user.ts';
 import { findPostmaster, type Postmaster, waitForEnd, waitUntilReady } from './postmaster.ts';
 
@@ -18,14 +26,22 @@ export interface PostgresOptions {
   nativeDir?: string;
   /** On top of what suits a small machine; applied when the server starts, not when one is found running. */
   settings?: PostgresSettings;
-  /** To be reached on this one only; by default on the one it had before, or another that is free. */
-  port?: number;
+  /**
+   * Whether other users than this one reach it, by a port of 127.0.0.1: the one it had before, or another that is free. By default it
+   * listens on a unix socket only, in a directory that only its own user and root may enter.
+   */
+  tcp?: boolean;
   log: Log;
 }
 
 export interface PostgresServer {
-  /** The superuser on the database `postgres`; it holds the password. */
+  /**
+   * The superuser on the database `postgres`, over the unix socket, as `postgres://paas:password@localhost:5432/postgres?host=/directory`.
+   * It holds the password.
+   */
   readonly url: string;
+  /** On 127.0.0.1, if it listens there. */
+  readonly port: number;
   readonly pid: number;
   /** An earlier process had started it and left it running. */
   readonly found: boolean;
@@ -36,6 +52,8 @@ export interface PostgresServer {
 /** One line that says why the database cannot be had and what to do. */
 export class PostgresError extends Error {}
 
+/** In the name of a socket that has no TCP port. */
+const defaultPort = 5432;
 const startMilliseconds = 60_000;
 const stopMilliseconds = 30_000;
 const attempts = 20;
@@ -56,9 +74,12 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     // It may be recovering, or ending because the caller before us told it to.
     const gone = async () => (await findPostmaster(cluster)) === undefined;
     const ready = await waitUntilReady(cluster, gone, startMilliseconds);
-    if (ready !== undefined) return describe(directory, ready, true);
+    if (ready !== undefined && (await exists(socketFile(directory, ready.port)))) return describe(directory, ready, true);
     const pid = (await findPostmaster(cluster))?.pid;
-    if (pid !== undefined) throw new PostgresError(`PostgreSQL (process ${pid}) does not get ready. See ${logFile(directory)}.`);
+    // Started by a version that used TCP only.
+    if (ready !== undefined && pid !== undefined) await stopServer(cluster, pid);
+    else if (pid !== undefined)
+      throw new PostgresError(`PostgreSQL (process ${pid}) does not get ready. See ${logFile(directory)}.`);
   }
 
   const runner = await choosePostgresRunner(nativeDir, directory).catch((error: unknown) => {
@@ -77,11 +98,14 @@ async function describe(directory: string, postmaster: Postmaster, found: boolea
   const password = await readFile(join(directory, 'password'), 'utf8').catch((error: unknown) => {
     throw new PostgresError(`${directory}/password cannot be read: restore it from a backup.`, { cause: error });
   });
+  const { pid, port } = postmaster;
+  const sockets = encodeURIComponent(join(directory, socketDirectory));
   return {
-    url: `postgres://${postgresUser}:${password.trim()}@127.0.0.1:${postmaster.port}/postgres`,
-    pid: postmaster.pid,
+    url: `postgres://${postgresUser}:${password.trim()}@localhost:${port}/postgres?host=${sockets}`,
+    port,
+    pid,
     found,
-    stop: () => stopServer(join(directory, 'cluster'), postmaster.pid),
+    stop: () => stopServer(join(directory, 'cluster'), pid),
   };
 }
 
@@ -147,16 +171,18 @@ async function checkCluster(cluster: string, major: string): Promise<void> {
 // ---------------------------------------------------------------------- start
 
 async function startServer(directory: string, runner: PostgresRunner, options: PostgresOptions): Promise<Postmaster> {
-  let port = options.port ?? (await readPort(directory)) ?? (await findFreePort());
+  await prepareSocketDirectory(directory, runner.serverUid);
+  const tcp = options.tcp === true;
+  let port = tcp ? ((await readPort(directory)) ?? (await findFreePort())) : defaultPort;
   for (let attempt = 1; ; attempt += 1) {
-    const outcome = await tryStart(directory, runner, port, options.settings);
+    const outcome = await tryStart(directory, runner, { port, tcp }, options.settings);
     if (!('complaint' in outcome)) {
-      await writeFile(join(directory, 'port'), `${port}\n`);
+      if (tcp) await writeFile(join(directory, 'port'), `${port}\n`);
       return outcome;
     }
     const { complaint } = outcome;
     if (attempt === attempts) throw new PostgresError(`PostgreSQL does not start: ${complaint} See ${logFile(directory)}.`);
-    if (options.port === undefined && /Address already in use|could not create any TCP\/IP sockets/.test(complaint)) {
+    if (tcp && /Address already in use|could not create any TCP\/IP sockets/.test(complaint)) {
       port = await findFreePort();
     } else if (/shared memory block .* is still in use|lock file "postmaster.pid" already exists/.test(complaint)) {
       // The server was killed; what is left of it is gone within a second.
@@ -167,17 +193,33 @@ async function startServer(directory: string, runner: PostgresRunner, options: P
   }
 }
 
+/**
+ * The directory stays the same one, as clients keep a handle of it. What a killed server has left in it is removed: PostgreSQL refuses to
+ * start if another process has the number of that one by now.
+ */
+async function prepareSocketDirectory(directory: string, uid: number | undefined): Promise<void> {
+  const sockets = join(directory, socketDirectory);
+  await mkdir(sockets, { mode: 0o700, recursive: true });
+  await chmod(sockets, 0o700);
+  if (uid !== undefined) await chown(sockets, uid, uid);
+  for (const name of await readdir(sockets)) await rm(join(sockets, name), { recursive: true, force: true });
+}
+
+function socketFile(directory: string, port: number): string {
+  return join(directory, socketDirectory, `.s.PGSQL.${port}`);
+}
+
 async function tryStart(
   directory: string,
   runner: PostgresRunner,
-  port: number,
+  listening: PostgresListening,
   settings: PostgresSettings | undefined,
 ): Promise<Postmaster | { complaint: string }> {
   const logged = await openLog(directory);
   try {
     const { size } = await logged.stat();
     const child = start(
-      runner.command('postgres', (at) => postgresArguments(`${at}/cluster`, port, settings)),
+      runner.command('postgres', (at) => postgresArguments(`${at}/cluster`, listening, settings)),
       ['ignore', logged.fd, logged.fd],
     );
     let exited = false;

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type PostgresOptions, type PostgresServer, startPostgres } from './postgres-server.ts';
 import { findPostmaster } from './postmaster.ts';
 
-export interface KeptPostgres extends PostgresServer {
-  /** Leaves the server to itself, running. Again is harmless. */
+export interface SupervisedPostgres extends PostgresServer {
+  /** Ends the supervision; the server runs on. Again is harmless. */
   leave(): Promise<void>;
 }
 
@@ -13,15 +13,14 @@ const watchMilliseconds = 500;
 const retryMilliseconds = 3000;
 
 /**
- * `startPostgres`, and again whenever the server has ended by itself, killed or out of disk, until `stop` or `leave`. It
- * comes back under the same address, so that whoever uses it need only connect again.
+ * Starts PostgreSQL, and again whenever the server has ended by itself, killed or out of disk, until `stop` or `leave`. Its address stays
+ * the same, so that users of it need only connect again.
  * @throws PostgresError when it does not start the first time
  */
-export async function keepPostgres(options: PostgresOptions): Promise<KeptPostgres> {
+export async function supervisePostgres(options: PostgresOptions): Promise<SupervisedPostgres> {
   const { log } = options;
   const cluster = join(resolve(options.directory), 'cluster');
   const first = await startPostgres(options);
-  const port = Number(new URL(first.url).port);
   const leaving = new AbortController();
   let current = first;
 
@@ -34,7 +33,7 @@ export async function keepPostgres(options: PostgresOptions): Promise<KeptPostgr
       if (leaving.signal.aborted || (await findPostmaster(cluster)) !== undefined) continue;
       if (complaint === '') log.warn('The database ended by itself; starting it again.');
       try {
-        current = await startPostgres({ ...options, port });
+        current = await startPostgres(options);
         complaint = '';
         log.warn('The database is back.');
       } catch (error) {
