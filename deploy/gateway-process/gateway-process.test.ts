@@ -255,6 +255,7 @@ setInterval(() => undefined, 1000);`,
       appNetwork: { range: '10.213.0.0/16', allowed: [] },
       signup: 'open',
       canaryStepSeconds: 1,
+      releaseCommandSeconds: 600,
       logLevel: 'info',
     } as const;
     const options = gatewayOptions(settings, '/data', ['Box']);

@@ -28,5 +28,5 @@ export interface Context {
   bindings: Bindings;
   wakeups: Wakeups;
   resolver: Resolver;
-  settings: Pick<Settings, 'signup' | 'canaryStepSeconds' | 'webhookSecret' | 'baseUrl'>;
+  settings: Pick<Settings, 'signup' | 'canaryStepSeconds' | 'releaseCommandSeconds' | 'webhookSecret' | 'baseUrl'>;
 }

@@ -37,6 +37,7 @@ describe('parseSettings', () => {
     [{ PAAS_OBJECT_STORE_URL: 'https://id:secret@s3.example.com/bucket' }, 'PAAS_OBJECT_STORE_URL'],
     [{ PAAS_OBJECT_STORE_URL: 'https://s3.example.com/bucket' }, 'PAAS_OBJECT_STORE_ACCESS_KEY_ID'],
     [{ PAAS_OBJECT_STORE_ACCESS_KEY_ID: 'id', PAAS_OBJECT_STORE_SECRET_ACCESS_KEY: 'secret' }, 'PAAS_OBJECT_STORE_URL'],
+    [{ PAAS_RELEASE_COMMAND_SECONDS: '0' }, 'PAAS_RELEASE_COMMAND_SECONDS'],
     [{ PAAS_OBJECT_STORE_CACHE_MIB: 'much' }, 'PAAS_OBJECT_STORE_CACHE_MIB'],
     [{ PAAS_GIT_TOLERATE: 'badTimeZone' }, 'PAAS_GIT_TOLERATE'],
     [{ PAAS_GIT_TOLERATE: 'badTimezone,none' }, 'PAAS_GIT_TOLERATE'],

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { secondsPerDay } from '#shared/durations.ts';
+import { secondsPerDay, secondsPerMinute } from '#shared/durations.ts';
 import { isTolerable, type TolerableFault, tolerableFaults, toleratedByDefault } from '#shared/git/objects/tolerable-faults.ts';
 import { logLevels } from '#shared/log.ts';
 
@@ -7,6 +7,12 @@ const portMessage = 'must be a port number from 1 to 65535';
 const secondsMessage = `must be a number of seconds from 0 to ${secondsPerDay}`;
 const port = z.coerce.number({ error: portMessage }).int(portMessage).min(1, portMessage).max(65535, portMessage);
 const seconds = z.coerce.number({ error: secondsMessage }).min(0, secondsMessage).max(secondsPerDay, secondsMessage);
+const commandSecondsMessage = `must be a whole number of seconds from 1 to ${secondsPerDay}`;
+const commandSeconds = z.coerce
+  .number({ error: commandSecondsMessage })
+  .int(commandSecondsMessage)
+  .min(1, commandSecondsMessage)
+  .max(secondsPerDay, commandSecondsMessage);
 const httpUrl = z.url({ protocol: /^https?$/ });
 
 const cacheMessage = 'must be a number of mebibytes from 1 on';
@@ -61,6 +67,7 @@ const schema = z.object({
     .pipe(z.array(z.string().regex(networkPattern, networkMessage)))
     .default([]),
   PAAS_CANARY_STEP_SECONDS: seconds.default(10),
+  PAAS_RELEASE_COMMAND_SECONDS: commandSeconds.default(10 * secondsPerMinute),
   PAAS_LOG_LEVEL: z.enum(logLevels).default('info'),
 });
 
@@ -98,6 +105,8 @@ export interface Settings {
   appNetwork: { range: string; allowed: readonly string[] };
   signup: 'open' | 'closed';
   canaryStepSeconds: number;
+  /** A release command that runs for longer is ended, and its release fails. */
+  releaseCommandSeconds: number;
   logLevel: (typeof logLevels)[number];
 }
 
@@ -154,6 +163,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     appNetwork: { range: values.PAAS_APP_NETWORK, allowed: values.PAAS_ALLOW_NETWORKS },
     signup: values.PAAS_SIGNUP,
     canaryStepSeconds: values.PAAS_CANARY_STEP_SECONDS,
+    releaseCommandSeconds: values.PAAS_RELEASE_COMMAND_SECONDS,
     logLevel: values.PAAS_LOG_LEVEL,
   };
 }

@@ -69,6 +69,32 @@ describe('a deploy job', () => {
     expect(await listDeploys()).toMatchObject([{ status: 'failed', version: 2 }, { status: 'pending' }]);
   });
 
+  it('ends a release command that takes longer than the settings allow, and rolls nothing out', async () => {
+    await release({ Procfile: 'web: serve\nrelease: migrate\n' });
+    let ended = false;
+    core.script = {
+      run: (_command, _line, signal) =>
+        new Promise((_resolve, reject) => {
+          const end = (): void => {
+            ended = true;
+            reject(signal.reason as Error);
+          };
+          signal.addEventListener('abort', end, { once: true });
+        }),
+    };
+    const newest = (await listDeploys())[0]?.id as DeployId;
+    const settings = { ...core.context.settings, releaseCommandSeconds: 1 };
+    await runDeployJob({ ...core.context, settings }, newest, never);
+    expect(ended).toBe(true);
+    expect(await currentVersion()).toBeUndefined();
+    expect((await listDeploys())[0]).toMatchObject({
+      status: 'failed',
+      error: 'The release command took longer than 1 second and was stopped, so v2 was not rolled out.',
+    });
+    const log = await core.services.builds.readBuildLog(owner, app.id, 'latest', {});
+    expect(log.map(({ line }) => line).join('\n')).toContain(' !     The release command took longer than 1 second');
+  });
+
   it('is superseded by a newer release that waits', async () => {
     await release({ more: '' });
     await deploy(1);

@@ -3,8 +3,9 @@ import { ensureAppEnvironment } from '#shared/core/apps/app-environment.ts';
 import { readAppById, setCurrentRelease } from '#shared/core/apps/apps-store.ts';
 import { deletionKey } from '#shared/core/apps/deleted-apps.ts';
 import type { Context } from '#shared/core/context.ts';
-import { type DeployRun, deletionCause, describeWhatServes, type Verdict } from '#shared/core/releases/deploy-run.ts';
+import { type DeployRun, deletionCause, type Verdict } from '#shared/core/releases/deploy-run.ts';
 import { claimDeploy, type DeployRow, endDeploy, hasNewerDeploy } from '#shared/core/releases/deploys-store.ts';
+import { runReleaseCommand } from '#shared/core/releases/release-command.ts';
 import { type ReleaseRow, readReleaseById, setReleaseStatus } from '#shared/core/releases/releases-store.ts';
 import { rollOut } from '#shared/core/releases/rollout.ts';
 import { workloadSpec } from '#shared/core/releases/workload-spec.ts';
@@ -78,22 +79,6 @@ async function decide(run: DeployRun): Promise<Verdict> {
   if (deploy.attempt === 1) log.line(`-----> Releasing v${release.version}`);
   await ensureAppEnvironment(context, app);
   return (await runReleaseCommand(run)) ?? rollOut(run);
-}
-
-/** Undefined when the rollout may begin. */
-async function runReleaseCommand(run: DeployRun): Promise<Verdict | undefined> {
-  const { context, deploy, release, spec, log, stopping, deleted } = run;
-  const command = release.release_command;
-  if (command === null) return undefined;
-  log.line(`-----> Running the release command: ${command}`);
-  const exitCode = await context.platform.workloads.runOnce(
-    { id: deploy.id, spec, command },
-    (line) => log.line(`       ${line}`),
-    AbortSignal.any([stopping, deleted]),
-  );
-  if (exitCode === 0) return undefined;
-  const error = `The release command exited with ${exitCode}, so v${release.version} was not rolled out.`;
-  return { status: 'failed', error, lines: [` !     ${error}`, describeWhatServes(release.version === 1)] };
 }
 
 async function recordVerdict(

@@ -161,7 +161,13 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     }),
     wakeups: createWakeups(),
     resolver,
-    settings: { signup: 'open', canaryStepSeconds: 1, webhookSecret: testWebhookSecret, baseUrl: 'http://localhost:8080' },
+    settings: {
+      signup: 'open',
+      canaryStepSeconds: 1,
+      releaseCommandSeconds: 600,
+      webhookSecret: testWebhookSecret,
+      baseUrl: 'http://localhost:8080',
+    },
   };
   const services = { ...createServices(context), ...replaced };
   const now = () => clock.now().getTime();
