@@ -126,6 +126,7 @@ export default defineConfig({
     ...mayNotImport(),
     'paas/no-shell': 'error',
     'eslint/max-lines': ['error', { max: 400 }],
+    'eslint/max-params': ['error', { max: 5 }],
     'eslint/no-eval': 'error',
     'import/no-cycle': 'error',
     'import/no-default-export': 'error',

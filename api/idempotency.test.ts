@@ -74,9 +74,9 @@ describe('a POST with an Idempotency-Key', () => {
   });
 
   it('that was refused can be corrected and sent again with the same key', async () => {
-    expect((await create('mend', { name: 'Not A Name' })).status).toBe(422);
-    expect((await create('mend', { branch: 7 })).status).toBe(422);
-    expect((await create('mend')).status).toBe(201);
+    expect((await create('fixed', { name: 'Not A Name' })).status).toBe(422);
+    expect((await create('fixed', { branch: 7 })).status).toBe(422);
+    expect((await create('fixed')).status).toBe(201);
   });
 
   it.each(['', 'two words', 'x'.repeat(256)])('refuses %j as a key', async (key) => {

@@ -43,7 +43,7 @@ export class AppError extends Error {
   }
 }
 
-/** The same wording for "does not exist" and "not yours", so that clients cannot tell them apart. */
+/** The same wording for "does not exist" and "not yours", so that clients cannot distinguish them. */
 export function notFound(noun: string): AppError {
   return new AppError('not_found', `No such ${noun}.`);
 }

@@ -75,7 +75,7 @@ describe('git', () => {
     expect(foreign.stderr.replaceAll('not-adas', 'no-such')).toBe(missing.stderr);
   });
 
-  test('a viewer may clone but not push, and is told why', async () => {
+  test('a viewer may clone but not push, and sees why', async () => {
     const viewer: Principal = { ...ada, role: 'viewer' };
     const viewersKey = await makeKey(server.directory, 'viewer', 'ed25519');
     server.addKey(viewersKey.publicKey, viewer);
@@ -162,7 +162,7 @@ describe('messages', () => {
     expect(ran).toMatchObject({ status: 255, stderr: expect.stringContaining('ssh-keygen -t ed25519') });
   });
 
-  test('a person who logs in with another user name than git is told so, although the key is registered', async () => {
+  test('a person who logs in with another user name than git is refused with the reason, although the key is registered', async () => {
     const ran = await ssh(server.port, key, ['root@127.0.0.1']);
     expect(ran).toMatchObject({ status: 255, stderr: expect.stringContaining('Log in as git, not as "root".') });
   });

@@ -1,2 +1,2 @@
-/** What the operator must mend before this can go on, in one line. */
+/** What the operator must fix before this can go on, in one line. */
 export class SetupError extends Error {}

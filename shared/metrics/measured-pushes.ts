@@ -14,10 +14,10 @@ export function measurePushes(pushes: Pushes, metrics: Pick<Metrics, 'observePus
 }
 
 function measurePush(applyPush: ApplyPush, metrics: Pick<Metrics, 'observePush'>): ApplyPush {
-  return async (request, tell, clientGone) => {
+  return async (request, report, clientGone) => {
     const elapsed = startStopwatch();
     try {
-      const results = await applyPush(request, tell, clientGone);
+      const results = await applyPush(request, report, clientGone);
       const accepted = results.some((result) => result.status === 'ok');
       metrics.observePush({ outcome: accepted ? 'accepted' : 'rejected', seconds: elapsed() });
       return results;

@@ -23,7 +23,7 @@ export interface BuildCaches {
    */
   deleteCache(appId: AppId): Promise<boolean>;
   /**
-   * Undefined when there is none. `usedBytes` is undefined where the platform cannot tell.
+   * Undefined when there is none. `usedBytes` is undefined where the platform does not know.
    *
    * Kubernetes: reads the claim. What is used is known only to a pod that mounts it, so it is not reported.
    */

@@ -49,7 +49,7 @@ describe('builds in this process', () => {
     expect(outcome).toEqual({ status: 'failed', cause });
   });
 
-  it('tell every watcher of an error of their own, now and later', async () => {
+  it('report an error of their own to every watcher, present and later', async () => {
     builds = createInProcessBuilds({ runBuild: () => Promise.reject(new Error('no disk')), atOnce: 1 });
     const spec = buildSpec(source);
     await expect(buildToEnd(builds, spec)).rejects.toThrow('no disk');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { gatherHits, type WaitingHits } from '#shared/rate-limits/gathered-hits.ts';
 
-/** A writer that is held until it is let go, and tells what it was given. */
+/** A writer that waits until it is released, and records what it was given. */
 function holdWrites() {
   const written: Record<string, number>[] = [];
   const letGo: ((error?: Error) => void)[] = [];
@@ -29,7 +29,7 @@ it('a call that comes alone is written at once; those that come meanwhile are wr
   expect((await Promise.all([second, other, third])).map(({ count }) => count)).toEqual([1, 1, 2]);
 });
 
-it('a write that fails is told to its own calls alone, and the next is tried', async () => {
+it('a write that fails rejects its own calls only, and the next is tried', async () => {
   const { written, hit, finish } = holdWrites();
   const first = hit('ada');
   const second = hit('ada');

@@ -70,7 +70,7 @@ describe('PostgreSQL rate limits', () => {
     expect(verdicts.filter((verdict) => verdict?.granted)).toHaveLength(100);
   });
 
-  it('tell a wait after which the call is granted, by the clock of the database', async () => {
+  it('answer a wait after which the call is granted, by the clock of the database', async () => {
     const limits = createPostgresRateLimits(database.db);
     const policy = { name: 'wait', limit: 2, windowSeconds: 1 };
     await limits.take(policy, 'me');

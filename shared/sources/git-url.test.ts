@@ -16,8 +16,8 @@ describe('a repository is the same', () => {
     'git@git.example.com:ada/hello',
     'ssh://git@git.example.com/ada/hello.git',
   ];
-  it.each(forms)('by whatever form, told as %s', (told) => {
-    for (const stored of forms) expect(spellings(told)).toContain(stored);
+  it.each(forms)('in every form, given as %s', (given) => {
+    for (const stored of forms) expect(spellings(given)).toContain(stored);
   });
 
   it('also on a port of its own, where SSH has another', () => {

@@ -19,7 +19,7 @@ export interface Command {
 /** Runs a command. Resolves with its exit status. */
 export type CommandHandler = (command: Command) => Promise<number>;
 
-/** Wraps a handler: acts before it, after it or instead of it. */
+/** Wraps a handler: runs before it, after it or instead of it. */
 export type Middleware = (next: CommandHandler) => CommandHandler;
 
 /** Wraps `handler` in the middlewares; the first one is the outermost. */

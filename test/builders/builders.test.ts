@@ -1,6 +1,6 @@
 /**
  * Real builds by the package managers and compilers that take longest, which `npm test` leaves out: `npm run test:builders`.
- * What each of them is told to do is in shared/platform/local/builds/builders/builder-plans.test.ts.
+ * What each of them runs is in shared/platform/local/builds/builders/builder-plans.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppId, newUuid } from '#shared/ids.ts';

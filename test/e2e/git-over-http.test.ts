@@ -38,7 +38,7 @@ function git(cwd: string, ...args: string[]): Promise<RunResult> {
 }
 
 describe('git over HTTP', () => {
-  it('pushes with a token as the password: built, told live, and served', async () => {
+  it('pushes with a token as the password: built, reported as live, and served', async () => {
     const pushed = await git(copy.directory, 'push', address(user.token), 'main');
     expect(pushed.output).toContain('remote: -----> Node.js app detected');
     expect(pushed.code).toBe(0);

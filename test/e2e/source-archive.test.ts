@@ -64,7 +64,7 @@ describe('an archive on a server elsewhere', () => {
   const paas = (...args: string[]) =>
     person.paas(args, { cwd: person.home, env: { PAAS_API_URL: platform.baseUrl, PAAS_TOKEN: user.token } });
 
-  it('is built and served by one command, and told of by the others', async () => {
+  it('is built and served by one command, and listed by the others', async () => {
     const sha256 = await serve('one', 'one');
     const address = `${server.url}/one.tar.gz`;
     const made = await paas(
@@ -74,9 +74,9 @@ describe('an archive on a server elsewhere', () => {
     expect(made.code).toBe(0);
     expect(await served()).toBe('one');
     expect(await latest()).toMatchObject({ status: 'succeeded', commit: null, source_url: address, source_sha256: sha256 });
-    const told = [made, await paas('builds', '-a', 'packed'), await paas('releases', '-a', 'packed')];
-    for (const { stdout, stderr } of told) expect(stdout + stderr).toContain('one.tar.gz');
-    for (const { stdout, stderr } of told) expect(stdout + stderr).not.toContain('secret');
+    const outputs = [made, await paas('builds', '-a', 'packed'), await paas('releases', '-a', 'packed')];
+    for (const { stdout, stderr } of outputs) expect(stdout + stderr).toContain('one.tar.gz');
+    for (const { stdout, stderr } of outputs) expect(stdout + stderr).not.toContain('secret');
   });
 
   it('with a wrong checksum is not served', async () => {

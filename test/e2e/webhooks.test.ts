@@ -124,7 +124,7 @@ describe('a push to a git host elsewhere', () => {
     return (await user.api<{ push_url: string }>('GET', `/v1/apps/${app}`)).push_url;
   }
 
-  it('is told of by the command line, with all that the git host wants to know', async () => {
+  it('is shown by the command line, with everything that the git host needs', async () => {
     await user.createApp('told');
     const person = await createPerson({ PAAS_API_URL: platform.baseUrl, PAAS_TOKEN: user.token, PAAS_APP: 'told' });
     try {

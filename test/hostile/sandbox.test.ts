@@ -10,22 +10,22 @@ import type { SandboxLimits, SandboxMount } from '#shared/platform/local/sandbox
 import type { SandboxLayer } from '#shared/platform/local/sandbox/sandbox-layer.ts';
 import { openTestBuilds, type TestBuilds } from '#test/support/builds/test-builds.ts';
 
-let ground: TestBuilds;
+let builds: TestBuilds;
 let ownApp: string;
 let otherApp: string;
 beforeAll(async () => {
-  ground = await openTestBuilds();
-  expect(ground.sandbox.problem).toBeUndefined();
-  ownApp = join(ground.dataDir, 'images/own');
-  otherApp = join(ground.dataDir, 'images/other');
+  builds = await openTestBuilds();
+  expect(builds.sandbox.problem).toBeUndefined();
+  ownApp = join(builds.dataDir, 'images/own');
+  otherApp = join(builds.dataDir, 'images/other');
   for (const directory of [ownApp, otherApp]) {
     await mkdir(directory, { recursive: true });
     await writeFile(join(directory, 'secret.txt'), 'canary-5b1c');
   }
-  const uid = await ground.sandbox.ensureUid(appId);
+  const uid = await builds.sandbox.ensureUid(appId);
   if (process.getuid?.() === 0) for (const path of [ownApp, join(ownApp, 'secret.txt')]) await chown(path, uid, uid);
 });
-afterAll(() => ground.stop());
+afterAll(() => builds.stop());
 
 const appId = newUuid<AppId>();
 const mebibyte = 1024 * 1024;
@@ -43,10 +43,10 @@ async function attempt(
   script: string,
   { limits, env, mounts, layer }: Attempt = {},
 ): Promise<{ output: string; code: number; outOfMemory: boolean }> {
-  const child = await ground.sandbox.spawn(
+  const child = await builds.sandbox.spawn(
     {
       id: `hostile-${randomUUID()}`,
-      uid: await ground.sandbox.ensureUid(appId),
+      uid: await builds.sandbox.ensureUid(appId),
       argv: ['/bin/sh', '-c', script],
       env: { PATH: '/opt/paas/node/bin:/usr/bin:/bin', ...env },
       cwd: '/app',
@@ -64,15 +64,15 @@ async function attempt(
   );
   try {
     const [out, error, { code }] = await Promise.all([text(child.stdout!), text(child.stderr!), child.exited]);
-    return { output: out + error, code, outOfMemory: await ground.sandbox.ranOutOfMemory(child.record) };
+    return { output: out + error, code, outOfMemory: await builds.sandbox.ranOutOfMemory(child.record) };
   } finally {
-    await ground.sandbox.end(child.record);
+    await builds.sandbox.end(child.record);
   }
 }
 
 describe('code in the sandbox reads nothing that is not its own', () => {
   it.each([
-    ['the data directory', () => `ls -la ${ground.dataDir}`],
+    ['the data directory', () => `ls -la ${builds.dataDir}`],
     ["another app's files", () => `cat ${otherApp}/secret.txt; cat /app/../other/secret.txt`],
     ["root's home", () => 'ls -A /root /root/.ssh /root/.npmrc'],
     ['homes, variable data and sockets of the host', () => 'ls -A /home /var /run/user /run/docker.sock /run/systemd'],
@@ -95,7 +95,7 @@ describe('code in the sandbox reads nothing that is not its own', () => {
     const { output } = await attempt(
       'cat /proc/[0-9]*/cmdline | tr "\\0" " "; echo; echo "count: $(ls -d /proc/[0-9]* | wc -l)"',
     );
-    expect(output).not.toContain(ground.dataDir);
+    expect(output).not.toContain(builds.dataDir);
     expect(output).not.toContain('vitest');
     expect(Number(/^count: (\d+)$/m.exec(output)?.[1])).toBeLessThan(8);
   });
@@ -170,8 +170,8 @@ describe('code in a layer', () => {
   it('keeps no more rights than code without one, and leaves no mount behind', async () => {
     const { code } = await layered('mount -o remount,rw / || umount /app || unshare -m true || touch /usr/x || touch /x');
     expect(code).not.toBe(0);
-    expect(await readFile('/proc/self/mounts', 'utf8')).not.toContain(`${ground.dataDir}/layer`);
-    expect(await readdir(join(ground.dataDir, 'layer'))).toEqual([]);
+    expect(await readFile('/proc/self/mounts', 'utf8')).not.toContain(`${builds.dataDir}/layer`);
+    expect(await readdir(join(builds.dataDir, 'layer'))).toEqual([]);
   });
 });
 
@@ -180,7 +180,7 @@ describe('what our own starter left open', () => {
     const script = new URL('../support/workloads/list-descriptors.ts', import.meta.url).pathname;
     const secret = await open(join(otherApp, 'secret.txt'));
     const stdio = Array.from({ length: 31 }, (_, at) => (at === 1 ? 'pipe' : at === 9 || at === 30 ? secret.fd : 'ignore'));
-    const starter = spawn(process.execPath, [script, ground.dataDir], { stdio: stdio as 'pipe'[] });
+    const starter = spawn(process.execPath, [script, builds.dataDir], { stdio: stdio as 'pipe'[] });
     const printed = await text(starter.stdout!);
     await secret.close();
     expect(printed).toMatch(/^own: .*secret\.txt.*secret\.txt/m);
@@ -197,20 +197,20 @@ describe('code in the sandbox takes no more than its share', () => {
     expect(output).not.toMatch(/^\s*(3[3-9]|[4-9]\d|\d{3,})\s*$/m);
   });
 
-  it('memory past its limit ends the taker, and is told as such', async () => {
+  it('memory above the limit ends the process that takes it, and is reported as such', async () => {
     const { code, outOfMemory, output } = await attempt(
       'exec node -e "const all = []; for (;;) all.push(Buffer.alloc(16 << 20, 1))"',
     );
     expect(code).not.toBe(0);
-    if (ground.sandbox.limitedBy !== 'rlimit') expect(outOfMemory).toBe(true);
+    if (builds.sandbox.limitedBy !== 'rlimit') expect(outOfMemory).toBe(true);
     else expect(output).toMatch(/memory|allocation/i);
   });
 
-  it.skipIf(process.getuid?.() !== 0)('all processes together are held to the memory limit', async () => {
+  it.skipIf(process.getuid?.() !== 0)('all processes together stay within the memory limit', async () => {
     const { outOfMemory } = await attempt(
       'for i in 1 2 3 4; do node -e "Buffer.alloc(120 << 20, 1); setTimeout(() => {}, 1500)" & done; wait',
     );
-    expect(outOfMemory).toBe(ground.sandbox.limitedBy !== 'rlimit');
+    expect(outOfMemory).toBe(builds.sandbox.limitedBy !== 'rlimit');
   });
 
   it('/tmp and single files are limited in size', async () => {
@@ -228,10 +228,10 @@ describe('code in the sandbox takes no more than its share', () => {
 
 describe('the end of a sandbox', () => {
   it('takes along processes that left their parent, their session and their output', async () => {
-    const child = await ground.sandbox.spawn(
+    const child = await builds.sandbox.spawn(
       {
         id: `hostile-${randomUUID()}`,
-        uid: await ground.sandbox.ensureUid(appId),
+        uid: await builds.sandbox.ensureUid(appId),
         argv: [
           '/bin/sh',
           '-c',
@@ -249,7 +249,7 @@ describe('the end of a sandbox', () => {
     await new Promise((resolve) => child.stdout?.once('data', resolve));
     const inside = await readDescendants(child.record.init.pid);
     expect(inside.length).toBeGreaterThanOrEqual(4);
-    await ground.sandbox.end(child.record);
+    await builds.sandbox.end(child.record);
     await child.exited;
     expect(await isAlive(child.record.init)).toBe(false);
     for (const pid of inside) expect(await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).toBe('');

@@ -1,6 +1,6 @@
 /**
  * `npm run test:soak -- [--minutes N] [--connections N] [--per-minute N]`: small pushes by stock git, one after the other
- * at an even pace, beside many SSH connections that are logged in and do nothing. Over the SSH door, git storage and
+ * at an even pace, beside many SSH connections that are logged in and do nothing. Over SSH, git storage and
  * PostgreSQL, without builds. Prints the times of the pushes and what the server holds, minute by minute. Ends with 1 when
  * a push failed, an idle connection was lost, the p99 was above 3 s, or memory kept growing after the first tenth.
  */
@@ -45,7 +45,7 @@ try {
   await rm(directory, { recursive: true, force: true });
 }
 
-/** A few at a time: a flood of logins is what the door turns away. */
+/** A few at a time: the server rejects a flood of logins. */
 async function connectIdle(): Promise<void> {
   while (idle.size < connections) {
     await Promise.all(Array.from({ length: Math.min(5, connections - idle.size) }, connectOne));
@@ -98,20 +98,20 @@ async function soak(): Promise<void> {
     `${idle.size} idle connections; the server holds ${megabytes([host])} MiB, ${megabytes(server.pids)} with PostgreSQL`,
   );
   const seconds: number[] = [];
-  const held: number[] = [];
+  const resident: number[] = [];
   const started = performance.now();
   const total = Math.round(minutes * perMinute);
   for (let number = 1; number <= total; number++) {
     await commitFiles(place, { [`src/${number % 100}.txt`]: `push ${number}\n` });
     seconds.push(await push(place));
-    held.push(residentBytes([host]));
+    resident.push(residentBytes([host]));
     if (number % perMinute === 0)
       report(number / perMinute, seconds.slice(-perMinute), megabytes([host]), megabytes(server.pids));
     await wait(Math.max(0, started + (number * 60_000) / perMinute - performance.now()));
   }
   const took = (performance.now() - started) / 60_000;
-  const tenth = Math.max(1, Math.floor(held.length / 10));
-  const growth = median(held.slice(-tenth)) / median(held.slice(tenth, 2 * tenth));
+  const tenth = Math.max(1, Math.floor(resident.length / 10));
+  const growth = median(resident.slice(-tenth)) / median(resident.slice(tenth, 2 * tenth));
   const p99 = percentile(seconds, 0.99);
   console.log(
     `${seconds.length} pushes in ${took.toFixed(1)} min: median ${median(seconds).toFixed(2)} s, p99 ${p99.toFixed(2)} s, ` +
@@ -123,7 +123,7 @@ async function soak(): Promise<void> {
 function report(minute: number, seconds: readonly number[], hostMegabytes: number, allMegabytes: number): void {
   console.log(
     `minute ${minute}: median ${median(seconds).toFixed(2)} s, slowest ${Math.max(...seconds).toFixed(2)} s, ` +
-      `${hostMegabytes} MiB held, ${allMegabytes} with PostgreSQL, ${idle.size} idle`,
+      `${hostMegabytes} MiB resident, ${allMegabytes} with PostgreSQL, ${idle.size} idle`,
   );
 }
 

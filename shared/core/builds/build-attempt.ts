@@ -12,7 +12,7 @@ import type { BuildOutcome } from '#shared/platform/builds.ts';
 
 export const movedMessage = 'The branch moved while this push waited. Run `git pull` (fetch first), then push again.';
 
-const cacheMessage = 'The old build cache is still being deleted. Push again later; if it stays, tell the operator.';
+const cacheMessage = 'The old build cache is still being deleted. Push again later. If that does not help, contact the operator.';
 
 const cachePollMilliseconds = 500;
 const cancelRetryMilliseconds = 500;

@@ -96,15 +96,15 @@ describe('a flush of the build cache', () => {
   });
 
   it('is refused while a build runs', async () => {
-    const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const [begun, paused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     core.buildStep = async () => {
       begun.resolve();
-      await held.promise;
+      await paused.promise;
     };
     const running = run((await start()).id);
     await begun.promise;
     await expect(flush()).rejects.toMatchObject({ code: 'conflict' });
-    held.resolve();
+    paused.resolve();
     await running;
   });
 });

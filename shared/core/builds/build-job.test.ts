@@ -36,16 +36,16 @@ describe('a build job', () => {
   const readLog = async () =>
     (await core.services.builds.readBuildLog(owner, app.id, build.id, {})).map(({ line }) => line).join('\n');
 
-  /** What a step prints is held back until `letGo`; then it goes on. */
+  /** A step that waits for `letGo` before it goes on. */
   const holdBuild = () => {
-    const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const [begun, paused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const step: FakeBuildStep = async (_spec, _files, line) => {
       line('before');
       begun.resolve();
-      await held.promise;
+      await paused.promise;
       line('after');
     };
-    return { step, begun: begun.promise, letGo: held.resolve };
+    return { step, begun: begun.promise, letGo: paused.resolve };
   };
   const details = async () => (await readLog()).split('\n').filter((line) => /^ {7}(before|after)$/.test(line));
   const isKnown = async (): Promise<boolean> => {

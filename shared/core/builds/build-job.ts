@@ -22,7 +22,7 @@ const cancelPollMilliseconds = 500;
 
 /** What a build's row says that somebody canceled: users see it. */
 export const canceledMessage = 'Canceled.';
-const faultMessage = 'The platform failed, not your app. Push again; if it stays, tell the operator the build id.';
+const faultMessage = 'The platform failed, not your app. Push again. If that does not help, give the operator the build id.';
 
 /**
  * Brings one build to its end and records it. Again after a crash or in another process: the attempt before is fenced

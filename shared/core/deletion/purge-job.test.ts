@@ -63,7 +63,7 @@ describe('a purge', () => {
     expect(await findTraces(app.id)).toEqual([]);
   });
 
-  it('takes previews along, with what they have on the ground', async () => {
+  it('takes previews along, with everything the platform has of them', async () => {
     const { image_url: image } = await core.latestBuild(preview);
     expect(await core.platform.images.imageExists(image ?? '')).toBe(true);
     await deleteApp();

@@ -37,23 +37,23 @@ describe('a push', () => {
   /** Builds of what contains the file wait until they are let go. */
   const holdBuildsWith = (path: string): { begun: Promise<void>; letGo(): void } => {
     const begun = Promise.withResolvers<void>();
-    const held = Promise.withResolvers<void>();
+    const paused = Promise.withResolvers<void>();
     core.buildStep = async (_spec, files) => {
       if (!files.has(path)) return;
       begun.resolve();
-      await held.promise;
+      await paused.promise;
     };
-    return { begun: begun.promise, letGo: held.resolve };
+    return { begun: begun.promise, letGo: paused.resolve };
   };
 
-  it('moves its branch when the build succeeds, and is told every line of it', async () => {
+  it('moves its branch when the build succeeds, and prints every line of the build', async () => {
     core.buildStep = async (_spec, _files, line) => {
       for (let count = 1; count <= 2500; count += 1) line(`line ${count} of 2500`);
     };
     const { code, stderr } = await app.push('main');
     expect(code).toBe(0);
-    const told = [...stderr.matchAll(/line (\d+) of 2500/g)].map((match) => Number(match[1]));
-    expect(told).toEqual(Array.from({ length: 2500 }, (_, index) => index + 1));
+    const lines = [...stderr.matchAll(/line (\d+) of 2500/g)].map((match) => Number(match[1]));
+    expect(lines).toEqual(Array.from({ length: 2500 }, (_, index) => index + 1));
     expect(stderr).toContain('deployed');
     expect(await refs()).toEqual({ 'refs/heads/main': await head() });
   });
@@ -84,7 +84,7 @@ describe('a push', () => {
     expect(await refs()).toEqual({ 'refs/heads/main': await head() });
   });
 
-  it('is told to fetch first when another history got there while it waited', async () => {
+  it('is asked to fetch first when another history was pushed while it waited', async () => {
     const first = holdBuildsWith('first');
     await app.commit({ first: '' });
     const one = await head();

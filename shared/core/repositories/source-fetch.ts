@@ -14,7 +14,7 @@ export interface RemoteSource {
   commit: ObjectId | null;
 }
 
-/** Commits we have that the git host is told, so that it sends only what is new. */
+/** Commits offered to the git host as present here, so that it sends only what is new. */
 const maxHaves = 256;
 /** Attempts to move a ref that others move at the same moment. */
 const maxMoves = 5;

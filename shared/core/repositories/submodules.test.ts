@@ -114,7 +114,7 @@ describe('a git submodule', () => {
     expect(await core.context.git.sweep(0)).toBe(0);
   });
 
-  it('that could never be fetched from here is told of, and the rest is built', async () => {
+  it('that can never be fetched from here is reported, and the rest is built', async () => {
     const commit = await createLibrary('plain', { a: '1' });
     await app.commit();
     const modules = await addSubmodules(

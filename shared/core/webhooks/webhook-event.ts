@@ -1,7 +1,7 @@
 import { AppError } from '#shared/errors.ts';
 import { parseGitUrl, spellingsOf } from '#shared/sources/git-url.ts';
 
-/** A push that a git host told of. */
+/** A push that a git host reported. */
 export interface PushEvent {
   kind: 'push';
   /** 'refs/heads/main' */
@@ -68,7 +68,7 @@ function parsePayload(body: Uint8Array, contentType: string): Json {
     const payload: unknown = JSON.parse(isForm ? (new URLSearchParams(text).get('payload') ?? '') : text);
     if (isObject(payload)) return payload;
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new AppError('validation_failed', 'The delivery must be a JSON object, as it is or in the form field `payload`.');
 }

@@ -67,7 +67,7 @@ function providerOf(header: ReadHeader): WebhookProvider {
 }
 
 /**
- * What the headers alone tell, to be asked before a body is read: that there is no signature, that it is none of the
+ * What the headers alone show, checked before a body is read: that there is no signature, that it is none of the
  * secret's whatever the body is, or that it may be right.
  */
 export async function judgeHeaders(header: ReadHeader, secret: string): Promise<'unsigned' | 'wrong' | 'possible'> {

@@ -72,7 +72,7 @@ describe('graphile-worker', () => {
     expect(attempts).toBe(6);
   });
 
-  it('takes over at once what a dead worker held, when it is the only one', async () => {
+  it('takes over the jobs of a dead worker at once when it is the only worker', async () => {
     await graphileJobs.enqueue(database.db, 'restart', appJob('orphan'), { queue: 'q' });
     await lockJobs(database.pool, 'dead');
     const seen = Promise.withResolvers<string>();
@@ -219,7 +219,7 @@ describe('graphile-worker', () => {
     await worker.stop();
   });
 
-  it('takes over what a dead worker held once its lease is over, and leaves the living alone', async () => {
+  it('takes over the jobs of a dead worker once their lease is over, and no job of a living one', async () => {
     await graphileJobs.enqueue(database.db, 'restart', appJob('of the dead'));
     await graphileJobs.enqueue(database.db, 'build', buildJob('of the living'));
     await database.pool.query(

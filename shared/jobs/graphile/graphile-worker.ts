@@ -31,7 +31,7 @@ const defaultLeaseSeconds = 15;
 const outageRetries = 5;
 const outageRetryMilliseconds = 1000;
 
-/** Starts taking jobs. What a dead worker held is taken over within the lease time, or at once with `soleWorker`. */
+/** Starts taking jobs. Jobs locked by a dead worker are taken over within the lease time, or at once with `soleWorker`. */
 export async function startGraphileWorker(options: GraphileWorkerOptions): Promise<JobWorker> {
   const leases = await keepLeases({ leaseSeconds: defaultLeaseSeconds, ...options });
   const pools: JobWorker[] = [];

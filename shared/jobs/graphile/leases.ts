@@ -38,7 +38,7 @@ export interface Leases {
 interface PoolLease {
   /** The name under which it locks jobs; undefined until it has started. */
   id: string | undefined;
-  /** Ids of jobs that it has been told of and that are not over. */
+  /** Ids of the jobs that have started and not ended. */
   readonly jobs: Set<string>;
 }
 

@@ -9,7 +9,7 @@ export interface FakeBuildCaches extends BuildCaches {
 /** Volumes that are nothing but the fact that they exist. */
 export function createFakeBuildCaches(): FakeBuildCaches {
   const states = new Map<AppId, 'ready' | 'deleting'>();
-  let held = false;
+  let paused = false;
   return {
     async ensureCache(appId) {
       const state = states.get(appId);
@@ -18,7 +18,7 @@ export function createFakeBuildCaches(): FakeBuildCaches {
     },
     async deleteCache(appId) {
       if (states.get(appId) !== 'ready') return false;
-      if (held) states.set(appId, 'deleting');
+      if (paused) states.set(appId, 'deleting');
       else states.delete(appId);
       return true;
     },
@@ -27,9 +27,9 @@ export function createFakeBuildCaches(): FakeBuildCaches {
       return state === undefined ? undefined : { state, usedBytes: 0 };
     },
     holdDeletions() {
-      held = true;
+      paused = true;
       return () => {
-        held = false;
+        paused = false;
         for (const [appId, state] of states) if (state === 'deleting') states.delete(appId);
       };
     },

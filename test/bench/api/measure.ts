@@ -50,27 +50,27 @@ const warmUpRounds = 3;
 const rounds = 5;
 
 /**
- * Measures two by turns, so that a busy machine is busy for both. All figures are medians, the ratio (one to the other)
- * that of the ratios of each turn.
+ * Measures two in alternating rounds, so that other load falls on both. All figures are medians, the ratio (one to the other)
+ * that of the ratios of each round.
  */
 export async function compareTwo(
   first: Measured,
   second: Measured,
 ): Promise<{ one: Measurement; other: Measurement; ratio: Measurement }> {
-  const turns: { one: Measurement; other: Measurement; ratio: Measurement }[] = [];
+  const results: { one: Measurement; other: Measurement; ratio: Measurement }[] = [];
   for (let round = -warmUpRounds; round < rounds; round += 1) {
-    // Who comes first finds what the other has just left behind: they take turns at that too.
+    // The first of a round meets what the second of the round before left behind, so the order alternates.
     const order = round % 2 === 0 ? [first, second] : [second, first];
     const measured = new Map<Measured, Measurement>();
     for (const each of order) measured.set(each, await measure(each.socketPath, each.requests));
     const [one, other] = [measured.get(first), measured.get(second)];
     if (round >= 0 && one !== undefined && other !== undefined)
-      turns.push({ one, other, ratio: combine((key) => one[key] / other[key]) });
+      results.push({ one, other, ratio: combine((key) => one[key] / other[key]) });
   }
   return {
-    one: combine((key) => median(turns.map((turn) => turn.one[key]))),
-    other: combine((key) => median(turns.map((turn) => turn.other[key]))),
-    ratio: combine((key) => median(turns.map((turn) => turn.ratio[key]))),
+    one: combine((key) => median(results.map((round) => round.one[key]))),
+    other: combine((key) => median(results.map((round) => round.other[key]))),
+    ratio: combine((key) => median(results.map((round) => round.ratio[key]))),
   };
 }
 

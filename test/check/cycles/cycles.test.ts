@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { describeCycle } from './describe-cycle.ts';
 import { type Cycle, findFileCycles, findFolderCycles } from './find-cycles.ts';
-import { judgeCycles } from './judge-cycles.ts';
 import { readImports } from './read-imports.ts';
 
 const readFixture = (name: string) => {
@@ -35,31 +35,12 @@ describe('the search for cycles', () => {
   });
 });
 
-describe('the judgement of cycles', () => {
-  const cycles = findFolderCycles(readFixture('folders'));
-
-  it('is a complaint that names each import of the circle by file and line', () => {
-    expect(judgeCycles(cycles, [])).toEqual([
-      [
-        'These import each other in a circle: shared/apps, shared/git. The shortest circle is made by',
-        '  shared/apps/apps.ts:1 imports shared/git/refs.ts',
-        '  shared/git/repository.ts:1 imports shared/apps/app-names.ts',
-      ].join('\n'),
-    ]);
-  });
-
-  it('is silent about cycles that are known', () => {
-    expect(judgeCycles(cycles, [['shared/apps', 'shared/git']])).toEqual([]);
-  });
-
-  it('is a complaint about a known cycle that is gone, and about a part of one', () => {
-    expect(judgeCycles([], [['api', 'shared']])).toHaveLength(2);
-    expect(judgeCycles(cycles, [['shared/apps', 'shared/git', 'shared/files']])).toEqual([
-      'shared/files is in no cycle any more: remove it from test/check/cycles/known-cycles.ts.',
-    ]);
-  });
-
-  it('is a complaint about a known cycle that has grown', () => {
-    expect(judgeCycles(cycles, [['shared/apps']])).toHaveLength(1);
-  });
+it('the complaint about a cycle names each import of the circle by file and line', () => {
+  expect(findFolderCycles(readFixture('folders')).map(describeCycle)).toEqual([
+    [
+      'These import each other in a circle: shared/apps, shared/git. The shortest circle is made by',
+      '  shared/apps/apps.ts:1 imports shared/git/refs.ts',
+      '  shared/git/repository.ts:1 imports shared/apps/app-names.ts',
+    ].join('\n'),
+  ]);
 });

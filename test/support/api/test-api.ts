@@ -47,7 +47,7 @@ export interface TestApi {
   readonly operations: readonly DocumentedOperation[];
   /** What the operator's log got. */
   readonly logged: readonly string[];
-  /** Every answer is held against the OpenAPI document. */
+  /** Every answer is checked against the OpenAPI document. */
   ask(method: string, path: string, options?: AskOptions): Promise<Answer>;
   /** A new user in a tenant of their own. */
   signUp(): Promise<TestUser>;

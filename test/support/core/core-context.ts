@@ -27,7 +27,7 @@ export interface CoreDependencies {
   secretKey?: string;
 }
 
-/** The core as in production but for its ground: users and names are in memory, sources may be on this machine. */
+/** The core as in production but for its dependencies: users and names are in memory, sources may be on this machine. */
 export async function createCoreContext({ db, log, clock, platform, git, secretKey }: CoreDependencies): Promise<Context> {
   const baseUrl = 'http://localhost:8080';
   const key = secretKey === undefined ? crypto.getRandomValues(new Uint8Array(32)) : Uint8Array.fromBase64(secretKey);

@@ -1,6 +1,6 @@
 /**
  * A control plane that tests kill, in a process of its own: PostgreSQL, git storage and jobs are real, the platform is a fake.
- * It starts when it is told to, so that the next one can be ready while this one is killed. Then it answers calls over IPC, and
+ * It starts on command, so that the next one can be ready while this one is killed. Then it answers calls over IPC, and
  * serves git on a socket in its directory.
  */
 import { rm } from 'node:fs/promises';

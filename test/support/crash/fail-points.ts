@@ -1,7 +1,7 @@
 /**
  * Loaded before a program (`node --import`), this puts fail points around every effect of the program: each SQL statement that
  * writes, each change of the file system, each process started or signalled, each HTTP request. At a fail point the process kills
- * itself when it was told to. The program is not changed. Commands come over IPC; see `FailPointCommand`.
+ * itself on command. The program is not changed. Commands come over IPC; see `FailPointCommand`.
  *
  * Each effect has three fail points: `<effect>:before` it, once it was requested (`:sent`), and once it is known to have happened
  * (`:after`). With 'sql commit:sent' the process dies while the COMMIT is on its way, with 'fs rename packs:after' when the file has

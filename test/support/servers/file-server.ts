@@ -18,14 +18,14 @@ export interface FileServer {
 export async function startFileServer(tls?: { certificate: string; key: string }): Promise<FileServer> {
   const files = new Map<string, Uint8Array>();
   const requests: string[] = [];
-  let held: Promise<void> | undefined;
+  let paused: Promise<void> | undefined;
   const serve: RequestListener = async (request, response) => {
     requests.push(request.url ?? '');
     const body = files.get(new URL(request.url ?? '/', 'http://localhost').pathname);
     if (body === undefined) return void response.writeHead(404).end();
     response.writeHead(200, { 'content-length': body.length });
     response.write(body.subarray(0, 10));
-    await held;
+    await paused;
     response.end(body.subarray(10));
   };
   const server = tls === undefined ? createHttp(serve) : createHttps({ cert: tls.certificate, key: tls.key }, serve);
@@ -36,9 +36,9 @@ export async function startFileServer(tls?: { certificate: string; key: string }
     requests,
     hold() {
       const { promise, resolve } = Promise.withResolvers<void>();
-      held = promise;
+      paused = promise;
       return () => {
-        held = undefined;
+        paused = undefined;
         resolve();
       };
     },

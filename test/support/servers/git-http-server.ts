@@ -20,9 +20,9 @@ export interface GitHttpServer {
 export async function startGitHttpServer(): Promise<GitHttpServer> {
   const directory = await mkdtemp(join(tmpdir(), 'paas-git-host-'));
   const running = new Set<ChildProcess>();
-  let held: Promise<void> | undefined;
+  let paused: Promise<void> | undefined;
   const server = createServer(async (request, response) => {
-    await held;
+    await paused;
     const { pathname, search } = new URL(request.url ?? '/', 'http://localhost');
     const backend = spawn('git', ['http-backend'], {
       stdio: ['pipe', 'pipe', 'ignore'],
@@ -67,7 +67,7 @@ export async function startGitHttpServer(): Promise<GitHttpServer> {
     },
     hold() {
       const { promise, resolve } = Promise.withResolvers<void>();
-      held = promise;
+      paused = promise;
       return resolve;
     },
     async close() {

@@ -53,7 +53,7 @@ const known: readonly Known[] = [
     pattern:
       /npm (?:error|ERR!) (?:code|errno) (?:EAI_AGAIN|ENOTFOUND|ETIMEDOUT|ECONNREFUSED|ECONNRESET)|Temporary failure in name resolution|dial tcp: lookup/,
     cause: () =>
-      'A package registry could not be reached. Try again; if it stays so, the operator has to look at the network of this platform.',
+      'A package registry could not be reached. Try again. If that does not help, the operator has to check the network of this platform.',
   },
 ];
 

@@ -32,7 +32,7 @@ describe('what a tool prints', () => {
     expect(lines[4]).toBe('       unfinished');
   });
 
-  it('ends with one notice when there is too much of it, while steps are still told and the tail is still known', () => {
+  it('ends with one notice when there is too much of it, while steps are still printed and the last lines are still kept', () => {
     const lines: string[] = [];
     const output = createBuildOutput((line) => lines.push(line), { logBytes: 1024, logLineBytes: 100 });
     const tool = output.tool();

@@ -39,7 +39,7 @@ describe('writing a source to disk', () => {
     await expect(lstat(join(root, 'link'))).rejects.toThrow('ENOENT');
   });
 
-  it('refuses a symlink whose target is longer than any path, as targets are held to the end', async () => {
+  it('refuses a symlink whose target is longer than any path, as targets stay in memory until the end', async () => {
     await expect(write([entry('link', 'a/'.repeat(2048), 'symlink')])).rejects.toThrow('further than any path');
     const { leftOut } = await write([entry('link', `${'./'.repeat(2000)}file`, 'symlink'), entry('file', '')]);
     expect(leftOut).toEqual([]);

@@ -68,7 +68,7 @@ export async function writeSource(
     for (const { path } of links) writer.addParents(path);
     await writer.drain();
   } catch (error) {
-    // Whoever is told may remove the directory.
+    // The caller may remove the directory once this rejects.
     await writer.settle();
     throw error;
   }
@@ -151,7 +151,7 @@ class BatchWriter {
       const { path, code, message } = fault;
       refuseClash(path)(Object.assign(new Error(message), { code }));
     });
-    // Whoever adds or drains next is told.
+    // The next call of add or drain throws it.
     written.catch(() => undefined);
     this.#underWay = written;
     this.#batch = this.#empty();
@@ -177,7 +177,7 @@ function staysInside(path: string, target: string): boolean {
   return led !== '..' && !led.startsWith('../');
 }
 
-/** Targets are held until all files are written. */
+/** Targets stay in memory until all files are written. */
 async function readTarget(path: string, content: SourceEntry['content']): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

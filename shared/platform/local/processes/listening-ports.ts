@@ -1,4 +1,4 @@
-/** Where processes listen, so that an app on the wrong port or address can be told so. */
+/** Where processes listen, to report an app that listens on the wrong port or address. */
 import { readdir, readFile, readlink } from 'node:fs/promises';
 
 export interface Listener {
