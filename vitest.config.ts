@@ -11,6 +11,7 @@ const rooms = [
   'gateway',
   'shared',
   'sshd',
+  'test/apps',
   'test/check',
   'test/conformance',
   'test/support',
