@@ -197,6 +197,38 @@ describe('forwarding', () => {
   });
 });
 
+describe('an early response', () => {
+  const uploadHead = (host: string, bytes: number): string =>
+    `POST /upload HTTP/1.1\r\nHost: ${host}\r\nContent-Length: ${bytes}\r\n\r\n`;
+  const until = (socket: Socket, text: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      let received = '';
+      socket.on('data', (chunk: Buffer) => {
+        received += chunk.toString('latin1');
+        if (received.includes(text)) resolve(received);
+      });
+      socket.once('close', () => reject(new Error(`closed after ${JSON.stringify(received)}`)));
+    });
+
+  it('reaches a client that has sent only the headers of a large body', async () => {
+    const app = await test.startApp((_, response) => response.writeHead(401, { 'Content-Length': '2' }).end('no'));
+    const socket = await test.connect();
+    socket.write(uploadHead(app.host, 20_000_000));
+    expect(await until(socket, '\r\n\r\nno')).toMatch(/^HTTP\/1.1 401 /);
+    socket.destroy();
+  });
+
+  it('reaches a client that reads only after it has sent a body of 20 MB', async () => {
+    const app = await test.startApp((_, response) => response.writeHead(401, { 'Content-Length': '2' }).end('no'));
+    const socket = await test.connect();
+    const body = Buffer.alloc(20_000_000);
+    socket.write(uploadHead(app.host, body.length));
+    await new Promise((resolve, reject) => socket.once('error', reject).write(body, resolve));
+    expect(await until(socket, '\r\n\r\nno')).toMatch(/^HTTP\/1.1 401 /);
+    socket.destroy();
+  });
+});
+
 describe('broken connections', () => {
   it('aborts the request to the app when the client disconnects', async () => {
     const disconnected = Promise.withResolvers<void>();

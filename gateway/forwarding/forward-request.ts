@@ -117,11 +117,24 @@ function whenConnected(outgoing: ClientRequest, start: () => void): void {
   });
 }
 
+/** The headers are sent without waiting for the first byte of the body: the upstream may answer on their account alone. */
 function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
-  request.on('data', (chunk) => {
+  let begun = false;
+  const forward = (chunk: Buffer): void => {
+    begun = true;
     if (!outgoing.write(chunk)) request.pause();
+  };
+  request.on('data', forward);
+  // A body that has already arrived is sent together with the headers.
+  setImmediate(() => {
+    if (!begun && !outgoing.destroyed) outgoing.flushHeaders();
   });
   outgoing.on('drain', () => request.resume());
+  // The rest of a body that nobody waits for is read and dropped: many clients read the response only after they have sent it all.
+  outgoing.once('close', () => {
+    request.off('data', forward);
+    request.resume();
+  });
   request.once('end', () => {
     if (request.rawTrailers.length > 0) outgoing.addTrailers(headerPairs(request.rawTrailers));
     outgoing.end();
