@@ -166,7 +166,10 @@ function answerUnrouted(api: Api, c: ApiContext): Response {
   const allow = [...(methods.includes('GET') ? ['HEAD'] : []), ...methods, 'OPTIONS'].join(', ');
   c.header('allow', allow);
   if (c.req.method === 'OPTIONS') return c.body(null, 204);
-  return respond(c, new StatusError(405, 'not_found', `This route does not support ${c.req.method}. It supports ${allow}.`));
+  return respond(
+    c,
+    new StatusError(405, 'validation_failed', `This route does not support ${c.req.method}. It supports ${allow}.`),
+  );
 }
 
 function isRouted(api: Api, method: string, path: string): boolean {

@@ -22,7 +22,7 @@ describe('the error envelope', () => {
     ['the root', 'GET', '/', {}, [404, 'not_found']],
     ['a doubled prefix', 'GET', '/api/api/v1/healthz', {}, [404, 'not_found']],
     ['a doubled slash', 'GET', '//v1/healthz', {}, [404, 'not_found']],
-    ['a wrong method', 'PATCH', '/v1/apps', {}, [405, 'not_found']],
+    ['a wrong method', 'PATCH', '/v1/apps', {}, [405, 'validation_failed']],
     ['no token', 'GET', '/v1/apps', {}, [401, 'unauthorized']],
     [
       'malformed JSON',

@@ -1,4 +1,5 @@
 import type { Api } from '#api/http/api-env.ts';
+import { describeHeaders } from './response-headers.ts';
 
 /** The OpenAPI 3.1 document of all routes that were added to `api`. */
 export function openApiDocument(api: Api) {
@@ -10,7 +11,7 @@ export function openApiDocument(api: Api) {
       'The `access_token` of a signup, login or refresh, or an API token (`paas_…`). A user with several tenants acts in the one ' +
       'they joined first. The header `X-Paas-Tenant` selects another one by its id. An API token acts in the tenant it was created in.',
   });
-  return api.getOpenAPI31Document({
+  const document = api.getOpenAPI31Document({
     openapi: '3.1.0',
     info: {
       title: 'paas',
@@ -18,7 +19,8 @@ export function openApiDocument(api: Api) {
       description:
         'A self-hosted platform that you `git push` to. Each route is also available under `/api/v1`. A success is `{data}`, ' +
         'a list is `{data, next_cursor}`, an error is `{error}`. Rate limits: 600 requests per minute and user. Signup and `/v1/auth` ' +
-        'without a token: 30 requests per minute and source address.',
+        'without a token: 30 requests per minute and source address. A path that does not support the method of a request is answered ' +
+        'with 405, the code `validation_failed` and the header `Allow`.',
       license: { name: 'MIT' },
     },
     servers: [{ url: '/' }],
@@ -39,4 +41,5 @@ export function openApiDocument(api: Api) {
       { name: 'service', description: 'Health, API description and token verification.' },
     ],
   });
+  return describeHeaders(document);
 }

@@ -1,8 +1,7 @@
-import { createServer } from 'node:http';
-import { getRequestListener } from '@hono/node-server';
 import { sql } from 'kysely';
 import { type ApiOptions, type ApiServices, createApi } from '#api/create-api.ts';
 import { createGitOverHttp } from '#api/git/git-over-http.ts';
+import { createApiServer } from '#deploy/parts/api-server.ts';
 import { closeServer } from '#deploy/parts/close-server.ts';
 import type { Lifetime } from '#deploy/parts/lifetime.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -37,8 +36,7 @@ export async function serveApi(lifetime: Lifetime, { context, socketPath, ...par
     clock,
     log,
   });
-  const listener = getRequestListener((request) => gitOverHttp(request) ?? api.fetch(request));
-  const server = createServer((request, response) => void listener(request, response));
+  const server = createApiServer((request) => gitOverHttp(request) ?? api.fetch(request), clock);
   await listenOnSocket(server, socketPath);
   lifetime.onEnd(() => closeServer(server));
 }

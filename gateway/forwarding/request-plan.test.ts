@@ -14,7 +14,7 @@ const inbound: InboundRequest = {
 
 function plan(change: Partial<InboundRequest>) {
   const result = planRequest({ ...inbound, ...change });
-  if (!('host' in result)) throw new Error(result.message);
+  if (!('path' in result)) throw new Error(result.message);
   const values = (name: string) =>
     result.headers.filter((_, index) => index % 2 === 1 && result.headers[index - 1]?.toLowerCase() === name);
   return { ...result, values };

@@ -33,6 +33,8 @@ export interface RequestPlan {
 export interface RequestFault {
   readonly status: 400 | 405 | 501;
   readonly message: string;
+  /** As in a plan; undefined if the request names no host. */
+  readonly host: string | undefined;
 }
 
 const idempotentMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
@@ -75,6 +77,11 @@ export function planRequest(inbound: InboundRequest, upgrade?: string): RequestP
   let connectionOptions = '';
   let accept = '';
   let trailers = false;
+  const fault = (message: string, status: RequestFault['status'] = 400): RequestFault => ({
+    status,
+    message,
+    host: hostOfAuthority(hostHeader ?? ''),
+  });
 
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? '';
@@ -92,7 +99,7 @@ export function planRequest(inbound: InboundRequest, upgrade?: string): RequestP
         continue;
       case 'transfer-encoding':
         if (transferEncoding !== undefined || value.toLowerCase() !== 'chunked') {
-          return { status: 501, message: 'The only supported Transfer-Encoding is "chunked".' };
+          return fault('The only supported Transfer-Encoding is "chunked".', 501);
         }
         transferEncoding = value;
         continue;
@@ -110,7 +117,7 @@ export function planRequest(inbound: InboundRequest, upgrade?: string): RequestP
     forwarded.push(name, value);
   }
 
-  if (method === 'TRACE' || method === 'CONNECT') return { status: 405, message: `The method ${method} is not supported.` };
+  if (method === 'TRACE' || method === 'CONNECT') return fault(`The method ${method} is not supported.`, 405);
   if (contentLength !== undefined && transferEncoding !== undefined) {
     return fault('A request must not have both a Content-Length and a Transfer-Encoding.');
   }
@@ -148,10 +155,6 @@ export function planRequest(inbound: InboundRequest, upgrade?: string): RequestP
     replayable: !hasBody && !trailers && upgrade === undefined && idempotentMethods.has(method),
     accept,
   };
-}
-
-function fault(message: string): RequestFault {
-  return { status: 400, message };
 }
 
 /** The path of a target in origin or absolute form (RFC 9112 §3.2). Undefined for another authority and other forms. */

@@ -9,6 +9,8 @@ export interface ErrorResponse {
   /** What to do about it. Text in backticks is a command. */
   readonly advice?: string;
   readonly retryAfterSeconds?: number;
+  /** The methods that are supported, when another was used. */
+  readonly allow?: string;
   /** For clients of the API, which read JSON whatever their Accept header. */
   readonly alwaysJson?: boolean;
 }
@@ -91,9 +93,13 @@ export const apiUnavailable: ErrorResponse = {
   alwaysJson: true,
 };
 
-/** For a request that cannot be forwarded. */
-export function badRequest(status: number, message: string): ErrorResponse {
-  return { status, code: 'validation_failed', title: 'This request is invalid', message };
+/** Methods that are forwarded, though few hosts support them all. */
+const usualMethods = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+
+/** For a request that cannot be forwarded. @param alwaysJson see `ErrorResponse` */
+export function badRequest(status: number, message: string, alwaysJson: boolean): ErrorResponse {
+  const allow = status === 405 ? { allow: usualMethods } : {};
+  return { status, code: 'validation_failed', title: 'This request is invalid', message, alwaysJson, ...allow };
 }
 
 /** An error response as it is sent. */
@@ -113,6 +119,7 @@ export function renderErrorResponse(response: ErrorResponse, accept: string, req
     'X-Content-Type-Options': 'nosniff',
     'X-Request-Id': requestId,
   };
+  if (response.allow !== undefined) headers['Allow'] = response.allow;
   if (response.retryAfterSeconds !== undefined) headers['Retry-After'] = String(response.retryAfterSeconds);
   return { status: response.status, headers, body };
 }

@@ -87,6 +87,8 @@ function attach<AnyServer extends Server>(server: AnyServer, listeners: RequestL
   server.maxConnections = maxConnections;
   server.on('request', listeners.request);
   server.on('checkContinue', listeners.checkContinue);
+  server.on('checkExpectation', listeners.checkExpectation);
+  server.on('connect', listeners.connect);
   server.on('upgrade', listeners.upgrade);
   server.on('clientError', listeners.clientError);
   return server;

@@ -20,8 +20,16 @@ export interface RequestListenersOptions {
 export interface RequestListeners {
   request(request: IncomingMessage, response: ServerResponse): void;
   checkContinue(request: IncomingMessage, response: ServerResponse): void;
+  checkExpectation(request: IncomingMessage, response: ServerResponse): void;
+  connect(request: IncomingMessage, socket: Duplex): void;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  clientError(error: NodeJS.ErrnoException, socket: Duplex): void;
+  clientError(error: ClientError, socket: Duplex): void;
+}
+
+/** An error that node:http reports before there is a request. */
+export interface ClientError extends NodeJS.ErrnoException {
+  /** The bytes in which the parser found the error. */
+  readonly rawPacket?: Buffer;
 }
 
 /** Forwards each request to its destination, or answers with an error response. */
@@ -29,17 +37,28 @@ export function createRequestListeners({ destinations, timeouts, now }: RequestL
   const pool = createConnectionPool(timeouts);
 
   const render = (response: ErrorResponse, plan: RequestPlan | RequestFault, requestId: string): RenderedResponse =>
-    renderErrorResponse(response, 'host' in plan ? plan.accept : '', requestId, now());
+    renderErrorResponse(response, 'path' in plan ? plan.accept : '', requestId, now());
+
+  /** Only requests for an app get a text: who asks for another host is a client of the API, or its request is not understood. */
+  const faultResponse = ({ status, message, host }: Omit<RequestFault, 'status'> & { readonly status: number }): ErrorResponse =>
+    badRequest(status, message, host === undefined || destinations.isApi(host));
+
+  const refuseRequest = (
+    response: ServerResponse,
+    errorResponse: ErrorResponse,
+    plan: RequestPlan | RequestFault,
+    requestId: string,
+  ): void => {
+    const { status, headers, body } = render(errorResponse, plan, requestId);
+    // After an invalid request, or one whose body nobody reads, the connection cannot be used again.
+    if (!('path' in plan) || plan.hasBody) response.setHeader('Connection', 'close');
+    response.writeHead(status, headers).end(body);
+  };
 
   const serve = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
     const { requestId, plan } = readRequest(request);
-    const refuse = (errorResponse: ErrorResponse): void => {
-      const { status, headers, body } = render(errorResponse, plan, requestId);
-      // After an invalid request, or one whose body nobody reads, the connection cannot be used again.
-      if (!('host' in plan) || plan.hasBody) response.setHeader('Connection', 'close');
-      response.writeHead(status, headers).end(body);
-    };
-    if (!('host' in plan)) return refuse(badRequest(plan.status, plan.message));
+    const refuse = (errorResponse: ErrorResponse): void => refuseRequest(response, errorResponse, plan, requestId);
+    if (!('path' in plan)) return refuse(faultResponse(plan));
     const destination = destinations.find(plan.host);
     if (!('choose' in destination)) return refuse(destination);
     const { choose, errorResponse } = destination;
@@ -56,13 +75,29 @@ export function createRequestListeners({ destinations, timeouts, now }: RequestL
   return {
     request: (request, response) => serve(request, response, false),
     checkContinue: (request, response) => serve(request, response, true),
+    checkExpectation(request, response) {
+      const { requestId, plan } = readRequest(request);
+      const message = 'The only supported Expect header is "100-continue".';
+      refuseRequest(
+        response,
+        'path' in plan ? faultResponse({ status: 417, message, host: plan.host }) : faultResponse(plan),
+        plan,
+        requestId,
+      );
+    },
+    connect(request, socket) {
+      socket.on('error', () => socket.destroy());
+      const { requestId, plan } = readRequest(request);
+      if (!('path' in plan)) socket.end(serializeResponse(render(faultResponse(plan), plan, requestId)));
+      else socket.destroy();
+    },
     upgrade(request, socket, head) {
       socket.on('error', () => socket.destroy());
       const { requestId, plan } = readRequest(request, request.headers.upgrade);
       const refuse = (errorResponse: ErrorResponse): void => {
         socket.end(serializeResponse(render(errorResponse, plan, requestId)));
       };
-      if (!('host' in plan)) return refuse(badRequest(plan.status, plan.message));
+      if (!('path' in plan)) return refuse(faultResponse(plan));
       const destination = destinations.find(plan.host);
       if (!('choose' in destination)) return refuse(destination);
       const { choose, errorResponse } = destination;
@@ -70,7 +105,7 @@ export function createRequestListeners({ destinations, timeouts, now }: RequestL
     },
     clientError(error, socket) {
       if (error.code === 'ECONNRESET' || !socket.writable || hasBegunResponse(socket)) return void socket.destroy();
-      const response = renderErrorResponse(clientErrorResponse(error.code), '', newRequestId(), now());
+      const response = renderErrorResponse(clientErrorResponse(error), '', newRequestId(), now());
       socket.end(serializeResponse(response), () => socket.destroy());
     },
   };
@@ -96,16 +131,26 @@ function readRequest(request: IncomingMessage, upgrade?: string): { requestId: s
   return { requestId, plan };
 }
 
-/** @param code of an error that node:http reports before there is a request */
-function clientErrorResponse(code: string | undefined): ErrorResponse {
-  switch (code) {
+/** A request line whose method node:http does not know. */
+const requestLine = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ [\x21-\x7e]+ HTTP\/1\.[01]\r\n/;
+
+/** Always the envelope: it is not known whose host the request was for. */
+function clientErrorResponse({ code, rawPacket }: ClientError): ErrorResponse {
+  switch (code ?? '') {
     case 'HPE_HEADER_OVERFLOW':
-      return badRequest(431, 'The headers of the request are larger than 32 KiB.');
+      return badRequest(431, 'The URL and the headers of the request are larger than 32 KiB.', true);
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return badRequest(413, 'The chunk extensions of the request are larger than 16 KiB.', true);
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return badRequest(408, 'The request did not arrive in time.');
+      return badRequest(408, 'The request did not arrive in time.', true);
+    case 'HPE_INVALID_METHOD':
+      if (requestLine.test(rawPacket?.toString('latin1') ?? ''))
+        return badRequest(405, 'The method of the request is not supported.', true);
+      break;
     default:
-      return badRequest(400, 'The request is not valid HTTP/1.1.');
+      break;
   }
+  return badRequest(400, 'The request is not valid HTTP/1.1.', true);
 }
 
 const reasonPhrases: Readonly<Record<number, string>> = {
@@ -113,6 +158,7 @@ const reasonPhrases: Readonly<Record<number, string>> = {
   404: 'Not Found',
   405: 'Method Not Allowed',
   408: 'Request Timeout',
+  413: 'Content Too Large',
   431: 'Request Header Fields Too Large',
   501: 'Not Implemented',
   502: 'Bad Gateway',

@@ -5,7 +5,7 @@ import addFormats from 'ajv-formats';
 interface Operation {
   operationId: string;
   security: readonly unknown[];
-  responses: Record<string, { $ref?: string; content?: Record<string, { schema: unknown }> }>;
+  responses: Record<string, { $ref?: string; headers?: object; content?: Record<string, { schema: unknown }> }>;
 }
 
 export interface DocumentedOperation extends Operation {
@@ -25,6 +25,8 @@ export interface ApiContract {
   readonly operations: readonly DocumentedOperation[];
   /** @throws Error where a documented operation gives a response that the document does not describe */
   check(method: string, path: string, status: number, type: string, body: unknown): void;
+  /** @throws Error where a response lacks a header that is documented for it */
+  checkHeaders(method: string, path: string, { status, headers }: Pick<Response, 'status' | 'headers'>): void;
 }
 
 let contract: ApiContract | undefined;
@@ -55,6 +57,11 @@ function createApiContract(): ApiContract {
 
   return {
     operations,
+    checkHeaders(method, path, { status, headers }) {
+      const operation = findOperation(method, path);
+      const missing = Object.keys(operation?.responses[status]?.headers ?? {}).filter((name) => !headers.has(name));
+      if (missing.length > 0) throw new Error(`${operation?.operationId} answered ${status} without ${missing.join(', ')}`);
+    },
     check(method, path, status, type, body) {
       const operation = findOperation(method, path);
       if (operation === undefined || status === 304) return;

@@ -199,6 +199,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     const text = type === 'text/event-stream' ? '' : await response.text();
     const parsed: unknown = text === '' ? undefined : type === 'application/json' ? JSON.parse(text) : text;
     contract.check(method, path, response.status, type, parsed);
+    contract.checkHeaders(method, path, response);
     return { status: response.status, headers: response.headers, body: parsed as AnswerBody };
   };
 
