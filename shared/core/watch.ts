@@ -18,9 +18,14 @@ export function watchForEnd({ wakeups }: Context, watch: Watch, stopping: AbortS
   const over = AbortSignal.any([done.signal, stopping]);
   void (async () => {
     while (!over.aborted) {
+      // Begun before the look: a wish that comes during it ends the wait.
+      const changed = wakeups.wait(watch.key, watch.milliseconds, over);
       const reason = await watch.findReason().catch(() => undefined);
-      if (reason !== undefined) return end.abort(reason);
-      await wakeups.wait(watch.key, watch.milliseconds, over);
+      if (reason !== undefined) {
+        done.abort();
+        return end.abort(reason);
+      }
+      await changed;
     }
   })();
   return { signal: end.signal, stop: () => done.abort() };

@@ -17,20 +17,28 @@ export async function* followBuildLog(
   signal: AbortSignal,
 ): AsyncGenerator<BuildLogLine> {
   let seq = afterSeq;
-  for (;;) {
-    // Asked before the lines are read: what is written between the two is then read in the last round.
-    const over = await isOver(context, buildId);
-    for (let full = true; full; ) {
-      const page = await readBuildLog(context.db, buildId, { afterSeq: seq, limit: pageLines });
-      for (const line of page) {
-        if (signal.aborted) return;
-        yield line;
-        seq = line.seq;
+  const done = new AbortController();
+  const stopped = AbortSignal.any([signal, done.signal]);
+  try {
+    for (;;) {
+      // Begun before anything is read: a change in between ends the wait.
+      const changed = context.wakeups.wait(buildLogKey(buildId), pollMilliseconds, stopped);
+      // Asked before the lines are read: what is written between the two is then read in the last round.
+      const over = await isOver(context, buildId);
+      for (let full = true; full; ) {
+        const page = await readBuildLog(context.db, buildId, { afterSeq: seq, limit: pageLines });
+        for (const line of page) {
+          if (signal.aborted) return;
+          yield line;
+          seq = line.seq;
+        }
+        full = page.length === pageLines;
       }
-      full = page.length === pageLines;
+      if (over || signal.aborted) return;
+      await changed;
     }
-    if (over || signal.aborted) return;
-    await context.wakeups.wait(buildLogKey(buildId), pollMilliseconds, signal);
+  } finally {
+    done.abort();
   }
 }
 
