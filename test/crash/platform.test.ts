@@ -88,8 +88,8 @@ describe('kill -9 of the control plane', () => {
     expect((await copy.git('ls-remote', 'paas', 'refs/heads/main')).stdout).toContain(tip);
   });
 
-  it('during a rollout: the rollout is finished after the next start', async () => {
-    await copy.commit(nodeApp('rolled out'));
+  it('during a rollout: the rollout is finished after the next start, and the ref moves', async () => {
+    const tip = await copy.commit(nodeApp('rolled out'));
     const load = holdLoad(platform, 'survivor');
     const pushing = user.git(copy.directory, ['push', 'paas', 'main'], {
       onOutput: (text) => void (text.includes('Rolling out') && platform.kill()),
@@ -97,6 +97,7 @@ describe('kill -9 of the control plane', () => {
     await pushing;
     await startAgain();
     await expectSettled('rolled out');
+    expect((await copy.git('ls-remote', 'paas', 'refs/heads/main')).stdout).toContain(tip);
     expect(Object.keys((await load.stop()).outcomes)).toEqual(['200']);
   });
 

@@ -75,6 +75,8 @@ describe('git push paas main', () => {
     expect((await copy.push()).code).toBe(0);
     await copy.commit(crashingApp());
     const pushed = await copy.push();
+    expect(pushed.code).toBe(1);
+    expect(pushed.output).toContain('! [remote rejected] main -> main (deploy failed)');
     expect(pushed.output).toContain('cannot find my shoes');
     expect(pushed.output).toContain('v2 was not rolled out');
     expect((await visit(platform, 'sickly')).body).toBe('healthy');
@@ -186,7 +188,8 @@ describe('git push paas main', () => {
     await copy.commit({ ...nodeApp('v2'), Procfile: 'web: node server.js\nrelease: false\n' });
     const second = await copy.push();
     expect(second.output).toContain('The release command exited with 1');
-    expect(second.code).toBe(0);
+    expect(second.output).toContain('! [remote rejected] main -> main (release command failed)');
+    expect(second.code).toBe(1);
     expect((await visit(platform, 'migrated')).body).toBe('v1');
   });
 });

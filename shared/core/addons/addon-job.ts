@@ -12,7 +12,7 @@ import { enqueueEnsureAddon } from '#shared/core/app-jobs.ts';
 import { type AppRow, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
-import { readLatestGoodRelease } from '#shared/core/releases/releases-store.ts';
+import { readBaseRelease } from '#shared/core/releases/releases-store.ts';
 import type { Db } from '#shared/database/db.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { AddonCredentials, AddonType } from '#shared/platform/addons.ts';
@@ -95,7 +95,7 @@ async function recordOutcome(
       ? await sealAddonSecret(context, app, { type, key: 'credentials', value: JSON.stringify(credentials) })
       : row.credentials;
     await recordAddonState(trx, row, { status, credentials: sealed });
-    const base = isNew ? await readLatestGoodRelease(trx, app.id) : undefined;
+    const base = isNew ? await readBaseRelease(trx, app.id) : undefined;
     if (base === undefined) return;
     await createRelease(context, trx, locked, {
       kind: 'addon',
@@ -103,6 +103,7 @@ async function recordOutcome(
       description: known === undefined ? `Attach ${type} (${addonVariable(type)})` : `Update ${addonVariable(type)}`,
       createdBy: row.changed_by,
       buildId: null,
+      refChanges: base.ref_changes,
     });
   });
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createJobHandlers } from '#deploy/control-plane.ts';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { readAppById } from '#shared/core/apps/apps-store.ts';
-import { readLatestGoodRelease } from '#shared/core/releases/releases-store.ts';
+import { readBaseRelease } from '#shared/core/releases/releases-store.ts';
 import { workloadSpec } from '#shared/core/releases/workload-spec.ts';
 import { millisecondsPerDay } from '#shared/durations.ts';
 import type { AppId, TenantId, UserId } from '#shared/ids.ts';
@@ -43,7 +43,7 @@ const releases = async () => (await test.services.releases.listReleases(principa
 /** What the newest release would run with. */
 async function environment(): Promise<Readonly<Record<string, string>>> {
   const row = await readAppById(test.context.db, app.id);
-  const release = await readLatestGoodRelease(test.context.db, app.id);
+  const release = await readBaseRelease(test.context.db, app.id);
   if (row === undefined || release === undefined) throw new Error('nothing was released');
   return workloadEnvironment(await workloadSpec(test.context, row, release));
 }

@@ -17,7 +17,7 @@ import { type AppRow, lockApp } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { hasConfigVar } from '#shared/core/releases/config-store.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
-import { readLatestGoodRelease } from '#shared/core/releases/releases-store.ts';
+import { readBaseRelease } from '#shared/core/releases/releases-store.ts';
 import type { Db } from '#shared/database/db.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
@@ -108,7 +108,7 @@ export function createAddons(context: Context): AppAddons {
       const { principal, row } = await requireApp(context, caller, app);
       requireRole(principal, 'admin');
       return changeAddon(principal, row, type, async (trx, locked, addon) => {
-        const base = addon.credentials === null ? undefined : await readLatestGoodRelease(trx, row.id);
+        const base = addon.credentials === null ? undefined : await readBaseRelease(trx, row.id);
         if (base !== undefined) {
           await createRelease(context, trx, locked, {
             kind: 'addon',
@@ -116,6 +116,7 @@ export function createAddons(context: Context): AppAddons {
             description: `Detach ${addon.addon_type} (${addonVariable(addon.addon_type)})`,
             createdBy: principal.userId,
             buildId: null,
+            refChanges: base.ref_changes,
           });
         }
         return { removed_at: clock.now() };

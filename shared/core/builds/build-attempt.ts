@@ -3,14 +3,12 @@ import { takeSource } from '#shared/core/builds/build-source.ts';
 import { createBuildAddress } from '#shared/core/builds/build-tokens.ts';
 import { type BuildRow, restartBuildLog } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
-import { canMoveRefs } from '#shared/core/repositories/ref-moves.ts';
+import { canMoveRefs, movedMessage } from '#shared/core/repositories/ref-moves.ts';
 import type { BuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
 import { isDatabaseOutage } from '#shared/database/outages.ts';
 import type { BuildId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { BuildOutcome } from '#shared/platform/builds.ts';
-
-export const movedMessage = 'The branch moved while this push waited. Run `git pull` (fetch first), then push again.';
 
 const cacheMessage = 'The old build cache is still being deleted. Push again later. If that does not help, contact the operator.';
 

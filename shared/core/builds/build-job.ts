@@ -1,5 +1,5 @@
 import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
-import { type BuildAttempt, type BuildResult, finishBuild, movedMessage } from '#shared/core/builds/build-attempt.ts';
+import { type BuildAttempt, type BuildResult, finishBuild } from '#shared/core/builds/build-attempt.ts';
 import { recordSuccess } from '#shared/core/builds/build-result.ts';
 import { deleteBuildTokens } from '#shared/core/builds/build-tokens-store.ts';
 import {
@@ -12,6 +12,7 @@ import {
 } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { readEnvironment } from '#shared/core/releases/variables.ts';
+import { canMoveRefs, movedMessage } from '#shared/core/repositories/ref-moves.ts';
 import { buildLogKey, createBuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
 import { createRedactor } from '#shared/core/telemetry/redaction.ts';
 import { watchForEnd } from '#shared/core/watch.ts';
@@ -73,7 +74,7 @@ async function runAttempt(context: Context, app: AppRow, build: BuildRow, stoppi
 }
 
 async function recordResult(
-  { context, build, log }: BuildAttempt,
+  { context, app, build, log }: BuildAttempt,
   result: BuildResult,
   end: (status: 'failed' | 'canceled', error: string) => Promise<void>,
 ): Promise<void> {
@@ -81,9 +82,10 @@ async function recordResult(
   const { outcome, commit } = result;
   if (outcome.status === 'failed') return end('failed', outcome.cause);
   if (outcome.status === 'canceled') return end('canceled', canceledMessage);
+  // Asked again before the refs move: until then another push may be faster.
+  if (!(await canMoveRefs(context, app.repository_id, build.ref_changes))) return end('failed', movedMessage);
   await log.flush();
-  if (await recordSuccess(context, { ...build, commit }, outcome)) return undefined;
-  return end('failed', movedMessage);
+  return recordSuccess(context, { ...build, commit }, outcome);
 }
 
 /** What the platform keeps of a build is needed until its end is recorded, by whichever attempt. */

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { readAppById } from '#shared/core/apps/apps-store.ts';
 import { ensurePreview } from '#shared/core/apps/previews.ts';
+import { listRetainedCommits } from '#shared/core/builds/retained-commits.ts';
+import type { RepositoryId } from '#shared/ids.ts';
 import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
 
 const patience = { timeout: 10_000 };
@@ -46,7 +48,7 @@ describe('a push', () => {
     return { begun: begun.promise, letGo: paused.resolve };
   };
 
-  it('moves its branch when the build succeeds, and prints every line of the build', async () => {
+  it('moves its branch when the release is live, and prints every line of the build', async () => {
     core.buildStep = async (_spec, _files, line) => {
       for (let count = 1; count <= 2500; count += 1) line(`line ${count} of 2500`);
     };
@@ -94,8 +96,10 @@ describe('a push', () => {
     await app.commit({ other: '' });
     const newer = app.push('main');
     await expect.poll(async () => (await core.latestBuild(app.id)).status, patience).toBe('queued');
+    const second = holdBuildsWith('other');
     first.letGo();
     expect((await older).code).toBe(0);
+    second.letGo();
     const refused = await newer;
     expect(refused.code).not.toBe(0);
     expect(refused.stderr).toContain('(fetch first)');
@@ -126,6 +130,136 @@ describe('a push', () => {
     expect((await app.push('-o', 'detach', 'main')).code).toBe(0);
     expect(await refs()).toEqual({ 'refs/heads/main': await head() });
     await expect.poll(async () => (await core.latestBuild(app.id)).status, patience).toBe('failed');
+  });
+
+  describe('whose release does not go live', () => {
+    let live: string;
+    beforeEach(async () => {
+      await app.push('main');
+      live = await head();
+    });
+    const refuse: Record<string, () => Promise<void>> = {
+      'release command failed': async () => {
+        await app.commit({ Procfile: 'web: serve\nrelease: migrate\n' });
+        core.script = { run: async () => 7 };
+      },
+      'deploy failed': async () => {
+        await app.commit({ more: '' });
+        core.script = { boot: () => ({ exitCode: 3, output: ['no such module'] }) };
+      },
+    };
+
+    it.each(Object.keys(refuse))('is rejected with "%s", and can be pushed again as it is', async (cause) => {
+      await refuse[cause]?.();
+      const { code, stderr } = await app.push('main');
+      expect(code).toBe(1);
+      expect(stderr).toContain(`! [remote rejected] main -> main (${cause})`);
+      expect(await refs()).toEqual({ 'refs/heads/main': live });
+      core.script = {};
+      expect((await app.push('main')).code).toBe(0);
+      expect(await refs()).toEqual({ 'refs/heads/main': await head() });
+    });
+
+    it('is rejected with "canary aborted" when visitors get errors', async () => {
+      const host = core.context.addresses.appHost(app.name);
+      const { settings } = core.context;
+      core.context.settings = { ...settings, canaryStepSeconds: 60 };
+      let count = 0;
+      const visits = setInterval(() => {
+        count += 1;
+        const request = core.platform.router.beginRequest(host);
+        request?.end({ status: request.releaseVersion > 1 ? 500 : 200 });
+      }, 1);
+      try {
+        await expect.poll(() => count, patience).toBeGreaterThan(200);
+        await app.commit({ more: '' });
+        const { code, stderr } = await app.push('main');
+        expect(code).toBe(1);
+        expect(stderr).toContain('(canary aborted)');
+        expect(await refs()).toEqual({ 'refs/heads/main': live });
+      } finally {
+        clearInterval(visits);
+        core.context.settings = settings;
+      }
+    });
+
+    it('is rejected for the preview of another branch too', async () => {
+      await refuse['deploy failed']?.();
+      expect((await app.push('main:feature')).stderr).toContain('main -> feature (deploy failed)');
+      expect(await refs()).toEqual({ 'refs/heads/main': live });
+    });
+  });
+
+  describe('while its release is rolled out', () => {
+    let begun: Promise<void>;
+    let live: string;
+    let end: (exitCode: number) => void;
+    beforeEach(async () => {
+      await app.push('main');
+      live = await head();
+      const started = Promise.withResolvers<void>();
+      const held = Promise.withResolvers<number>();
+      begun = started.promise;
+      end = held.resolve;
+      let commands = 0;
+      core.script = {
+        run: async () => {
+          commands += 1;
+          started.resolve();
+          return commands === 1 ? held.promise : 0;
+        },
+      };
+      await app.commit({ Procfile: 'web: serve\nrelease: migrate\n' });
+    });
+
+    it('has not moved its branch, and its objects are kept', async () => {
+      await app.git('tag', '-a', '-m', 'one', 'v1.0');
+      const pushing = app.push('--atomic', 'main', 'v1.0');
+      await begun;
+      expect(await refs()).toEqual({ 'refs/heads/main': live });
+      const { repository_id } = (await readAppById(core.context.db, app.id)) ?? {};
+      const tag = await app.git('rev-parse', 'v1.0');
+      expect(tag).not.toBe(await head());
+      expect(await listRetainedCommits(core.context.db, repository_id as RepositoryId)).toEqual(
+        expect.arrayContaining([tag, await head()]),
+      );
+      end(0);
+      expect((await pushing).code).toBe(0);
+      expect(await refs()).toEqual({ 'refs/heads/main': await head(), 'refs/tags/v1.0': tag });
+    });
+
+    it('moves its branch by a change of config that waits behind it, when that alone goes live', async () => {
+      const pushing = app.push('main');
+      await begun;
+      await core.services.config.changeConfig(owner, app.id, { A: '1' });
+      end(7);
+      expect((await pushing).stderr).toContain('(release command failed)');
+      await expect.poll(refs, patience).toEqual({ 'refs/heads/main': await head() });
+      expect((await core.services.apps.readApp(owner, app.id)).currentRelease?.version).toBe(3);
+    });
+
+    it('is told to fetch first, and not rolled out, when a push that does not wait takes the branch', async () => {
+      const pushing = app.push('main');
+      await begun;
+      await app.git('reset', '-q', '--hard', 'HEAD~1');
+      await app.commit({ other: '' });
+      expect((await app.push('-o', 'detach', 'main')).code).toBe(0);
+      end(0);
+      expect((await pushing).stderr).toContain('(fetch first)');
+      expect(await refs()).toEqual({ 'refs/heads/main': await head() });
+      const version = async () => (await core.services.apps.readApp(owner, app.id)).currentRelease?.version;
+      await expect.poll(version, patience).toBe(3);
+    });
+  });
+
+  it('whose first release failed goes live by a change of config, and moves its branch then', async () => {
+    core.script = { boot: () => ({ exitCode: 3, output: ['DATABASE_URL is missing'] }) };
+    expect((await app.push('main')).code).toBe(1);
+    expect(await refs()).toEqual({});
+    core.script = {};
+    await core.services.config.changeConfig(owner, app.id, { DATABASE_URL: 'postgres://…' });
+    await expect.poll(refs, patience).toEqual({ 'refs/heads/main': await head() });
+    expect((await core.services.apps.readApp(owner, app.id)).currentRelease?.version).toBe(2);
   });
 
   it('can rewrite the branch by force', async () => {

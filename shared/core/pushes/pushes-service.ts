@@ -2,14 +2,17 @@ import { narrowRole, requireRole } from '#shared/core/accounts/authorization.ts'
 import { readPrincipal } from '#shared/core/accounts/callers.ts';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { type AppRow, findApp, readAppById } from '#shared/core/apps/apps-store.ts';
-import { movedMessage } from '#shared/core/builds/build-attempt.ts';
 import { supersededMessage } from '#shared/core/builds/build-creation.ts';
 import { followBuildLog } from '#shared/core/builds/build-log.ts';
-import { hasRunningBuild, readBuildById } from '#shared/core/builds/builds-store.ts';
+import { type BuildRow, hasRunningBuild, readBuildById } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { acceptPush, type Push, reject, type StartedBuild } from '#shared/core/pushes/push-acceptance.ts';
 import { planPush } from '#shared/core/pushes/push-plan.ts';
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
+import { deletionCause } from '#shared/core/releases/deploy-run.ts';
+import { readDeployOfRelease } from '#shared/core/releases/deploys-store.ts';
+import type { DeployFailure } from '#shared/core/releases/releases.ts';
+import { movedMessage } from '#shared/core/repositories/ref-moves.ts';
 import { notFound } from '#shared/errors.ts';
 import type { ApplyPush, RefResult } from '#shared/git/git-storage.ts';
 
@@ -67,15 +70,33 @@ async function watch(
   const refuse = (reason: string): RefResult[] => commands.map((command) => reject(command, reason));
   if (app.id !== parent.id) print(`-----> ${build.branch} is not deployed: building the preview ${app.name}`);
   if (detach) {
-    print(`       Building in the background. Watch it: paas builds:logs -a ${app.name}`);
+    print(`       Building in the background. ${build.branch} has moved already. Watch it: paas builds:logs -a ${app.name}`);
     return accept();
   }
   if (await hasRunningBuild(context.db, app.id, build.id))
     print(`-----> Another build of ${app.name} is running; this one waits its turn`);
   for await (const { line } of followBuildLog(context, build.id, 0, clientGone)) print(line);
-  const ended = await readBuildById(context.db, build.id);
-  if (ended?.status === 'succeeded') return accept();
-  if (ended?.error === movedMessage) return refuse('fetch first');
-  if (ended?.error === supersededMessage) return refuse('superseded by a newer push');
-  return refuse(ended?.status === 'canceled' ? 'build canceled' : 'build failed');
+  const reason = await findRefusal(context, await readBuildById(context.db, build.id));
+  return reason === undefined ? accept() : refuse(reason);
+}
+
+const deployRefusals: Readonly<Record<DeployFailure, string>> = {
+  release_command: 'release command failed',
+  boot: 'deploy failed',
+  canary: 'canary aborted',
+  moved: 'fetch first',
+  platform: 'deploy failed',
+};
+
+/** Why the refs of a build did not move that is over, as git prints it. Undefined when its release is live. */
+async function findRefusal({ db }: Context, build: BuildRow | undefined): Promise<string | undefined> {
+  if (build === undefined) return 'the app was deleted';
+  if (build.error === movedMessage) return 'fetch first';
+  if (build.error === supersededMessage) return 'superseded by a newer push';
+  if (build.status !== 'succeeded') return build.status === 'canceled' ? 'build canceled' : 'build failed';
+  const deploy = build.release_id === null ? undefined : await readDeployOfRelease(db, build.release_id);
+  if (deploy === undefined) return 'the app was deleted';
+  if (deploy.failure !== null) return deployRefusals[deploy.failure];
+  if (deploy.status === 'live') return undefined;
+  return deploy.error === deletionCause ? 'the app was deleted' : 'superseded by a newer release';
 }

@@ -4,7 +4,7 @@ import { lockApp } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
 import type { Config } from '#shared/core/releases/releases.ts';
-import { readLatestGoodRelease } from '#shared/core/releases/releases-store.ts';
+import { readBaseRelease } from '#shared/core/releases/releases-store.ts';
 import { readVariables, writeVariables } from '#shared/core/releases/variables.ts';
 import type { Db } from '#shared/database/db.ts';
 import { AppError, notFound } from '#shared/errors.ts';
@@ -37,7 +37,7 @@ export function createConfig(context: Context): Config {
         const changed = Object.keys(changes).filter((name) => before[name] !== after[name]);
         if (changed.length === 0) return after;
         await writeVariables(context, trx, row.id, after);
-        const base = await readLatestGoodRelease(trx, row.id);
+        const base = await readBaseRelease(trx, row.id);
         if (base !== undefined) {
           await createRelease(context, trx, locked, {
             kind: 'config',
@@ -45,6 +45,7 @@ export function createConfig(context: Context): Config {
             description: describe(changed, after),
             createdBy: principal.userId,
             buildId: null,
+            refChanges: base.ref_changes,
           });
         }
         return after;

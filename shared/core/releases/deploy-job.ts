@@ -1,14 +1,16 @@
 import { enqueueEnsureWorkload } from '#shared/core/app-jobs.ts';
 import { ensureAppEnvironment } from '#shared/core/apps/app-environment.ts';
-import { readAppById, setCurrentRelease } from '#shared/core/apps/apps-store.ts';
+import { lockApp, readAppById, setCurrentRelease } from '#shared/core/apps/apps-store.ts';
 import { deletionKey } from '#shared/core/apps/deleted-apps.ts';
 import type { Context } from '#shared/core/context.ts';
-import { type DeployRun, deletionCause, type Verdict } from '#shared/core/releases/deploy-run.ts';
-import { claimDeploy, type DeployRow, endDeploy, hasNewerDeploy } from '#shared/core/releases/deploys-store.ts';
+import { type DeployRun, deletionCause, hasMovedAway, movedAway, type Verdict } from '#shared/core/releases/deploy-run.ts';
+import { claimDeploy, endDeploy, hasNewerDeploy, setDeployFailure } from '#shared/core/releases/deploys-store.ts';
 import { runReleaseCommand } from '#shared/core/releases/release-command.ts';
+import { type ReleaseKind, releaseKinds } from '#shared/core/releases/releases.ts';
 import { type ReleaseRow, readReleaseById, setReleaseStatus } from '#shared/core/releases/releases-store.ts';
 import { rollOut } from '#shared/core/releases/rollout.ts';
 import { workloadSpec } from '#shared/core/releases/workload-spec.ts';
+import { movedMessage, moveRefs } from '#shared/core/repositories/ref-moves.ts';
 import { type BuildLogWriter, buildLogKey, createBuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
 import { createRedactor } from '#shared/core/telemetry/redaction.ts';
 import { watchForEnd } from '#shared/core/watch.ts';
@@ -19,7 +21,7 @@ import { workloadEnvironment } from '#shared/platform/workload-environment.ts';
 
 const deletionPollMilliseconds = 1000;
 
-const appWasDeleted: Verdict = { status: 'superseded', error: deletionCause, lines: [] };
+const appWasDeleted: Verdict = { status: 'superseded', error: deletionCause, failure: null, lines: [] };
 
 /**
  * Brings one release live, or leaves the previous one serving and logs why. After a crash the next attempt continues the
@@ -44,18 +46,18 @@ export async function runDeployJob(context: Context, deployId: DeployId, stoppin
     const verdict = await decide({ context, app, deploy, release, spec, log, stopping, deleted: deletion.signal });
     for (const line of verdict.lines) log.line(line);
     await log.flush();
-    await recordVerdict(context, deploy, release, verdict);
+    await recordVerdict({ context, app, deploy, release }, verdict);
   } catch (error) {
     // It is unknown whether the verdict was recorded: the next attempt finds out.
     if (stopping.aborted || isDatabaseOutage(error)) throw error;
-    if (deletion.signal.aborted) return await recordVerdict(context, deploy, release, appWasDeleted);
+    if (deletion.signal.aborted) return await recordVerdict({ context, app, deploy, release }, appWasDeleted);
     context.log.error('The platform failed during a deploy.', { deployId, error });
     const cause = `The platform failed to roll out v${release.version}. The previous release keeps serving. Try \`paas restart\` or push again.`;
     log.line(` !     ${cause}`);
     await log.flush();
-    const verdict: Verdict = { status: 'failed', error: cause, lines: [] };
+    const verdict: Verdict = { status: 'failed', error: cause, failure: 'platform', lines: [] };
     // The rollout may have stopped at any step: the current release gets all traffic back.
-    await recordVerdict(context, deploy, release, verdict, (trx) => enqueueEnsureWorkload(context, trx, app.id));
+    await recordVerdict({ context, app, deploy, release }, verdict, (trx) => enqueueEnsureWorkload(context, trx, app.id));
   } finally {
     deletion.stop();
   }
@@ -69,34 +71,48 @@ async function findDeletion({ db }: Context, appId: AppId): Promise<Error | unde
 async function decide(run: DeployRun): Promise<Verdict> {
   const { context, app, deploy, release, log } = run;
   if (app.deleted_at !== null) return appWasDeleted;
-  if (deploy.attempt === 1 && (await hasNewerDeploy(context.db, release))) {
+  if (deploy.attempt === 1 && (await hasNewerDeploy(context.db, release, superseding(release)))) {
     return {
       status: 'superseded',
       error: 'A newer release was waiting.',
+      failure: null,
       lines: ['       Skipped: a newer release is waiting'],
     };
   }
+  if (deploy.attempt === 1 && (await hasMovedAway(run))) return movedAway;
   if (deploy.attempt === 1) log.line(`-----> Releasing v${release.version}`);
   await ensureAppEnvironment(context, app);
   return (await runReleaseCommand(run)) ?? rollOut(run);
 }
 
+/** Ends the deploy. The refs of its push move in the transaction that makes the release current. */
 async function recordVerdict(
-  { db, clock, wakeups }: Context,
-  deploy: DeployRow,
-  release: ReleaseRow,
+  { context, app, deploy, release }: Pick<DeployRun, 'context' | 'app' | 'deploy' | 'release'>,
   verdict: Verdict,
   afterwards: (trx: Db) => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
+  const { db, clock, wakeups, log } = context;
   await db.transaction().execute(async (trx) => {
-    const { status, error } = verdict;
-    const end = { status, error, weight: status === 'live' ? 100 : 0, finished_at: clock.now() };
+    const { status, error, failure } = verdict;
+    // In the order of a push, which locks an app, its repository, then its previews.
+    await lockApp(trx, app.parent_app_id ?? app.id);
+    const end = { status, error, failure, weight: status === 'live' ? 100 : 0, finished_at: clock.now() };
     if (!(await endDeploy(trx, deploy, end))) return;
+    if (status === 'live' && !(await moveRefs(context, trx, app.repository_id, deploy.ref_changes))) {
+      // A push that did not wait has moved a ref since the promotion: its release comes next.
+      log.warn('A release is live whose ref has moved elsewhere.', { deployId: deploy.id });
+      await setDeployFailure(trx, deploy.id, 'moved', movedMessage);
+    }
     await setReleaseStatus(trx, release.id, status === 'live' ? 'succeeded' : status === 'superseded' ? 'pending' : 'failed');
     if (status === 'live') await setCurrentRelease(trx, release.app_id, release.id);
     await afterwards(trx);
   });
   if (release.build_id !== null) wakeups.wake(buildLogKey(release.build_id));
+}
+
+/** A build is not superseded by a change of config or add-ons: that has its image, and its push is told how it went. */
+function superseding({ kind }: ReleaseRow): readonly ReleaseKind[] {
+  return kind === 'build' ? ['build', 'rollback'] : releaseKinds;
 }
 
 /** The release of a build writes to the build's log, which the pusher follows; others write to the app's log. */

@@ -1,8 +1,9 @@
 import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { DeployRow } from '#shared/core/releases/deploys-store.ts';
-import type { DeployStatus } from '#shared/core/releases/releases.ts';
+import type { DeployFailure, DeployStatus } from '#shared/core/releases/releases.ts';
 import type { ReleaseRow } from '#shared/core/releases/releases-store.ts';
+import { canMoveRefs, movedMessage } from '#shared/core/repositories/ref-moves.ts';
 import type { BuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 
@@ -26,8 +27,28 @@ export interface DeployRun {
 export interface Verdict {
   status: Extract<DeployStatus, 'live' | 'failed' | 'aborted' | 'superseded'>;
   error: string | null;
+  failure: DeployFailure | null;
   lines: readonly string[];
 }
+
+/** Whether a ref of the push that the release is built from has moved to where it would lose commits. */
+export async function hasMovedAway({
+  context,
+  app,
+  deploy,
+  release,
+}: Pick<DeployRun, 'context' | 'app' | 'deploy' | 'release'>): Promise<boolean> {
+  // A change of config goes live all the same: it moves the refs of the build it is based on where that is possible.
+  return release.kind === 'build' && !(await canMoveRefs(context, app.repository_id, deploy.ref_changes));
+}
+
+/** Nothing is rolled out since a ref of the push has moved. */
+export const movedAway: Verdict = {
+  status: 'superseded',
+  error: movedMessage,
+  failure: 'moved',
+  lines: [` !     ${movedMessage}`],
+};
 
 /** `error` of deploys that end because of it. */
 export const deletionCause = 'The app was deleted.';

@@ -1,9 +1,10 @@
 import type { Generated, JSONColumnType, Selectable } from 'kysely';
-import type { DeployStatus, DeployStep } from '#shared/core/releases/releases.ts';
+import type { DeployFailure, DeployStatus, DeployStep, ReleaseKind } from '#shared/core/releases/releases.ts';
 import type { ReleaseRow } from '#shared/core/releases/releases-store.ts';
+import type { RefMove } from '#shared/core/repositories/ref-moves.ts';
 import type { CreatedAt, Db, Tables } from '#shared/database/db.ts';
 import { type KeysetPage, keysetBefore } from '#shared/database/keyset.ts';
-import type { AppId, DeployId, ReleaseId } from '#shared/ids.ts';
+import type { AppId, DeployId, ObjectId, ReleaseId, RepositoryId } from '#shared/ids.ts';
 
 declare module '#shared/database/db.ts' {
   interface Tables {
@@ -16,6 +17,10 @@ declare module '#shared/database/db.ts' {
       weight: Generated<number>;
       steps: JSONColumnType<DeployStep[]>;
       error: string | null;
+      /** What `error` is about. Null where there is none, and for deploys that were superseded. */
+      failure: DeployFailure | null;
+      /** The refs of a push that move when the release is live, all or none; null when nothing moves. */
+      ref_changes: JSONColumnType<RefMove[]> | null;
       /** Counted up by each attempt: writes that name an older one match no row. */
       attempt: Generated<number>;
       created_at: CreatedAt;
@@ -33,12 +38,12 @@ export type ListedDeploy = DeployRow & Pick<ReleaseRow, 'version'>;
 /** A `pending` one. */
 export async function insertDeploy(
   trx: Db,
-  deploy: Pick<DeployRow, 'id' | 'app_id' | 'release_id' | 'created_at'>,
+  deploy: Pick<DeployRow, 'id' | 'app_id' | 'release_id' | 'created_at'> & { ref_changes: readonly RefMove[] | null },
 ): Promise<void> {
-  const pending = { status: 'pending', steps: '[]', error: null, finished_at: null } as const;
+  const pending = { status: 'pending', steps: '[]', error: null, failure: null, finished_at: null } as const;
   await trx
     .insertInto('deploys')
-    .values({ ...deploy, ...pending })
+    .values({ ...deploy, ...pending, ref_changes: deploy.ref_changes === null ? null : JSON.stringify(deploy.ref_changes) })
     .execute();
 }
 
@@ -67,8 +72,12 @@ export async function readDeployOfRelease(db: Db, releaseId: ReleaseId): Promise
   return db.selectFrom('deploys').selectAll().where('release_id', '=', releaseId).limit(1).executeTakeFirst();
 }
 
-/** Whether a newer release than this one waits for its deploy. */
-export async function hasNewerDeploy(db: Db, { app_id, version }: Pick<ReleaseRow, 'app_id' | 'version'>): Promise<boolean> {
+/** Whether a newer release than this one, and of one of these kinds, waits for its deploy. */
+export async function hasNewerDeploy(
+  db: Db,
+  { app_id, version }: Pick<ReleaseRow, 'app_id' | 'version'>,
+  kinds: readonly ReleaseKind[],
+): Promise<boolean> {
   const newer = await db
     .selectFrom('deploys')
     .innerJoin('releases', 'releases.id', 'deploys.release_id')
@@ -76,6 +85,7 @@ export async function hasNewerDeploy(db: Db, { app_id, version }: Pick<ReleaseRo
     .where('deploys.app_id', '=', app_id)
     .where('deploys.status', '=', 'pending')
     .where('releases.version', '>', version)
+    .where('releases.kind', 'in', kinds)
     .limit(1)
     .executeTakeFirst();
   return newer !== undefined;
@@ -106,7 +116,7 @@ export async function writeDeploySteps(db: Db, deploy: DeployAttempt, steps: rea
 }
 
 /** What is written when a deploy ends. */
-export type DeployEnd = Pick<DeployRow, 'status' | 'error' | 'weight' | 'finished_at'>;
+export type DeployEnd = Pick<DeployRow, 'status' | 'error' | 'failure' | 'weight' | 'finished_at'>;
 
 /** False when another attempt has claimed the deploy since, or it is over: nothing is written then. */
 export async function endDeploy(trx: Db, deploy: DeployAttempt, end: DeployEnd): Promise<boolean> {
@@ -118,4 +128,22 @@ export async function endDeploy(trx: Db, deploy: DeployAttempt, end: DeployEnd):
     .where('status', '=', 'rolling')
     .executeTakeFirst();
   return written.numUpdatedRows > 0n;
+}
+
+/** Records that a live release's refs could not move. */
+export async function setDeployFailure(trx: Db, deployId: DeployId, failure: DeployFailure, error: string): Promise<void> {
+  await trx.updateTable('deploys').set({ failure, error }).where('id', '=', deployId).execute();
+}
+
+/** Objects that refs are to move to once deploys of a repository's apps are live that are not over. */
+export async function listOpenDeployTargets(db: Db, repositoryId: RepositoryId): Promise<ObjectId[]> {
+  const rows = await db
+    .selectFrom('deploys')
+    .innerJoin('apps', 'apps.id', 'deploys.app_id')
+    .select('deploys.ref_changes')
+    .where('apps.repository_id', '=', repositoryId)
+    .where('deploys.status', 'in', ['pending', 'rolling'])
+    .where('deploys.ref_changes', 'is not', null)
+    .execute();
+  return rows.flatMap(({ ref_changes }) => (ref_changes ?? []).flatMap(({ to }) => to ?? []));
 }

@@ -43,8 +43,9 @@ function startDeadline({ context }: DeployRun, seconds: number): { signal: Abort
   return { signal: deadline.signal, stop: () => stopped.abort() };
 }
 
-function refuse({ release }: DeployRun, error: string): Verdict {
-  return { status: 'failed', error, lines: [` !     ${error}`, describeWhatServes(release.version === 1)] };
+function refuse({ app }: DeployRun, error: string): Verdict {
+  const lines = [` !     ${error}`, describeWhatServes(app.current_release_id === null)];
+  return { status: 'failed', error, failure: 'release_command', lines };
 }
 
 function describeSeconds(seconds: number): string {

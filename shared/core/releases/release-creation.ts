@@ -5,6 +5,7 @@ import { insertDeploy } from '#shared/core/releases/deploys-store.ts';
 import type { ReleaseKind } from '#shared/core/releases/releases.ts';
 import { insertRelease, nextReleaseVersion, type ReleaseRow } from '#shared/core/releases/releases-store.ts';
 import { readVariables } from '#shared/core/releases/variables.ts';
+import type { RefMove } from '#shared/core/repositories/ref-moves.ts';
 import type { Db } from '#shared/database/db.ts';
 import { type AppId, type BuildId, type DeployId, newUuid, type ReleaseId, type UserId } from '#shared/ids.ts';
 
@@ -18,6 +19,8 @@ export interface NewRelease {
   description: string;
   createdBy: UserId;
   buildId: BuildId | null;
+  /** Refs of the push that it comes from: they move when it is live. */
+  refChanges: readonly RefMove[] | null;
 }
 
 /**
@@ -50,7 +53,13 @@ export async function createRelease(
     created_by: release.createdBy,
     created_at: now,
   });
-  await insertDeploy(trx, { id: deployId, app_id: app.id, release_id: releaseId, created_at: now });
+  await insertDeploy(trx, {
+    id: deployId,
+    app_id: app.id,
+    release_id: releaseId,
+    ref_changes: release.refChanges,
+    created_at: now,
+  });
   await enqueueDeploy(context, trx, app.id, deployId);
   return { releaseId, deployId, version };
 }

@@ -53,6 +53,7 @@ export function createReleases(context: Context): Releases {
           description: `Rollback to v${target.version}`,
           createdBy: principal.userId,
           buildId: target.build_id,
+          refChanges: null,
         });
       });
       const rolledBack = await findRollback(db, row.id, id);

@@ -1,5 +1,6 @@
 import { type JSONColumnType, type Selectable, sql } from 'kysely';
 import type { ReleaseKind, ReleaseStatus } from '#shared/core/releases/releases.ts';
+import type { RefMove } from '#shared/core/repositories/ref-moves.ts';
 import type { CreatedAt, Db, Tables } from '#shared/database/db.ts';
 import { type KeysetPage, keysetBefore } from '#shared/database/keyset.ts';
 import { type AppId, type BuildId, isUuid, type ObjectId, type ReleaseId, type RepositoryId, type UserId } from '#shared/ids.ts';
@@ -61,20 +62,27 @@ export async function findRelease(db: Db, appId: AppId, release: string): Promis
   return version === undefined ? undefined : select.where('version', '=', Number(version)).executeTakeFirst();
 }
 
+/** What the next change of config or add-ons is based on, with the refs that still move when that is live. */
+export type BaseRelease = ReleaseRow & { ref_changes: readonly RefMove[] | null };
+
 /**
- * The newest release that is live or on its way there: the next change of config or add-ons is based on its image. One that
- * was superseded by a newer release has never shown that it starts.
+ * The newest release that is live or on its way there. One that was superseded or failed has never shown that it starts: it is
+ * the base only where there is no other, as the change may be what it lacks.
  */
-export async function readLatestGoodRelease(db: Db, appId: AppId): Promise<ReleaseRow | undefined> {
-  return db
+export async function readBaseRelease(db: Db, appId: AppId): Promise<BaseRelease | undefined> {
+  const row = await db
     .selectFrom('releases')
     .innerJoin('deploys', 'deploys.release_id', 'releases.id')
     .selectAll('releases')
+    .select(['deploys.ref_changes', 'deploys.status as deploy_status'])
     .where('releases.app_id', '=', appId)
-    .where('deploys.status', 'in', ['pending', 'rolling', 'live'])
+    .orderBy(sql`deploys.status in ('pending', 'rolling', 'live')`, 'desc')
     .orderBy('releases.version', 'desc')
     .limit(1)
     .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const { deploy_status, ...base } = row;
+  return deploy_status === 'live' ? { ...base, ref_changes: null } : base;
 }
 
 /** Commits of all releases of a repository's apps. */

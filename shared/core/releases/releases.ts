@@ -9,11 +9,18 @@ import type { DeployId, ReleaseId } from '#shared/ids.ts';
 import type { InstanceFacts } from '#shared/platform/workloads.ts';
 
 /** What a release was created by: a build, a change of variables or of add-ons, or a rollback. */
-export type ReleaseKind = 'build' | 'config' | 'addon' | 'rollback';
+export const releaseKinds = ['build', 'config', 'addon', 'rollback'] as const;
+export type ReleaseKind = (typeof releaseKinds)[number];
 /** 'pending' too when it was superseded by a newer release before it was rolled out. */
 export type ReleaseStatus = 'pending' | 'succeeded' | 'failed';
 /** 'superseded': a newer release was waiting, or the app was deleted, before the rollout began. */
 export type DeployStatus = 'pending' | 'rolling' | 'live' | 'failed' | 'aborted' | 'superseded';
+
+/**
+ * Why a deploy did not end well. 'boot': an instance did not start, or crashed. 'canary': the new release did worse than the
+ * old one under traffic. 'moved': a ref of its push has moved to where it would lose commits. 'platform': no fault of the app.
+ */
+export type DeployFailure = 'release_command' | 'boot' | 'canary' | 'moved' | 'platform';
 
 /** A weight that a rollout has reached. */
 export interface DeployStep {

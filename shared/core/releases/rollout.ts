@@ -1,18 +1,27 @@
-import { type DeployRun, deletionCause, describeWhatServes, type Verdict } from '#shared/core/releases/deploy-run.ts';
+import {
+  type DeployRun,
+  deletionCause,
+  describeWhatServes,
+  hasMovedAway,
+  type Verdict,
+} from '#shared/core/releases/deploy-run.ts';
 import { writeDeploySteps } from '#shared/core/releases/deploys-store.ts';
+import type { DeployStep } from '#shared/core/releases/releases.ts';
 import {
   decideStep,
   defaultRolloutRules,
   measureStep,
   type RolloutRules,
+  type Step,
   type StepDecision,
   type StepStart,
   startOfStep,
 } from '#shared/core/releases/rollout-rules.ts';
+import { movedMessage } from '#shared/core/repositories/ref-moves.ts';
 import type { RolloutFacts } from '#shared/platform/rollouts.ts';
 
 /** Another attempt has claimed the deploy: nothing of this one is recorded. */
-const fencedOff: Verdict = { status: 'superseded', error: null, lines: [] };
+const fencedOff: Verdict = { status: 'superseded', error: null, failure: null, lines: [] };
 
 /**
  * Brings the release live in steps, or aborts that. It starts the rollout, or continues one that an earlier attempt left, and
@@ -38,13 +47,11 @@ export async function rollOut(run: DeployRun): Promise<Verdict> {
       steps.push({ weight: facts.weight, at: now.toISOString() });
       if (!(await writeDeploySteps(context.db, deploy, steps))) return fencedOff;
     }
-    if (facts.phase === 'live') return { status: 'live', error: null, lines: describeDeployed(run) };
-    if (facts.phase === 'aborted') return describeAborted(run, facts);
+    if (facts.phase === 'live') return { status: 'live', error: null, failure: null, lines: describeDeployed(run) };
+    if (facts.phase === 'aborted') return describeAborted(run, facts, steps);
     if (facts.phase === 'failed') throw new Error(facts.failure?.cause ?? 'The rollout failed.');
     step = startOfStep(facts, step, now);
-    const decision: StepDecision = run.deleted.aborted
-      ? { action: 'abort', cause: deletionCause }
-      : decideStep(measureStep(facts, step, now), rules);
+    const decision = await decide(run, measureStep(facts, step, now), rules);
     if ('judgedBy' in decision && judgedWeight < facts.weight) {
       judgedWeight = facts.weight;
       log.line(`       ${facts.weight}%: ${decision.judgedBy}`);
@@ -53,6 +60,14 @@ export async function rollOut(run: DeployRun): Promise<Verdict> {
   }
   stopping.throwIfAborted();
   throw new Error('The rollout ended without a result.');
+}
+
+async function decide(run: DeployRun, step: Step, rules: RolloutRules): Promise<StepDecision> {
+  if (run.deleted.aborted) return { action: 'abort', cause: deletionCause };
+  const decision = decideStep(step, rules);
+  // The last moment at which the old release can take all traffic back.
+  if (decision.action === 'promote' && (await hasMovedAway(run))) return { action: 'abort', cause: movedMessage };
+  return decision;
 }
 
 /** Gives the order that follows from a decision. The driver may report the same facts until it has carried that out. */
@@ -94,14 +109,16 @@ function describeDeployed(run: DeployRun): string[] {
   ];
 }
 
-function describeAborted(run: DeployRun, { failure }: RolloutFacts): Verdict {
+function describeAborted(run: DeployRun, { failure }: RolloutFacts, steps: readonly DeployStep[]): Verdict {
   const error = failure?.cause ?? 'The new release did not become healthy.';
   const refused = ` !     v${run.release.version} was not rolled out: ${error}`;
-  if (run.deleted.aborted) return { status: 'aborted', error, lines: [refused] };
+  if (run.deleted.aborted) return { status: 'aborted', error, failure: null, lines: [refused] };
+  if (error === movedMessage) return { status: 'aborted', error, failure: 'moved', lines: [refused] };
   const output = (failure?.output ?? []).map((line) => `       ${line}`);
   return {
     status: 'aborted',
     error,
+    failure: !isFirst(run) && steps.some(({ weight }) => weight > 0) ? 'canary' : 'boot',
     lines: [...(output.length > 0 ? ['       Its last output:', ...output] : []), refused, describeWhatServes(isFirst(run))],
   };
 }

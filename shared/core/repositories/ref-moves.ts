@@ -3,6 +3,9 @@ import type { Db } from '#shared/database/db.ts';
 import type { RefChange } from '#shared/git/git-storage.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
+/** Why a push moves nothing whose ref has moved to where it would lose commits: users see it. */
+export const movedMessage = 'The branch moved while this push waited. Run `git pull` (fetch first), then push again.';
+
 /** Where a push wants a ref to be. `null` stands for "does not exist". */
 export interface RefMove {
   name: string;
@@ -27,7 +30,7 @@ async function rebase(
   return (await git.reader.isAncestor(repositoryId, current, move.to)) ? change : undefined;
 }
 
-/** Whether `moveRefs` would succeed now: asked before a build, which would be in vain otherwise. */
+/** Whether `moveRefs` would succeed now: asked before a build or a rollout, which would be in vain otherwise. */
 export async function canMoveRefs(
   context: Context,
   repositoryId: RepositoryId,

@@ -15,6 +15,7 @@ import * as cachesBegun from '#shared/database/migrations/0013-caches-begun.ts';
 import * as buildLines from '#shared/database/migrations/0014-build-lines.ts';
 import * as purges from '#shared/database/migrations/0015-purges.ts';
 import * as buildTokens from '#shared/database/migrations/0016-build-tokens.ts';
+import * as refsOfDeploys from '#shared/database/migrations/0017-refs-of-deploys.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -34,4 +35,5 @@ export const migrations: Record<string, Migration> = {
   '0014-build-lines': buildLines,
   '0015-purges': purges,
   '0016-build-tokens': buildTokens,
+  '0017-refs-of-deploys': refsOfDeploys,
 };

@@ -45,14 +45,16 @@ export async function answerTo<Value>(call: Promise<Value>): Promise<Value | und
   }
 }
 
-/** The builds of a commit, oldest first. */
+/** The builds of a commit with their deploys, oldest first. */
 export function readBuilds({ environment, app }: OperationContext, commit: string) {
   return environment.db
     .selectFrom('builds')
-    .selectAll()
-    .where('app_id', '=', app.id)
-    .where('commit', '=', commit)
-    .orderBy('created_at')
+    .leftJoin('deploys', 'deploys.release_id', 'builds.release_id')
+    .selectAll('builds')
+    .select(['deploys.status as deploy_status', 'deploys.error as deploy_error'])
+    .where('builds.app_id', '=', app.id)
+    .where('builds.commit', '=', commit)
+    .orderBy('builds.created_at')
     .execute();
 }
 

@@ -1,5 +1,5 @@
-import { movedMessage } from '#shared/core/builds/build-attempt.ts';
 import { supersededMessage } from '#shared/core/builds/build-creation.ts';
+import { movedMessage } from '#shared/core/repositories/ref-moves.ts';
 import { type PushReport, packCommit, pushPack, type RefUpdate } from '#test/support/crash/push-client.ts';
 import { type OperationContext, type PrepareOperation, readBuilds, readRefs } from './operation.ts';
 
@@ -62,6 +62,12 @@ function findBuildProblems(builds: Awaited<ReturnType<typeof readBuilds>>, attem
   return [...problems, ...wrong.map(({ status, error }) => `the build of a push ended as ${status}: ${error}`)];
 }
 
+/** How a build ended, or the deploy that it led to. */
+function describeEnd(build: Awaited<ReturnType<typeof readBuilds>>[number]): string {
+  const [status, error] = build.deploy_status === null ? [build.status, build.error] : [build.deploy_status, build.deploy_error];
+  return `${status} ${error ?? ''}`.trim();
+}
+
 /** Pushes to the deployed branch; every fifth push has another history. */
 export const pushCommit: PrepareOperation = async (context) => {
   const { app, random } = context;
@@ -112,20 +118,26 @@ export const pushConcurrently: PrepareOperation = async (context) => {
       const all: string[] = [];
       for (const [index, { oid }] of commits.entries()) {
         const builds = await readBuilds(context, oid);
-        all.push(...builds.map(({ status, error }) => `${status} ${error ?? ''}`.trim()));
+        all.push(...builds.map(describeEnd));
         const answer = answers[index];
         if (builds.length > 1 || (answer === 'undone' && builds.length > 0))
           problems.push(`one of two pushes, answered ${JSON.stringify(answer)}, has ${builds.length} builds`);
         if (answer === 'ok' && tip !== oid) problems.push(`the winner of two pushes is lost: main is at ${tip}`);
-        if (typeof answer === 'object' && !/(fetch first|superseded by a newer push)$/.test(answer.refused))
+        if (typeof answer === 'object' && !/(fetch first|superseded by a newer (push|release))$/.test(answer.refused))
           problems.push(`one of two pushes was refused: ${answer.refused}`);
         if (typeof answer === 'object' && tip === oid) problems.push(`main is at a push that was refused: ${answer.refused}`);
-        if ((tip === oid) !== (builds[0]?.status === 'succeeded')) problems.push('main and the build of a winner disagree');
+        if ((tip === oid) !== (builds[0]?.deploy_status === 'live')) problems.push('main and the deploy of a winner disagree');
       }
       if (answers.every((answer) => typeof answer === 'object')) problems.push('both of two pushes were refused');
-      const expected = ['succeeded', `failed ${movedMessage}`, `canceled ${supersededMessage}`];
-      problems.push(...all.filter((end) => !expected.includes(end)).map((end) => `the build of one of two pushes: ${end}`));
-      if (all.length > 0 && all.filter((end) => end === 'succeeded').length !== 1)
+      const expected = [
+        'live',
+        `failed ${movedMessage}`,
+        `canceled ${supersededMessage}`,
+        `superseded ${movedMessage}`,
+        'superseded A newer release was waiting.',
+      ];
+      problems.push(...all.filter((end) => !expected.includes(end)).map((end) => `one of two pushes ended: ${end}`));
+      if (all.length > 0 && all.filter((end) => end === 'live').length !== 1)
         problems.push(`of two pushes not one won: ${all.join(', ')}`);
       return problems;
     },

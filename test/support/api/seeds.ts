@@ -40,6 +40,7 @@ export async function seedRelease(
       description: 'Deploy 5478677',
       createdBy: user.id as UserId,
       buildId: null,
+      refChanges: null,
     }),
   );
   await context.db.updateTable('releases').set({ status: 'succeeded' }).where('id', '=', releaseId).execute();
