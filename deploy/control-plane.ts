@@ -24,6 +24,7 @@ import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { createPushes } from '#shared/core/pushes/pushes-service.ts';
 import { createConfig } from '#shared/core/releases/config-service.ts';
 import { runDeployJob } from '#shared/core/releases/deploy-job.ts';
+import { readLoggedEnvironments } from '#shared/core/releases/logged-environments.ts';
 import { createProcesses, runEnsureWorkloadJob, runRestartJob } from '#shared/core/releases/processes-service.ts';
 import { createReleases } from '#shared/core/releases/releases-service.ts';
 import { createGitSources } from '#shared/core/repositories/git-sources-service.ts';
@@ -55,7 +56,7 @@ export function createServices(context: Context): Services {
     processes: createProcesses(context),
     addons: createAddons(context),
     domains: createDomains(context),
-    logs: createLogs(context),
+    logs: createLogs(context, (app) => readLoggedEnvironments(context, app)),
     metrics: createAppMetrics(context),
     pushes: createPushes(context),
     gitSources: createGitSources(context),

@@ -14,7 +14,7 @@ import type { Context } from '#shared/core/context.ts';
 import { readEnvironment } from '#shared/core/releases/variables.ts';
 import { canMoveRefs, movedMessage } from '#shared/core/repositories/ref-moves.ts';
 import { buildLogKey, createBuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
-import { createRedactor } from '#shared/core/telemetry/redaction.ts';
+import { createLineRedactor } from '#shared/core/telemetry/redaction.ts';
 import { watchForEnd } from '#shared/core/watch.ts';
 import { isDatabaseOutage } from '#shared/database/outages.ts';
 import type { BuildId } from '#shared/ids.ts';
@@ -54,11 +54,12 @@ async function runAttempt(context: Context, app: AppRow, build: BuildRow, stoppi
     log.line(` !     ${error}`);
     // All lines are stored before anybody sees that it is over.
     await log.flush();
-    await endBuild(db, build, { status, error }, clock.now());
+    await endBuild(db, build, { status, error: redact(error) }, clock.now());
   };
   try {
     const variables = await readEnvironment(context, db, app.tenant_id, app.id);
-    redact = createRedactor(variables);
+    const redactor = createLineRedactor(variables);
+    redact = (text) => redactor.redact('', text);
     const attempt: BuildAttempt = { context, app, build, variables, log, stopping, canceled: cancel.signal };
     await recordResult(attempt, await finishBuild(attempt), end);
   } catch (error) {

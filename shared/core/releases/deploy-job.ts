@@ -12,7 +12,7 @@ import { rollOut } from '#shared/core/releases/rollout.ts';
 import { workloadSpec } from '#shared/core/releases/workload-spec.ts';
 import { movedMessage, moveRefs } from '#shared/core/repositories/ref-moves.ts';
 import { type BuildLogWriter, buildLogKey, createBuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
-import { createRedactor } from '#shared/core/telemetry/redaction.ts';
+import { createLineRedactor } from '#shared/core/telemetry/redaction.ts';
 import { watchForEnd } from '#shared/core/watch.ts';
 import type { Db } from '#shared/database/db.ts';
 import { isDatabaseOutage } from '#shared/database/outages.ts';
@@ -42,11 +42,13 @@ export async function runDeployJob(context: Context, deployId: DeployId, stoppin
   );
   try {
     const spec = await workloadSpec(context, app, release);
-    redact = createRedactor(workloadEnvironment(spec));
+    const redactor = createLineRedactor(workloadEnvironment(spec));
+    redact = (text) => redactor.redact('', text);
     const verdict = await decide({ context, app, deploy, release, spec, log, stopping, deleted: deletion.signal });
     for (const line of verdict.lines) log.line(line);
     await log.flush();
-    await recordVerdict({ context, app, deploy, release }, verdict);
+    const error = verdict.error === null ? null : redact(verdict.error);
+    await recordVerdict({ context, app, deploy, release }, { ...verdict, error });
   } catch (error) {
     // It is unknown whether the verdict was recorded: the next attempt finds out.
     if (stopping.aborted || isDatabaseOutage(error)) throw error;

@@ -65,7 +65,10 @@ export async function createRelease(
 }
 
 /** The variables as they were when the release was created. Secret. */
-export async function readReleaseConfig({ secrets }: Context, release: ReleaseRow): Promise<Record<string, string>> {
+export async function readReleaseConfig(
+  { secrets }: Context,
+  release: Pick<ReleaseRow, 'app_id' | 'version' | 'config'>,
+): Promise<Record<string, string>> {
   return JSON.parse(await secrets.open(release.config, configPurpose(release.app_id, release.version))) as Record<string, string>;
 }
 

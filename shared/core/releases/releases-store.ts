@@ -54,6 +54,16 @@ export async function readReleaseById(db: Db, releaseId: ReleaseId): Promise<Rel
   return db.selectFrom('releases').selectAll().where('id', '=', releaseId).executeTakeFirst();
 }
 
+/** The newest releases of an app with their sealed variables, newest first. */
+export async function listNewestReleases(
+  db: Db,
+  appId: AppId,
+  count: number,
+): Promise<Pick<ReleaseRow, 'app_id' | 'version' | 'config'>[]> {
+  const select = db.selectFrom('releases').select(['app_id', 'version', 'config']).where('app_id', '=', appId);
+  return select.orderBy('version', 'desc').limit(count).execute();
+}
+
 /** A release of this app by id, `7` or `v7`. */
 export async function findRelease(db: Db, appId: AppId, release: string): Promise<ReleaseRow | undefined> {
   const select = db.selectFrom('releases').selectAll().where('app_id', '=', appId);
