@@ -9,7 +9,10 @@ export const limits = {
     bodyBytes: mebibyte,
     /** The largest delivery that GitHub sends. */
     webhookBytes: 25 * mebibyte,
+    /** Of one access token or API token. */
     authenticatedPerMinute: 600,
+    /** Of all tokens of a user together. */
+    userPerMinute: 1800,
     unauthenticatedPerMinute: 30,
   },
   ssh: {

@@ -22,6 +22,11 @@ export interface RateLimitVerdict {
 export interface RateLimits {
   /** Counts one call. Refused calls are not counted. The window is rolling: no span of its length holds more than `limit` calls. */
   take(policy: RateLimitPolicy, key: string): Promise<RateLimitVerdict>;
+  /**
+   * Milliseconds for which the key's calls are refused, as far as this process knows; 0 when they may be granted. It asks nobody: a
+   * process learns by its own `take` that a limit is reached.
+   */
+  refusedMilliseconds(policy: RateLimitPolicy, key: string): number;
   /** Removes keys that were idle for an hour. @returns how many */
   sweep(): Promise<number>;
 }

@@ -1,4 +1,5 @@
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
+import { createRefusals } from '#shared/rate-limits/refusals.ts';
 
 /** Stores the times of calls by key. */
 export interface SlidingLog {
@@ -33,30 +34,7 @@ export function createSlidingLogLimits(log: SlidingLog, now: () => number): Rate
       if (!granted) refusals.remember(name, resetMilliseconds);
       return { granted, remaining: policy.limit - count, resetMilliseconds };
     },
+    refusedMilliseconds: ({ name }, key) => refusals.remaining(`${name}:${key}`),
     sweep: () => log.sweep(),
-  };
-}
-
-const mostRefusals = 10_000;
-
-function createRefusals(now: () => number) {
-  const refusals = new Map<string, { from: number; until: number }>();
-  const forgetPast = (): void => {
-    for (const [name, { until }] of refusals) if (until <= now()) refusals.delete(name);
-    // This is only a cache: the log has the truth.
-    if (refusals.size > mostRefusals) refusals.clear();
-  };
-  return {
-    /** Milliseconds; 0 if not refused. If the clock is set back, the refusal ends instead of lasting longer. */
-    remaining(name: string): number {
-      const refusal = refusals.get(name);
-      const at = now();
-      return refusal === undefined || at < refusal.from ? 0 : Math.max(0, refusal.until - at);
-    },
-    remember(name: string, milliseconds: number): void {
-      const from = now();
-      refusals.set(name, { from, until: from + milliseconds });
-      if (refusals.size > mostRefusals) forgetPast();
-    },
   };
 }
