@@ -4,6 +4,7 @@ import type { Api, ApiContext, ApiEnv } from '#api/http/api-env.ts';
 import { StatusError } from '#api/http/refusal.ts';
 import { limitBody } from '#api/middleware/body-limit.ts';
 import { entityTag } from '#api/middleware/entity-tag.ts';
+import { createFailedCredentials } from '#api/middleware/failed-credentials.ts';
 import { guard } from '#api/middleware/guard.ts';
 import { idempotency } from '#api/middleware/idempotency.ts';
 import { measure } from '#api/middleware/measure.ts';
@@ -43,6 +44,8 @@ import type { Identity } from '#shared/identity/identity.ts';
 import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 import type { Metrics } from '#shared/metrics/metrics.ts';
+import { createCallLimits } from '#shared/rate-limits/call-limits.ts';
+import type { EventLimits } from '#shared/rate-limits/event-limits.ts';
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 
 /** The services of core that routes call. */
@@ -72,6 +75,7 @@ export interface ApiOptions extends ServiceFacts {
   services: ApiServices;
   identity: Identity;
   rateLimits: RateLimits;
+  eventLimits: EventLimits;
   idempotencyKeys: IdempotencyKeys;
   clock: Clock;
   log: Log;
@@ -83,11 +87,12 @@ export interface ApiOptions extends ServiceFacts {
 /** The REST API as a `fetch` function. It needs no HTTP server and no particular runtime. */
 export function createApi(options: ApiOptions): Api {
   const { services, identity } = options;
+  const failures = createFailedCredentials(options);
   const api: Api = new OpenAPIHono<ApiEnv>({ getPath: dropApiPrefix, defaultHook: refuseInvalid });
 
   api.use(measure(options.metrics), requestId(options), securityHeaders(), limitBody(limits.http.bodyBytes));
   api.use(
-    guard({ ...options, ...services }),
+    guard({ ...options, ...services, failures, calls: createCallLimits(options.rateLimits) }),
     requireBody(),
     entityTag(),
     idempotency(options.idempotencyKeys, services.accounts),
@@ -111,7 +116,7 @@ export function createApi(options: ApiOptions): Api {
   addLogRoutes(api, services.logs);
   addDomainRoutes(api, services.domains);
   addGitSourceRoutes(api, services.gitSources);
-  addWebhookRoutes(api, services.webhooks, options);
+  addWebhookRoutes(api, services.webhooks, { ...options, failures });
   addMetricRoutes(api, services.metrics);
   return api;
 }

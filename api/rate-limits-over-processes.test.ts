@@ -1,13 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApi } from '#api/create-api.ts';
 import type { Api } from '#api/http/api-env.ts';
+import { createPostgresEventLimits } from '#shared/rate-limits/postgres-event-limits.ts';
 import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
 import { createTestApi, type TestApi, type TestUser, testPassword } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
 let processes: Api[];
 /** Another process of the API. It shares nothing with the others but the database. */
-const startProcess = (): Api => createApi({ ...test.apiOptions, rateLimits: createPostgresRateLimits(test.context.db) });
+const startProcess = (): Api =>
+  createApi({
+    ...test.apiOptions,
+    rateLimits: createPostgresRateLimits(test.context.db),
+    eventLimits: createPostgresEventLimits(test.context.db),
+  });
 beforeAll(async () => {
   test = await createTestApi();
   processes = [1, 2, 3, 4].map(startProcess);
@@ -35,7 +41,7 @@ function tally(answers: readonly Response[]): Record<number, number> {
 }
 
 describe('over four processes that share a database', () => {
-  it('a user has exactly 600 requests per minute, also when they all arrive at once', async () => {
+  it('a token has exactly 600 requests per minute, also when they all arrive at once', async () => {
     const ada = await test.signUp();
     expect(tally(await spread(590, (api) => readUser(api, ada)))).toEqual({ 200: 590 });
     expect(tally(await spread(40, (api) => readUser(api, ada)))).toEqual({ 200: 10, 429: 30 });
@@ -45,15 +51,30 @@ describe('over four processes that share a database', () => {
     expect((await readUser(at(0), await test.signUp())).status).toBe(200);
   });
 
-  it('a new login, an API token or another tenant gives a user no more requests', async () => {
+  it('more tokens give a user at most 1800 requests per minute, with 19 more for each process', async () => {
     const ada = await test.signUp();
-    const made = await test.ask('POST', '/v1/auth/tokens', { as: ada, json: { name: 'ci', scope: 'read' } });
-    await spread(600, (api) => readUser(api, ada));
-    const loggedIn = await logIn(at(1), '203.0.113.9', ada.email);
-    const { data } = (await loggedIn.json()) as { data: { access_token: string } };
-    for (const token of [data.access_token, made.body.data.token, ada.token]) {
-      expect((await readUser(at(2), { ...ada, token })).status).toBe(429);
+    const { body } = await test.ask('POST', '/v1/auth/tokens', { as: ada, json: { name: 'ci', scope: 'read' } });
+    const tokens = [ada.token, body.data.token];
+    for (let login = 0; login < 4; login += 1) {
+      const answer = await logIn(at(login), '203.0.113.9', ada.email);
+      tokens.push(((await answer.json()) as { data: { access_token: string } }).data.access_token);
     }
+    let granted = 0;
+    for (const token of tokens) granted += tally(await spread(500, (api) => readUser(api, { ...ada, token })))[200] ?? 0;
+    expect(granted).toBeGreaterThanOrEqual(1800);
+    expect(granted).toBeLessThan(1800 + 4 * 20);
+    expect((await readUser(at(2), ada)).headers.get('ratelimit-policy')).toBe('"user";q=1800;w=60');
+    expect((await readUser(at(0), await test.signUp())).status).toBe(200);
+  });
+
+  it('an address has exactly 30 failed credentials per minute, and right tokens still work from it', async () => {
+    const ada = await test.signUp();
+    const refused = (api: Api) =>
+      api.request('/v1/user', { headers: { authorization: 'Bearer wrong', 'x-test-address': '203.0.113.70' } });
+    expect(tally(await spread(80, refused))).toEqual({ 401: 30, 429: 50 });
+    expect((await refused(startProcess())).status).toBe(429);
+    const right = { authorization: `Bearer ${ada.token}`, 'x-test-address': '203.0.113.70' };
+    expect((await at(1).request('/v1/user', { headers: right })).status).toBe(200);
   });
 
   it('an address has exactly 30 login attempts per minute', async () => {

@@ -23,6 +23,7 @@ import { createEmbeddedIdentity } from '#shared/identity/embedded/embedded-ident
 import { issuerOf } from '#shared/identity/issuer.ts';
 import { measurePushes } from '#shared/metrics/measured-pushes.ts';
 import { createPrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
+import { createPostgresEventLimits } from '#shared/rate-limits/postgres-event-limits.ts';
 import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
 
@@ -66,12 +67,13 @@ async function startParts(lifetime: Lifetime, options: StartOptions): Promise<Si
   await startWorker(lifetime, { database, handlers: createJobHandlers(context), metrics, log, soleWorker: true });
 
   const rateLimits = createPostgresRateLimits(db);
+  const eventLimits = createPostgresEventLimits(db);
   const idempotencyKeys = createPostgresIdempotencyKeys({ db, secrets, clock });
   const { apiSocket: socketPath } = gatewayFiles(dataDir);
-  await serveApi(lifetime, { context, services: measured, rateLimits, idempotencyKeys, metrics, socketPath });
+  await serveApi(lifetime, { context, services: measured, rateLimits, eventLimits, idempotencyKeys, metrics, socketPath });
   await serveSsh(lifetime, { context, services: measured }, options);
   startSampling(lifetime, context);
-  startHousekeeping(lifetime, listHousekeepingTasks({ context, identity, rateLimits, idempotencyKeys }), log);
+  startHousekeeping(lifetime, listHousekeepingTasks({ context, identity, rateLimits, eventLimits, idempotencyKeys }), log);
 
   return {
     facts: { sandboxProblem: sandbox ? undefined : sandboxProblem, resumedApps },

@@ -1,6 +1,7 @@
 import { outgoingBody, readRequestBody } from '#api/git/git-body.ts';
 import { readToken } from '#api/git/read-token.ts';
 import { toAppError, toRefusal } from '#api/http/refusal.ts';
+import { createFailedCredentials, type FailedCredentials } from '#api/middleware/failed-credentials.ts';
 import { type BearerOptions, verifyBearer } from '#api/middleware/guard.ts';
 import { requestIdOf } from '#api/middleware/request-id.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -9,13 +10,18 @@ import { AppError } from '#shared/errors.ts';
 import type { GitServer, GitStream } from '#shared/git/git-storage.ts';
 import { type GitAddress, parseGitAddress, parseGitProtocol } from '#shared/git/protocol/git-request.ts';
 import type { Log } from '#shared/log.ts';
-import { type RateLimits, rateLimitPolicies } from '#shared/rate-limits/rate-limits.ts';
+import { type CallLimits, createCallLimits } from '#shared/rate-limits/call-limits.ts';
+import type { EventLimits } from '#shared/rate-limits/event-limits.ts';
+import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 
 /** Dependencies of git over HTTP. */
 export interface GitOverHttpOptions extends BearerOptions {
   pushes: Pushes;
   git: GitServer;
-  rateLimits: Pick<RateLimits, 'take'>;
+  rateLimits: Pick<RateLimits, 'take' | 'refusedMilliseconds'>;
+  eventLimits: Pick<EventLimits, 'take' | 'refusedMilliseconds'>;
+  /** IP address of the client, as the gateway saw it. */
+  clientAddress(request: Request): string;
   clock: Clock;
   log: Log;
 }
@@ -29,11 +35,13 @@ export type GitOverHttp = (request: Request) => Promise<Response> | undefined;
  * push apply.
  */
 export function createGitOverHttp(options: GitOverHttpOptions): GitOverHttp {
+  const failures = createFailedCredentials(options);
+  const calls = createCallLimits(options.rateLimits);
   return (request) => {
     const address = parseGitAddress(request.method, new URL(request.url));
     if (address === undefined) return undefined;
     const requestId = requestIdOf(request);
-    return serve(request, address, options, requestId).catch((thrown: unknown) => {
+    return serve(request, address, { ...options, failures, calls }, requestId).catch((thrown: unknown) => {
       const error = toAppError(thrown);
       if (error.code === 'internal') options.log.error('git over HTTP failed', { request_id: requestId, error: thrown });
       return refuse(error, requestId, options.clock.now());
@@ -44,14 +52,17 @@ export function createGitOverHttp(options: GitOverHttpOptions): GitOverHttp {
 async function serve(
   request: Request,
   { appName, service, step }: GitAddress,
-  options: GitOverHttpOptions,
+  options: GitOverHttpOptions & { failures: FailedCredentials; calls: CallLimits },
   requestId: string,
 ): Promise<Response> {
   const token = readToken(request.headers.get('authorization'));
   if (token === undefined) throw new AppError('unauthorized', 'Log in with an access token or an API token as the password.');
-  const caller = await verifyBearer(token, undefined, options);
+  // A request without a token is not counted as a failure: git sends one first, and the token when it is asked.
+  const { caller, tokenId } = await verifyBearer(token, undefined, options).catch(async (error: unknown) => {
+    throw await options.failures.count(request, error);
+  });
   const [verdict, principal] = await Promise.all([
-    options.rateLimits.take(rateLimitPolicies.authenticated, caller.userId),
+    options.calls.take({ tokenId, userId: caller.userId }),
     options.accounts.resolvePrincipal(caller),
   ]);
   if (!verdict.granted) {

@@ -1,15 +1,17 @@
 import { matchedRoutes } from 'hono/route';
 import type { ApiContext } from '#api/http/api-env.ts';
 
-/** Limited per source address (SPEC.md §8), because passwords and tokens are guessed there. */
+/** Limited per source address (SPEC.md §8). */
 const perAddress = [
   'POST /v1/signup',
-  'POST /v1/auth/login',
   'POST /v1/auth/refresh',
   'POST /v1/auth/logout',
   'GET /v1/auth/jwks.json',
   'GET /v1/auth/.well-known/openid-configuration',
 ] as const;
+
+/** Limited like those, and refused to a source with many failed credentials of other kinds: a password can be guessed. */
+const password = ['POST /v1/auth/login'] as const;
 
 /** Cheap answers that monitoring and tools read often. */
 const unlimited = ['GET /v1/healthz', 'GET /v1/openapi.json', 'GET /v1/openapi.yaml'] as const;
@@ -17,14 +19,14 @@ const unlimited = ['GET /v1/healthz', 'GET /v1/openapi.json', 'GET /v1/openapi.y
 /** Need a token, but no membership of a tenant. */
 const person = ['POST /v1/invitations/accept'] as const;
 
-/** Authenticated by a signature. Not limited, because git hosts deliver as often as people push. */
+/** Authenticated by a signature. Only failures are limited, because git hosts deliver as often as people push. */
 const signed = ['POST /v1/webhooks/githost'] as const;
 
-/** Authenticated by a token of one build. Not limited: each such token is 256 random bits, and pipelines wait for the answer. */
+/** Authenticated by a token of one build. Only failures are limited, because pipelines wait for the answer. */
 const ofBuild = ['GET /v1/internal/builds/:bid/source', 'POST /v1/internal/builds/:bid/complete'] as const;
 
 /** What a route asks of its caller, see the lists above. `noRoute`: no route matches the request. */
-export type Access = 'perAddress' | 'unlimited' | 'signed' | 'ofBuild' | 'person' | 'token' | 'noRoute';
+export type Access = 'perAddress' | 'password' | 'unlimited' | 'signed' | 'ofBuild' | 'person' | 'token' | 'noRoute';
 
 /** Matches the exact method and route, never a prefix. A route that is not listed above needs a token. */
 export function accessOf(c: ApiContext): Access {
@@ -32,6 +34,7 @@ export function accessOf(c: ApiContext): Access {
   if (endpoint === undefined) return 'noRoute';
   const name = `${endpoint.method} ${endpoint.path}`;
   if ((perAddress as readonly string[]).includes(name)) return 'perAddress';
+  if ((password as readonly string[]).includes(name)) return 'password';
   if ((signed as readonly string[]).includes(name)) return 'signed';
   if ((ofBuild as readonly string[]).includes(name)) return 'ofBuild';
   if ((person as readonly string[]).includes(name)) return 'person';

@@ -7,21 +7,24 @@ import { sweepDeliveries } from '#shared/core/webhooks/webhooks-service.ts';
 import type { IdempotencyKeys } from '#shared/idempotency/idempotency.ts';
 import { sweepRefreshTokens } from '#shared/identity/embedded/embedded-identity.ts';
 import type { PasswordIdentity } from '#shared/identity/password-identity.ts';
+import type { EventLimits } from '#shared/rate-limits/event-limits.ts';
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 
 export interface HousekeepingParts {
   context: Context;
   identity: PasswordIdentity;
   rateLimits: Pick<RateLimits, 'sweep'>;
+  eventLimits: Pick<EventLimits, 'sweep'>;
   idempotencyKeys: Pick<IdempotencyKeys, 'sweep'>;
 }
 
 /** Everything in the database and in the git storage that has to be renewed or removed from time to time. */
 export function listHousekeepingTasks(parts: HousekeepingParts): HousekeepingTask[] {
-  const { context, identity, rateLimits, idempotencyKeys } = parts;
+  const { context, identity, rateLimits, eventLimits, idempotencyKeys } = parts;
   const { db, clock, git } = context;
   return [
     { name: 'rate limits', sweep: () => rateLimits.sweep() },
+    { name: 'event limits', sweep: () => eventLimits.sweep() },
     { name: 'idempotency keys', sweep: () => idempotencyKeys.sweep() },
     { name: 'signing keys', sweep: () => identity.rotateKeys() },
     { name: 'failed logins', sweep: () => identity.sweepLoginAttempts() },

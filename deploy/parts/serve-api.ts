@@ -9,7 +9,7 @@ import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { issuerOf } from '#shared/identity/issuer.ts';
 import { listenOnSocket } from '#shared/net/unix-socket.ts';
 
-export interface ApiParts extends Pick<ApiOptions, 'rateLimits' | 'idempotencyKeys' | 'metrics'> {
+export interface ApiParts extends Pick<ApiOptions, 'rateLimits' | 'eventLimits' | 'idempotencyKeys' | 'metrics'> {
   context: Context;
   services: ApiServices & { pushes: Pushes };
   /** Of a Unix socket that only the gateway reaches: the client addresses that it forwards are believed. */
@@ -19,6 +19,8 @@ export interface ApiParts extends Pick<ApiOptions, 'rateLimits' | 'idempotencyKe
 /** Serves the REST API, and git over HTTP, to the gateway. */
 export async function serveApi(lifetime: Lifetime, { context, socketPath, ...parts }: ApiParts): Promise<void> {
   const { db, clock, identity, git, log, settings } = context;
+  const clientAddress = (request: Request): string =>
+    request.headers.get('x-forwarded-for')?.split(',').at(-1)?.trim() ?? 'unknown';
   const api = createApi({
     ...parts,
     issuer: issuerOf(settings.baseUrl),
@@ -26,13 +28,15 @@ export async function serveApi(lifetime: Lifetime, { context, socketPath, ...par
     identity,
     clock,
     log,
-    clientAddress: (request) => request.headers.get('x-forwarded-for')?.split(',').at(-1)?.trim() ?? 'unknown',
+    clientAddress,
   });
   const gitOverHttp = createGitOverHttp({
     ...parts.services,
     identity,
     git: git.server,
     rateLimits: parts.rateLimits,
+    eventLimits: parts.eventLimits,
+    clientAddress,
     clock,
     log,
   });

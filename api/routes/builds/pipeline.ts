@@ -23,7 +23,7 @@ const fetchSource = createRoute({
       description: 'The tree to build.',
       content: { 'application/x-tar': { schema: { type: 'string' as const, format: 'binary' } } },
     },
-    ...refusalsOf(401, 422, 500, 503),
+    ...refusalsOf(401, 422, 429, 500, 503),
   },
 });
 
@@ -48,7 +48,7 @@ const reportCompletion = createRoute({
   request: { params, body: jsonBody(CompletionSchema, true) },
   responses: {
     202: answer(dataOf(z.object({ build_id: z.string() })), 'The platform looks at the build.'),
-    ...refusalsOf(400, 401, 413, 415, 422, 500, 503),
+    ...refusalsOf(400, 401, 413, 415, 422, 429, 500, 503),
   },
 });
 

@@ -5,6 +5,7 @@ import { createServices } from '#deploy/control-plane.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import { createFakeIdempotencyKeys } from '#shared/idempotency/fake-idempotency.ts';
 import type { AppId } from '#shared/ids.ts';
+import { createFakeEventLimits } from '#shared/rate-limits/fake-event-limits.ts';
 import { createFakeRateLimits } from '#shared/rate-limits/fake-rate-limits.ts';
 import { type Answer, createTestApi, type TestApi, type TestUser, testWebhookSecret } from '#test/support/api/test-api.ts';
 
@@ -337,6 +338,7 @@ async function secondInstance() {
     services: createServices(context),
     identity: context.identity,
     rateLimits: createFakeRateLimits(now),
+    eventLimits: createFakeEventLimits(now),
     idempotencyKeys: createFakeIdempotencyKeys(now),
     issuer: 'http://localhost:8080/v1/auth',
     checkReady: async () => undefined,

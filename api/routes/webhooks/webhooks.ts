@@ -1,13 +1,13 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Api } from '#api/http/api-env.ts';
 import { readBody } from '#api/middleware/body-limit.ts';
+import type { FailedCredentials } from '#api/middleware/failed-credentials.ts';
 import { answer, dataOf, refusalsOf } from '#api/openapi/schemas.ts';
 import { createFailedDeliveries } from '#api/routes/webhooks/failed-deliveries.ts';
-import type { Clock } from '#shared/clock.ts';
 import type { Webhooks } from '#shared/core/webhooks/webhooks.ts';
 import { AppError } from '#shared/errors.ts';
 import { limits } from '#shared/limits.ts';
-import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
+import type { EventLimits } from '#shared/rate-limits/event-limits.ts';
 import { sourceKey } from '#shared/rate-limits/source-key.ts';
 
 /** Any JSON object. It is parsed by hand, because the signature covers the bytes as they came. */
@@ -29,7 +29,7 @@ const receiveDelivery = createRoute({
     'For GitHub, Gitea, Forgejo, GitLab and compatible hosts. The body has up to 25 MiB. It is signed with HMAC-SHA256 ' +
     '(`X-Hub-Signature-256`, `X-Gitea-Signature`, `X-Forgejo-Signature`, `Webhook-Signature`), or the secret is sent in ' +
     '`X-Gitlab-Token`. A repeated delivery is answered with 200 and starts nothing. ' +
-    'An address with 30 wrong signatures in a minute is refused.',
+    'An address with 30 wrong signatures or other failed credentials in a minute is refused.',
   tags: ['webhooks'],
   security: [],
   request: {
@@ -56,18 +56,19 @@ const receiveDelivery = createRoute({
 
 /** Dependencies of the webhook route. */
 export interface WebhookOptions {
-  rateLimits: Pick<RateLimits, 'take'>;
-  clock: Pick<Clock, 'now'>;
+  failures: FailedCredentials;
+  eventLimits: Pick<EventLimits, 'take' | 'refusedMilliseconds'>;
   clientAddress(request: Request): string;
 }
 
-export function addWebhookRoutes(api: Api, webhooks: Webhooks, { rateLimits, clock, clientAddress }: WebhookOptions): void {
-  const failed = createFailedDeliveries(rateLimits, () => clock.now().getTime());
+export function addWebhookRoutes(api: Api, webhooks: Webhooks, { failures, eventLimits, clientAddress }: WebhookOptions): void {
+  const failed = createFailedDeliveries(eventLimits);
   api.openapi(receiveDelivery, async (c) => {
     const header = (name: string): string | undefined => c.req.header(name);
     const { app: appId } = c.req.valid('query');
     const sender = { source: sourceKey(clientAddress(c.req.raw)), secretOf: appId ?? '' };
     // Cheap checks first: the body is read only when its signature can be right.
+    failures.check(c.req.raw);
     failed.check(sender);
     try {
       await webhooks.checkHeaders(header, appId);

@@ -71,7 +71,7 @@ export interface ApiTokens {
   listTokens(caller: Caller, page: PageQuery): Promise<Page<ApiToken>>;
   revokeToken(caller: Caller, id: string): Promise<void>;
   /** Whom a token speaks for, in its role narrowed by its scope; undefined when unknown, revoked or expired. */
-  resolveToken(token: string): Promise<Principal | undefined>;
+  resolveToken(token: string): Promise<(Principal & { tokenId: ApiTokenId }) | undefined>;
 }
 
 export interface Member {

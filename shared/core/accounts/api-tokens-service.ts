@@ -64,7 +64,7 @@ export function createApiTokens(context: Context): ApiTokens {
       if (row.last_used_at === null || now.getTime() - row.last_used_at.getTime() >= lastUsedMilliseconds)
         await setApiTokenUsed(db, row.id, now);
       const role = narrowRole(row.role, row.scope);
-      return { userId: row.user_id, email: row.email, tenantId: row.tenant_id, role, tokenScope: row.scope };
+      return { userId: row.user_id, email: row.email, tenantId: row.tenant_id, role, tokenScope: row.scope, tokenId: row.id };
     },
   };
 }

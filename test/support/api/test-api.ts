@@ -23,6 +23,7 @@ import { createLog } from '#shared/log.ts';
 import { createPrometheusMetrics, type PrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
 import { createFakeAppLogs, type FakeAppLogs } from '#shared/platform/fake/app-logs.ts';
 import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
+import { createFakeEventLimits } from '#shared/rate-limits/fake-event-limits.ts';
 import { createFakeRateLimits } from '#shared/rate-limits/fake-rate-limits.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
@@ -176,6 +177,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     services,
     identity,
     rateLimits: createFakeRateLimits(now),
+    eventLimits: createFakeEventLimits(now),
     idempotencyKeys: createFakeIdempotencyKeys(now),
     issuer,
     checkReady: async () => undefined,

@@ -15,6 +15,7 @@ import { createPostgresIdempotencyKeys } from '#shared/idempotency/postgres-idem
 import { createLog } from '#shared/log.ts';
 import { createPrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
 import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
+import { createPostgresEventLimits } from '#shared/rate-limits/postgres-event-limits.ts';
 import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
 import { createCoreContext } from '#test/support/core/core-context.ts';
 
@@ -30,6 +31,7 @@ const api = createApi({
   issuer: 'http://localhost:8080/v1/auth',
   checkReady: async () => undefined,
   rateLimits: createPostgresRateLimits(db),
+  eventLimits: createPostgresEventLimits(db),
   idempotencyKeys: createPostgresIdempotencyKeys(context),
   clock: systemClock,
   log,
