@@ -97,5 +97,9 @@ export const limits = {
     previews: 10,
     configBytes: 64 * 1024,
     restoreDays: 30,
+    /** Files of an app's log; the oldest lines are deleted first. */
+    logs: { segmentBytes: mebibyte, retainedBytes: 50 * mebibyte },
+    /** Files of an instance's stdout, and of its stderr, before they are collected into the log. */
+    output: { segmentBytes: mebibyte, retainedBytes: 8 * mebibyte },
   },
 } as const;

@@ -1,22 +1,24 @@
-import { spawn } from 'node:child_process';
 import { type FSWatcher, watch } from 'node:fs';
-import { mkdir, open, rm, stat } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '#shared/clock.ts';
+import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 import { instanceName, parseInstanceKey } from '../processes/instance-key.ts';
-import { type Journal, type JournalEntry, openJournal, readRange } from './app-logs-journal.ts';
+import { type Journal, type JournalEntry, openJournal } from './app-logs-journal.ts';
 import { longestLineBytes, splitLines } from './line-splitter.ts';
+import { listSegments, listStream, type OutputSegment, readStream } from './output/output-segments.ts';
+import type { OutputEnd, OutputWriter } from './output/output-writer.ts';
 
 /**
- * Collects the output of an app's instances. Each instance writes directly into raw files of its own, so that it can write while no
- * control plane runs. The collector appends their lines to the journal, with a time.
+ * Collects the output of an app's instances. Each instance writes to pipes of its own, which another process copies into raw files of
+ * a limited size, also while no control plane runs. The collector appends their lines to the journal, with a time.
  */
 export interface AppLogCollector {
   readonly journal: Journal;
-  /** Creates the raw files of an instance and collects from them. @returns file descriptors for appending, to be closed */
-  openOutput(key: string): Promise<{ stdout: number; stderr: number; close(): Promise<void> }>;
-  /** Collects from the raw files of an instance that was found again. */
+  /** Creates the pipes of an instance and collects from them. @returns file descriptors to write to, to be closed */
+  openOutput(key: string): Promise<{ stdout: number; stderr: number; close(): void }>;
+  /** Collects the output of an instance that was found again. */
   adoptOutput(key: string): void;
   /** Collects everything written so far. @param final key of an instance that has ended: also a last line without newline */
   flush(final?: string): Promise<void>;
@@ -30,19 +32,13 @@ export interface AppLogCollector {
   close(): Promise<void>;
 }
 
-/** A raw file that is collected from. */
+/** A stream of raw output that is collected from. */
 interface Tail {
   key: string;
   stream: 'o' | 'e';
-  /** Disk space of the bytes below this offset is freed already. */
-  punched: number;
 }
 
 const chunkBytes = 256 * 1024;
-/** Disk space is freed in steps of this size. */
-const punchBytes = 4 * 1024 * 1024;
-/** Output beyond this that is not collected yet is skipped, so that an app cannot fill the disk. */
-const backlogBytes = 64 * 1024 * 1024;
 /** The kernel's queue of file events can overflow; this finds the output of lost events. */
 const sweepMilliseconds = 2000;
 /**
@@ -51,8 +47,16 @@ const sweepMilliseconds = 2000;
  */
 const fileTimeLagMilliseconds = 100;
 
-/** @param directory `workloads/<app_id>/logs`; the raw files are in `raw/` */
-export async function openAppLogCollector(directory: string, clock: Clock, log: Log): Promise<AppLogCollector> {
+/** What collecting the output of an app needs. */
+export interface AppLogCollectorOptions {
+  /** `workloads/<app_id>/logs`; the raw files are in `raw/`. */
+  directory: string;
+  writer: OutputWriter;
+  clock: Clock;
+  log: Log;
+}
+
+export async function openAppLogCollector({ directory, writer, clock, log }: AppLogCollectorOptions): Promise<AppLogCollector> {
   const rawDir = join(directory, 'raw');
   await mkdir(rawDir, { recursive: true, mode: 0o700 });
   const journal = await openJournal(directory);
@@ -83,54 +87,53 @@ export async function openAppLogCollector(directory: string, clock: Clock, log: 
     wake();
   }
 
-  /** Collects what one raw file contains now. */
-  async function drain(tail: Tail, final: boolean): Promise<void> {
+  /** Collects what the raw files of one stream contain now. */
+  async function drain(tail: Tail, segments: readonly OutputSegment[], final: boolean): Promise<void> {
     const rawName = `${tail.key}.${tail.stream}`;
-    const path = join(rawDir, rawName);
     const identity = parseInstanceKey(tail.key);
     if (identity === undefined) return;
+    const entry = { p: instanceName(identity), s: tail.stream, v: identity.releaseVersion, k: tail.key };
     for (;;) {
-      const facts = await stat(path).catch(() => undefined);
-      if (facts === undefined) return;
-      let from = journal.collected(rawName);
-      // Shorter than before: the app has opened /dev/stdout itself and truncated it.
-      if (facts.size < from) from = 0;
-      const entry = { p: instanceName(identity), s: tail.stream, v: identity.releaseVersion, k: tail.key };
-      const t = Math.max(journal.newest.t, writtenBy(facts.mtimeMs, clock.now()));
-      if (facts.size - from > backlogBytes) {
-        const skipped = facts.size - from - chunkBytes;
-        from += skipped;
-        await append([{ ...entry, t, m: `… ${skipped} bytes of output skipped: more than the platform can collect`, o: from }]);
+      const from = journal.collected(rawName);
+      const piece = await readStream(segments, from, chunkBytes);
+      if (piece === undefined) return;
+      const t = Math.max(journal.newest.t, writtenBy(piece.modified, clock.now()));
+      if (piece.start > from) {
+        const skipped = piece.start - from;
+        await append([
+          { ...entry, t, m: `… ${skipped} bytes of output skipped: more than the platform can collect`, o: piece.start },
+        ]);
       }
-      if (facts.size === from) return;
-      const chunk = await readRange(path, from, Math.min(chunkBytes, facts.size - from));
-      const lines = splitLines(chunk, final && from + chunk.length === facts.size);
-      await append(lines.map(({ text, end }) => ({ ...entry, t, m: text, o: from + end })));
-      await punch(tail, path, journal.collected(rawName));
-      if (lines.length === 0 || chunk.length < chunkBytes - longestLineBytes) return;
+      const complete = piece.bytes.length === chunkBytes;
+      const lines = splitLines(piece.bytes, final && !complete);
+      await append(lines.map(({ text, end }) => ({ ...entry, t, m: text, o: piece.start + end })));
+      if (lines.length === 0 || piece.bytes.length < chunkBytes - longestLineBytes) return;
     }
   }
 
-  /** Frees the disk space of collected bytes. The file's size and offsets stay. */
-  async function punch(tail: Tail, path: string, collected: number): Promise<void> {
-    if (collected - tail.punched < punchBytes) return;
+  /** Deletes the raw files that were collected completely. The newest stays: it is still written to. */
+  async function deleteCollected(rawName: string, segments: readonly OutputSegment[]): Promise<void> {
+    const collected = journal.collected(rawName);
+    const done = segments.filter((_, at) => (segments[at + 1]?.start ?? Number.POSITIVE_INFINITY) <= collected);
+    if (done.length === 0) return;
     await journal.sync();
-    const length = String(collected - tail.punched);
-    const tool = spawn('fallocate', ['--punch-hole', '--offset', String(tail.punched), '--length', length, path], {
-      stdio: 'ignore',
-    });
-    const warn = (why: unknown): void =>
-      log.warn('the disk space of collected app output could not be freed', { path, error: why });
-    tool.once('error', warn);
-    tool.once('exit', (code) => code === 0 || warn(`fallocate exited with ${code}`));
-    tail.punched = collected;
+    for (const { path } of done) await rm(path, { force: true });
+  }
+
+  /** Has what is in the pipes written to the raw files. */
+  async function sync(): Promise<void> {
+    if (tails.size === 0) return;
+    await writer.sync(rawDir).catch((error: unknown) => log.warn('the newest output of an app cannot be read yet', { error }));
   }
 
   async function drainAll(final?: string): Promise<void> {
     if (closed) return;
-    for (const tail of tails.values()) {
+    const streams = await listSegments(rawDir);
+    for (const [rawName, tail] of tails) {
       try {
-        await drain(tail, tail.key === final);
+        const segments = streams.get(rawName) ?? [];
+        await drain(tail, segments, tail.key === final);
+        await deleteCollected(rawName, segments);
       } catch (error) {
         log.error('app output could not be collected', { key: tail.key, error });
       }
@@ -149,7 +152,7 @@ export async function openAppLogCollector(directory: string, clock: Clock, log: 
   function track(key: string): void {
     for (const stream of ['o', 'e'] as const) {
       const rawName = `${key}.${stream}`;
-      if (!tails.has(rawName)) tails.set(rawName, { key, stream, punched: journal.collected(rawName) });
+      if (!tails.has(rawName)) tails.set(rawName, { key, stream });
     }
     if (watcher !== undefined) return;
     watcher = watch(rawDir, { persistent: false }, schedule);
@@ -173,32 +176,43 @@ export async function openAppLogCollector(directory: string, clock: Clock, log: 
       return closed;
     },
     async openOutput(key) {
-      // An app that opens /dev/stdout itself needs write permission for its own user. Other users cannot enter the directory, which
-      // has mode 700.
-      const files = await Promise.all(['o', 'e'].map((stream) => open(join(rawDir, `${key}.${stream}`), 'a', 0o622)));
-      await Promise.all(files.map((file) => file.chmod(0o622)));
+      const ends: OutputEnd[] = [];
+      const close = (): void => ends.forEach((end) => end.close());
+      try {
+        for (const stream of ['o', 'e']) ends.push(await writer.open(join(rawDir, `${key}.${stream}`), limits.app.output));
+      } catch (error) {
+        close();
+        throw error;
+      }
       track(key);
-      const [stdout, stderr] = files.map((file) => file.fd);
-      if (stdout === undefined || stderr === undefined) throw new Error('two files were opened');
-      return { stdout, stderr, close: async () => void (await Promise.all(files.map((file) => file.close()))) };
+      const [stdout, stderr] = ends.map(({ fd }) => fd);
+      if (stdout === undefined || stderr === undefined) throw new Error('two streams were opened');
+      return { stdout, stderr, close };
     },
     adoptOutput(key) {
       track(key);
       schedule();
     },
-    flush: (final) => serially(() => drainAll(final)),
+    flush: (final) =>
+      serially(async () => {
+        await sync();
+        await drainAll(final);
+      }),
     closeOutput: (key) =>
       serially(async () => {
+        for (const stream of ['o', 'e']) await writer.close(join(rawDir, `${key}.${stream}`));
         await drainAll(key);
         untrack(key);
         for (const stream of ['o', 'e']) {
-          await rm(join(rawDir, `${key}.${stream}`), { force: true });
-          journal.forget(`${key}.${stream}`);
+          const rawName = `${key}.${stream}`;
+          for (const { path } of await listStream(join(rawDir, rawName))) await rm(path, { force: true });
+          journal.forget(rawName);
         }
       }),
     appendPlatformLine: (message, releaseVersion) =>
       serially(async () => {
         // Output that was written before comes before it.
+        await sync();
         await drainAll();
         const t = Math.max(journal.newest.t, clock.now().getTime());
         await append([{ t, p: 'paas', s: 'p', v: releaseVersion ?? journal.newest.v, m: message }]);

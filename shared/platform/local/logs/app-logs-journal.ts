@@ -1,5 +1,6 @@
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
+import { limits } from '#shared/limits.ts';
 
 /** A line of an app's log. Property names are short since they are stored with each entry. */
 export interface JournalEntry {
@@ -43,8 +44,6 @@ export interface JournalLimits {
   retainedBytes: number;
 }
 
-const journalLimits: JournalLimits = { segmentBytes: 1024 * 1024, retainedBytes: 50 * 1024 * 1024 };
-
 /**
  * The log of one app: JSON lines in numbered segments. It is also the only record of how far the raw files were collected, since
  * each entry contains its end offset; so a crash cannot make the two disagree.
@@ -75,7 +74,10 @@ export interface Journal {
 const readBytes = 256 * 1024;
 
 /** Opens the journal of a directory, and removes what a crash has left half written. */
-export async function openJournal(directory: string, limits: JournalLimits = journalLimits): Promise<Journal> {
+export async function openJournal(
+  directory: string,
+  { segmentBytes, retainedBytes }: JournalLimits = limits.app.logs,
+): Promise<Journal> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const pathOf = (segment: number) => join(directory, `${String(segment).padStart(10, '0')}.jsonl`);
   const sizes = await readSegmentSizes(directory, pathOf);
@@ -123,7 +125,7 @@ export async function openJournal(directory: string, limits: JournalLimits = jou
     sizes.set(segment, Buffer.byteLength(line));
     let total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
     for (const [old, size] of [...sizes]) {
-      if (total <= limits.retainedBytes || old === segment) break;
+      if (total <= retainedBytes || old === segment) break;
       await rm(pathOf(old), { force: true });
       sizes.delete(old);
       total -= size;
@@ -138,7 +140,7 @@ export async function openJournal(directory: string, limits: JournalLimits = jou
     newest,
     async append(entries) {
       const segment = newestSegment();
-      if (file === undefined || segment === undefined || (sizes.get(segment) ?? 0) >= limits.segmentBytes) await beginSegment();
+      if (file === undefined || segment === undefined || (sizes.get(segment) ?? 0) >= segmentBytes) await beginSegment();
       const text = entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
       await file?.appendFile(text);
       const current = newestSegment() ?? 0;
@@ -212,7 +214,7 @@ function parseEntries(bytes: Buffer, { segment, offset }: JournalPosition): Stor
 }
 
 /** @returns at most `length` bytes from `offset` on; fewer at the file's end */
-export async function readRange(path: string, offset: number, length: number): Promise<Buffer> {
+async function readRange(path: string, offset: number, length: number): Promise<Buffer> {
   const file = await open(path, 'r');
   try {
     const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(length), 0, length, offset);

@@ -6,6 +6,7 @@ import type { Log } from '#shared/log.ts';
 import type { AppLogEntry, AppLogQuery, AppLogs } from '#shared/platform/app-logs.ts';
 import { type AppLogCollector, openAppLogCollector } from './app-log-collector.ts';
 import type { JournalEntry, JournalPosition, StoredEntry } from './app-logs-journal.ts';
+import type { OutputWriter } from './output/output-writer.ts';
 
 export interface LocalAppLogs extends AppLogs {
   /** For the workload driver. Opens the app's log when it is not open. */
@@ -14,17 +15,20 @@ export interface LocalAppLogs extends AppLogs {
   readLastLines(appId: AppId, key: string, count: number): Promise<string[]>;
   /** Ends followers and closes files. Output that instances write from then on is collected after the next start. */
   close(): Promise<void>;
+  /** Like `close`, and ends the process that reads their output. To be called when all instances have ended. */
+  stop(): Promise<void>;
 }
 
 export interface LocalAppLogsOptions {
   /** `<app_id>/logs/` is in it. */
   workloadsDir: string;
+  writer: OutputWriter;
   clock: Clock;
   log: Log;
 }
 
 /** Logs of apps as files on this machine. */
-export function createLocalAppLogs({ workloadsDir, clock, log }: LocalAppLogsOptions): LocalAppLogs {
+export function createLocalAppLogs({ workloadsDir, writer, clock, log }: LocalAppLogsOptions): LocalAppLogs {
   const collectors = new Map<AppId, Promise<AppLogCollector>>();
   const logsDirOf = (appId: AppId) => join(workloadsDir, appId, 'logs');
 
@@ -32,7 +36,7 @@ export function createLocalAppLogs({ workloadsDir, clock, log }: LocalAppLogsOpt
     const open = collectors.get(appId);
     if (open !== undefined) return open;
     const opening = mkdir(logsDirOf(appId), { recursive: true, mode: 0o700 }).then(() =>
-      openAppLogCollector(logsDirOf(appId), clock, log),
+      openAppLogCollector({ directory: logsDirOf(appId), writer, clock, log }),
     );
     collectors.set(appId, opening);
     opening.catch(() => collectors.delete(appId));
@@ -46,6 +50,12 @@ export function createLocalAppLogs({ workloadsDir, clock, log }: LocalAppLogsOpt
       () => false,
     );
     return exists ? collectorOf(appId) : undefined;
+  }
+
+  async function closeAll(): Promise<void> {
+    const open = [...collectors.values()];
+    collectors.clear();
+    await Promise.all(open.map(async (collector) => (await collector).close()));
   }
 
   return {
@@ -99,9 +109,12 @@ export function createLocalAppLogs({ workloadsDir, clock, log }: LocalAppLogsOpt
       return (await journal.readNewest(count, (entry) => entry.k === key, journal.end())).map((entry) => entry.m);
     },
     async close() {
-      const open = [...collectors.values()];
-      collectors.clear();
-      await Promise.all(open.map(async (collector) => (await collector).close()));
+      await closeAll();
+      await writer.detach();
+    },
+    async stop() {
+      await closeAll();
+      await writer.stop();
     },
   };
 }

@@ -15,7 +15,7 @@ export interface ProgramSpec {
   command: string;
   /** Secret. */
   env: Readonly<Record<string, string>>;
-  /** File descriptors opened for appending; 'pipe' gives `stdout` and `stderr` of the program instead. */
+  /** File descriptors of pipes; 'pipe' gives `stdout` and `stderr` of the program instead. */
   output: { stdout: number; stderr: number } | 'pipe';
   /** Whether it runs on when this process ends. */
   survivesControlPlane: boolean;

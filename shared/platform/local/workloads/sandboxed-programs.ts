@@ -1,3 +1,4 @@
+import { fchownSync } from 'node:fs';
 import { AppError } from '#shared/errors.ts';
 import { limits } from '#shared/limits.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
@@ -25,13 +26,8 @@ export interface SandboxedProgramsOptions {
 const systemPath = '/usr/local/bin:/usr/bin:/bin';
 const mebibyte = 1024 * 1024;
 const temporaryBytes = 256 * mebibyte;
+/** In /app, and of any file. */
 const writtenBytes = 256 * mebibyte;
-/**
- * In effect no limit. /tmp and /app have limits of their own, and the only other files are those of the app's output: their
- * disk space is freed as they are read, but their offsets, which this limit compares, grow as long as the app runs.
- */
-const fileBytes = 4 * 1024 * 1024 * mebibyte;
-
 /** Runs each program in a sandbox, under the uid of its app. */
 export function createSandboxedPrograms({ sandbox, readImage }: SandboxedProgramsOptions): Programs {
   return {
@@ -41,11 +37,15 @@ export function createSandboxedPrograms({ sandbox, readImage }: SandboxedProgram
       const stdout = spec.output === 'pipe' ? spec.output : { fd: spec.output.stdout };
       const stderr = spec.output === 'pipe' ? spec.output : { fd: spec.output.stderr };
       const network = await sandbox.ensureNetwork(spec.appId);
+      const uid = await sandbox.ensureUid(spec.appId);
+      // A program that opens /dev/stdout itself may do that only as the owner of the pipe.
+      if (process.getuid?.() === 0 && spec.output !== 'pipe')
+        for (const fd of [spec.output.stdout, spec.output.stderr]) fchownSync(fd, uid, uid);
       try {
         const process = await sandbox.spawn(
           {
             id: spec.id,
-            uid: await sandbox.ensureUid(spec.appId),
+            uid,
             argv: ['/bin/sh', '-c', spec.command],
             env: { HOME: sandbox.layers ? '/app' : '/tmp', ...env, ...spec.env, PATH: path },
             cwd: '/app',
@@ -53,7 +53,7 @@ export function createSandboxedPrograms({ sandbox, readImage }: SandboxedProgram
               ? { mounts, layer: { source: root, target: '/app', bytes: writtenBytes } }
               : { mounts: [{ source: root, target: '/app' }, ...mounts] }),
             tmp: { bytes: temporaryBytes },
-            limits: { memoryBytes: limits.app.memoryBytes, processes: limits.app.processes, fileBytes },
+            limits: { memoryBytes: limits.app.memoryBytes, processes: limits.app.processes, fileBytes: writtenBytes },
             network: network?.namespace,
             dieWithParent: !spec.survivesControlPlane,
           },

@@ -244,7 +244,7 @@ export class SupervisedInstance {
         }));
         await this.#update({ state: 'starting', program: program.record, address: program.address });
       } finally {
-        await files.close();
+        files.close();
       }
     } finally {
       launched.resolve();

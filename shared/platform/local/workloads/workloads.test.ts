@@ -51,27 +51,41 @@ describeRollouts('local', openFixture);
 describeUsageMetrics('local', openFixture);
 
 describe('local output', () => {
-  it('is taken over from an app that opens its own output, and from one that printed more than any file limit', async () => {
+  /** What a worker with this script prints. */
+  async function atPrinter(script: string, check: (printed: () => Promise<string[]>) => Promise<void>): Promise<void> {
     const dataDir = await makeDataDir();
     const { workloads, logs, stopAll } = await openWorkloadFixture(dataDir, createFakeRouter());
     try {
       const appId = newUuid<AppId>();
-      const script = 'echo opened > /dev/stderr; truncate -s 3G /dev/stdout; echo after 3 GiB; sleep 1000';
       const imageUrl = await makeImage(dataDir, 'printer', { 'print.sh': script });
       await workloads.ensureWorkload(
         specOf(appId, 1, imageUrl, { processes: [{ type: 'worker', command: 'sh print.sh', quantity: 1 }] }),
       );
-      const printed = async () => (await logs.readLogs(appId, { lines: 1000, process: 'worker' })).map(({ message }) => message);
-      await expect.poll(printed, { timeout: 10_000 }).toContain('opened');
-      // What lies before is a hole of zeros, of which the last piece is read.
-      // It is two streams: which of them is taken over first is anybody's guess.
-      const endsIn = async (end: string) => (await printed()).some((message) => message.endsWith(end));
-      await expect.poll(() => endsIn('after 3 GiB'), { timeout: 10_000 }).toBe(true);
+      await check(async () => (await logs.readLogs(appId, { lines: 1000, process: 'worker' })).map(({ message }) => message));
       expect(await workloads.readInstances(appId)).toMatchObject([{ state: 'up', restarts: 0 }]);
     } finally {
       await stopAll();
       await removeDataDir(dataDir);
     }
+  }
+
+  it('is a pipe, which the app may open again, and which shows no path of the host', async () => {
+    const script = 'echo opened > /dev/stderr; echo again > /dev/stdout; readlink /proc/self/fd/*; echo end; sleep 1000';
+    await atPrinter(script, async (printed) => {
+      await expect.poll(printed).toContain('end');
+      const lines = await printed();
+      expect(lines).toEqual(expect.arrayContaining(['opened', 'again', expect.stringMatching(/^pipe:/)]));
+      expect(lines.filter((line) => line.startsWith('/') && line !== '/dev/null')).toEqual([]);
+    });
+  });
+
+  it('takes no disk space but what is printed', async () => {
+    const script =
+      'fallocate -l 1G /dev/stdout || echo refused; truncate -s 3G /dev/stdout || echo refused; echo end; sleep 1000';
+    await atPrinter(script, async (printed) => {
+      await expect.poll(printed).toContain('end');
+      expect((await printed()).filter((line) => line === 'refused')).toHaveLength(2);
+    });
   });
 });
 

@@ -9,6 +9,7 @@ import type { Workloads } from '#shared/platform/workloads.ts';
 import type { Router } from '#shared/routing/router.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 import { createLocalAppLogs } from '../logs/app-logs.ts';
+import { createOutputWriter } from '../logs/output/output-writer.ts';
 import { createPortPool, readPortRange } from '../processes/port-pool.ts';
 import { readProcessIdentity } from '../processes/process-identity.ts';
 import { createAppRegistry } from './app-registry.ts';
@@ -81,7 +82,8 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
   const { dataDir, router, programs, secretBox, clock, log } = options;
   const timings = { ...defaultTimings, ...options.timings };
   const workloadsDir = join(dataDir, 'workloads');
-  const logs = createLocalAppLogs({ workloadsDir, clock, log });
+  const writer = createOutputWriter(join(dataDir, 'output'), log);
+  const logs = createLocalAppLogs({ workloadsDir, writer, clock, log });
   const ports = createPortPool(await readPortRange());
   const bootId = (await readProcessIdentity(process.pid))?.bootId ?? '';
   const apps = createAppRegistry(async (appId) => {
@@ -145,6 +147,7 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
     metrics,
     logs,
     async adopt() {
+      writer.warmUp();
       const found = await apps.openAll(workloadsDir);
       const known = new Set(found.map(({ appId }) => appId));
       // Ports of other apps' ended instances must be in no route before anything new may listen on them.
@@ -157,7 +160,7 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
     },
     async stopAll() {
       await apps.close((app) => app.stopAll('keep'));
-      await logs.close();
+      await logs.stop();
     },
     async detach() {
       await apps.close((app) => app.detach());
