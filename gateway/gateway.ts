@@ -15,6 +15,7 @@ import { createRouteFile, type RouteFile } from './routes/route-file.ts';
 import { createRouteTable, type EarlierTraffic } from './routes/route-table.ts';
 import type { CertificateIssuer } from './tls/certificate-issuer.ts';
 import { createLocalAuthority } from './tls/local-authority.ts';
+import { permittedNames } from './tls/permitted-names.ts';
 
 /** A gateway that serves. */
 export interface Gateway {
@@ -65,7 +66,14 @@ export async function startGateway(options: GatewayOptions, dependencies: Gatewa
 
   const table = createRouteTable();
   const file = createRouteFile(files.routes, table.list);
-  const certificates = dependencies.certificates ?? (await createLocalAuthority(files.directory, now));
+  const certificates =
+    dependencies.certificates ??
+    (await createLocalAuthority({
+      directory: files.directory,
+      permitted: permittedNames([options.appsDomain, ...platformHosts(options)]),
+      now,
+      log,
+    }));
   const destinations = createDestinations({
     table,
     apiHosts: new Set(options.apiHosts),
@@ -74,9 +82,13 @@ export async function startGateway(options: GatewayOptions, dependencies: Gatewa
     timeouts,
   });
   const listeners = createRequestListeners({ destinations, timeouts, now });
-  const platformHost = options.apiHosts[0] ?? 'localhost';
   const http = createHttpServer(listeners);
-  const https = await createHttpsServer(listeners, { certificates, platformHost, serves: destinations.serves, log });
+  const https = await createHttpsServer(listeners, {
+    certificates,
+    platformHosts: platformHosts(options),
+    hasApp: (host) => table.findByHost(host) !== undefined,
+    log,
+  });
 
   const handover = (await dependencies.takeOver?.()) ?? [];
   // Not earlier: until now another gateway may have written this file.
@@ -123,6 +135,12 @@ export async function startGateway(options: GatewayOptions, dependencies: Gatewa
   const ports = { httpPort: portOf(http), httpsPort: portOf(https) };
   log.info('gateway is serving', { pid: process.pid, ...ports, routes: table.list().length });
   return { ...ports, stop, drained: drained.promise };
+}
+
+/** What the platform's certificate is for. */
+function platformHosts({ apiHosts }: GatewayOptions): [string, ...string[]] {
+  const [first = 'localhost', ...others] = apiHosts.map((host) => host.replace(/^\[(.*)\]$/, '$1'));
+  return [first, ...new Set([...others, 'localhost', '127.0.0.1', '::1'].filter((host) => host !== first))];
 }
 
 /** A damaged file must not keep apps offline: the control plane applies every route again at its next start. */

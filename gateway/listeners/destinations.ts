@@ -27,8 +27,6 @@ export interface Destinations {
   find(host: string): Destination | ErrorResponse;
   /** Whether requests for the host are forwarded to the API. @param host as for `find` */
   isApi(host: string): boolean;
-  /** Whether the host belongs to an app or to the API, so that a certificate may be issued for it. */
-  serves(host: string): boolean;
 }
 
 export interface DestinationsOptions {
@@ -64,6 +62,5 @@ export function createDestinations(options: DestinationsOptions): Destinations {
       return { choose: app.choose, errorResponse };
     },
     isApi: (host) => table.findByHost(host) === undefined && isApiHost(host),
-    serves: (host) => table.findByHost(host) !== undefined || isApiHost(host),
   };
 }

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
+import { hostOfAuthority } from '#gateway/forwarding/host.ts';
 import type { CertificateIssuer } from '#gateway/tls/certificate-issuer.ts';
 import { millisecondsPerHour } from '#shared/durations.ts';
 import type { Log } from '#shared/log.ts';
@@ -50,27 +51,30 @@ export function createHttpServer(listeners: RequestListeners): Server {
 
 export interface HttpsOptions {
   readonly certificates: CertificateIssuer;
-  /** The platform's own host, which the default certificate is for. */
-  readonly platformHost: string;
-  /** Whether a certificate may be issued for the host. */
-  readonly serves: (host: string) => boolean;
+  /** The platform's own names and addresses, which the default certificate is for. */
+  readonly platformHosts: readonly [string, ...string[]];
+  /** Whether the host belongs to an app, so that a certificate may be issued for it. */
+  readonly hasApp: (host: string) => boolean;
   readonly log: Log;
 }
 
+const renewalCheckMilliseconds = millisecondsPerHour;
+
 /** Creates the server of the HTTPS port, which chooses the certificate by the host that the client names (SNI). */
 export async function createHttpsServer(listeners: RequestListeners, options: HttpsOptions): Promise<Server> {
-  const { certificates, platformHost, serves, log } = options;
-  const platform = await certificates.certificateFor([platformHost, 'localhost', '127.0.0.1', '::1']);
+  const { certificates, platformHosts, hasApp, log } = options;
+  let platform = await certificates.certificateFor(platformHosts);
   const server = createSecureServer({
     ...serverOptions,
     key: platform.key,
     cert: platform.chain,
     minVersion: 'TLSv1.2',
+    handshakeTimeout: 30_000,
     ALPNProtocols: ['http/1.1'],
-    // A client that names no host, or an unknown one, gets the platform's certificate. The Host header decides the response.
+    // A client that names no host of an app gets the platform's certificate. The Host header decides the response.
     SNICallback: (name, done) => {
-      const host = name.toLowerCase();
-      if (!serves(host) || host === platformHost) return done(null, platform.context);
+      const host = hostOfAuthority(name);
+      if (host === undefined || platformHosts.includes(host) || !hasApp(host)) return done(null, platform.context);
       certificates.certificateFor([host]).then(
         ({ context }) => done(null, context),
         (error: unknown) => {
@@ -80,6 +84,17 @@ export async function createHttpsServer(listeners: RequestListeners, options: Ht
       );
     },
   });
+  const renew = async (): Promise<void> => {
+    const current = await certificates.certificateFor(platformHosts);
+    if (current === platform) return;
+    platform = current;
+    server.setSecureContext({ key: current.key, cert: current.chain, minVersion: 'TLSv1.2' });
+  };
+  const renewal = setInterval(() => {
+    renew().catch((error: unknown) => log.error("the platform's certificate could not be renewed", { error }));
+  }, renewalCheckMilliseconds);
+  renewal.unref();
+  server.once('close', () => clearInterval(renewal));
   return attach(server, listeners);
 }
 

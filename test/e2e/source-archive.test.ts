@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPerson, type Person } from '#cli/testing/person.ts';
 import { issueAuthority, issueLeaf } from '#gateway/tls/issue-certificate.ts';
+import { permittedNames } from '#gateway/tls/permitted-names.ts';
 import { nodeApp } from '#test/support/builds/sample-apps.ts';
 import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
 import { createUser, type User, visit } from '#test/support/platform/user.ts';
@@ -30,7 +31,7 @@ describe('an archive on a server elsewhere', () => {
   let person: Person;
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'paas-archive-'));
-    const authority = await issueAuthority(1, new Date());
+    const authority = await issueAuthority(permittedNames(['localhost']), 1, new Date());
     const caFile = join(directory, 'ca.pem');
     await writeFile(caFile, authority.certificate);
     server = await startFileServer(await issueLeaf(authority, ['127.0.0.1'], 1, new Date()));
