@@ -37,4 +37,11 @@ describe('a Procfile', () => {
   it('takes a type named like a property of objects for what it is', () => {
     expect(Object.keys(parseProcfile('constructor: a\n__proto__: b').processes)).toEqual(['constructor', '__proto__']);
   });
+
+  it('may have a hundred process types, and commands that a program can be given', () => {
+    const types = (count: number) => Array.from({ length: count }, (_, index) => `t${index}: a`).join('\n');
+    expect(Object.keys(parseProcfile(types(100)).processes)).toHaveLength(100);
+    expect(() => parseProcfile(types(101))).toThrow('more than 100 process types');
+    expect(() => parseProcfile(`web: ${'a'.repeat(20_000)}`)).toThrow('line 1 has a command of more than 16384 characters');
+  });
 });

@@ -8,7 +8,12 @@ export interface Procfile {
   readonly releaseCommand?: string;
 }
 
-const declaration = /^([A-Za-z0-9_-]+)\s*:\s*(.+)$/;
+const typeName = /^[A-Za-z0-9_-]+$/;
+
+/** Process types of one app, the release command included. */
+const mostTypes = 100;
+/** Characters. */
+const longestCommand = 16 * 1024;
 
 /** @throws BuildFailure with a line for the person who wrote it */
 export function parseProcfile(text: string): Procfile {
@@ -19,13 +24,19 @@ export function parseProcfile(text: string): Procfile {
     .forEach((line, index) => {
       const trimmed = line.trim();
       if (trimmed === '' || trimmed.startsWith('#')) return;
-      const [, type, command] = declaration.exec(trimmed) ?? [];
-      if (type === undefined || command === undefined) {
+      const colon = trimmed.indexOf(':');
+      const [type, command] = [trimmed.slice(0, Math.max(colon, 0)).trimEnd(), trimmed.slice(colon + 1).trimStart()];
+      if (!typeName.test(type) || command === '') {
         throw new BuildFailure(`Procfile line ${index + 1} is not "<type>: <command>": ${shorten(trimmed)}`);
       }
       if (commands.has(type))
         throw new BuildFailure(`Procfile declares "${type}" twice (again on line ${index + 1}). Keep one of them.`);
+      if (command.length > longestCommand)
+        throw new BuildFailure(
+          `Procfile line ${index + 1} has a command of more than ${longestCommand} characters. Put it into a script.`,
+        );
       commands.set(type, command);
+      if (commands.size > mostTypes) throw new BuildFailure(`Procfile declares more than ${mostTypes} process types.`);
     });
   const releaseCommand = commands.get('release');
   commands.delete('release');

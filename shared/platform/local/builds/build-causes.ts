@@ -30,7 +30,8 @@ const known: readonly Known[] = [
   },
   { pattern: /[Mm]issing script:? "?([\w:.-]+)"?/, cause: ([, name]) => `package.json has no script "${name}".` },
   {
-    pattern: /npm (?:error|ERR!) 404\s+(?:The requested resource )?'?([^' ]+)'? (?:is not in this registry|could not be found)/,
+    pattern:
+      /npm (?:error|ERR!) 404 {1,9}(?:The requested resource )?'?([^'\s]{1,300})'? (?:is not in this registry|could not be found)/,
     cause: ([, name]) => `The package ${name} is not in the registry. Check its name and version in package.json.`,
   },
   {

@@ -31,6 +31,9 @@ export interface Toolchains {
 
 const run = promisify(execFile);
 
+/** Characters. A range takes longer to compare the longer it is. */
+const longestRange = 256;
+
 /** @param env the operator's environment: PATH, and what the tools need to say where they live */
 export function openToolchains(env: Readonly<Record<string, string | undefined>>, platformNodeVersion: string): Toolchains {
   const path = env.PATH ?? '/usr/local/bin:/usr/bin:/bin';
@@ -53,6 +56,8 @@ export function openToolchains(env: Readonly<Record<string, string | undefined>>
   };
   return {
     async findNode(range) {
+      if (range !== undefined && range.length > longestRange)
+        throw new BuildFailure(`"engines.node" in package.json is longer than ${longestRange} characters.`);
       if (range !== undefined && validRange(range) === null)
         throw new BuildFailure(`"engines.node" in package.json is not a version range: ${range}`);
       const candidates = [await hostNode(), platformNode].filter((node) => node !== undefined);

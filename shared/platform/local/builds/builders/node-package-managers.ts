@@ -196,7 +196,7 @@ function npx(name: string, version: string, program = name): readonly string[] {
 
 /** Of "packageManager": "pnpm@9.1.0+sha512.…"; the hash is npm's to check against its registry. */
 function declaredVersion(manifest: PackageJson, name: string): string | undefined {
-  return new RegExp(`^${name}@(\\d+\\.\\d+\\.\\d+[0-9A-Za-z.-]*)(\\+|$)`).exec(manifest.packageManager ?? '')?.[1];
+  return new RegExp(`^${name}@(\\d+\\.\\d+\\.\\d+(?:[A-Za-z.-][0-9A-Za-z.-]*)?)(\\+|$)`).exec(manifest.packageManager ?? '')?.[1];
 }
 
 function pnpmVersion(lockfile: string): string {

@@ -61,14 +61,13 @@ async function findManifest(source: SourceTree): Promise<'requirements.txt' | 'p
   return undefined;
 }
 
+// Never a line break before the words: each line would be read to the end of the file.
+const namesOtherFiles = /^[ \t]*(-[rce]|--requirement|--constraint|--editable|\.{0,2}\/|\.[ \t\r]*$|file:)|@[ \t]*file:/m;
+
 /** The environment follows from requirements.txt alone, unless that names other files. */
 async function planTree(source: SourceTree, version: string): Promise<CachedTree | undefined> {
   const requirements = await source.readText('requirements.txt');
-  if (
-    requirements === undefined ||
-    /^\s*(-[rce]|--requirement|--constraint|--editable|\.{0,2}\/|\.\s*$|file:)|@\s*file:/m.test(requirements)
-  )
-    return undefined;
+  if (requirements === undefined || namesOtherFiles.test(requirements)) return undefined;
   return {
     path: '.venv',
     key: createHash('sha256')

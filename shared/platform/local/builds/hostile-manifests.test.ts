@@ -1,0 +1,82 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parseProcfile } from '#shared/platform/procfile.ts';
+import { openToolchains } from '../toolchains/toolchains.ts';
+import { explainFailure } from './build-causes.ts';
+import type { BuildContext } from './builders/builder.ts';
+import { goBuilder } from './builders/go.ts';
+import { nodeBuilder } from './builders/node.ts';
+import { pythonBuilder } from './builders/python.ts';
+import { rustBuilder } from './builders/rust.ts';
+import type { SourceTree } from './builders/source-tree.ts';
+
+function treeOf(files: Readonly<Record<string, string>>): SourceTree {
+  const encoder = new TextEncoder();
+  return {
+    hasFile: async (path) => path in files,
+    readText: async (path) => files[path],
+    readBytes: async (path) => (files[path] === undefined ? undefined : encoder.encode(files[path])),
+    list: async () => Object.keys(files),
+  };
+}
+
+const context: BuildContext = { toolchains: openToolchains({ PATH: '/usr/bin:/bin' }, '26.0.0'), env: {}, cache: 'cold' };
+/** Characters; files up to 1 MiB are read. A pattern that compares each character with all others takes ten seconds for these. */
+const length = 120_000;
+const manifest = (changes: object): string => JSON.stringify({ name: 'a', version: '1.0.0', ...changes });
+/** A plan may refuse the text; it may not take long. */
+const planned = (plan: Promise<unknown>): Promise<unknown> => plan.catch(() => undefined);
+
+/** All other tenants wait while a text is matched: it runs on the thread that serves everybody. */
+describe('texts of tenants that patterns could take long for', () => {
+  // Asked once, by programs that take their time.
+  beforeAll(async () => {
+    await Promise.all(
+      [context.toolchains.findPython(), context.toolchains.findNode(undefined)].map((found) => found.catch(() => undefined)),
+    );
+  });
+
+  it.each<[string, () => unknown]>([
+    [
+      'empty lines of requirements.txt',
+      () => planned(pythonBuilder.plan(treeOf({ 'requirements.txt': `${'\n'.repeat(length)}x` }), context)),
+    ],
+    [
+      'a dot and spaces in requirements.txt',
+      () => planned(pythonBuilder.plan(treeOf({ 'requirements.txt': `.${' '.repeat(length)}x` }), context)),
+    ],
+    ['spaces in a Procfile', () => planned(Promise.resolve().then(() => parseProcfile(`a:${' '.repeat(length)}x\u2028y`)))],
+    [
+      'digits of "packageManager"',
+      () => {
+        const packageManager = `pnpm@1.1.${'1'.repeat(length)}!`;
+        return planned(nodeBuilder.plan(treeOf({ 'package.json': manifest({ packageManager }), 'pnpm-lock.yaml': '' }), context));
+      },
+    ],
+    [
+      'a long range in "engines"',
+      () =>
+        planned(
+          nodeBuilder.plan(treeOf({ 'package.json': manifest({ engines: { node: '>=1 '.repeat(length * 4) } }) }), context),
+        ),
+    ],
+    [
+      'spaces in go.mod',
+      () => planned(goBuilder.plan(treeOf({ 'go.mod': `module${' '.repeat(length)}/${'/'.repeat(length)}` }), context)),
+    ],
+    [
+      'spaces in Cargo.toml',
+      () => planned(rustBuilder.plan(treeOf({ 'Cargo.toml': `name${' '.repeat(length)}=${' '.repeat(length)}` }), context)),
+    ],
+    [
+      'what tools print at last',
+      () => {
+        const tail = ['npm error 404', ...Array.from({ length: 200 }, () => `${'\t'.repeat(8000)}x`)];
+        return explainFailure({ argv: ['npm'], exitCode: 1, outOfMemory: false, diskFull: false, tail, memoryBytes: 1 });
+      },
+    ],
+  ])('%s', async (_, read) => {
+    const begun = performance.now();
+    await read();
+    expect(performance.now() - begun).toBeLessThan(3000);
+  });
+});
