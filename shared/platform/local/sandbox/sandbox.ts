@@ -176,7 +176,8 @@ const reservedByRuntimes = 1024 * 1024 * 1024;
 function processLimits(limits: SandboxLimits, grouped: boolean): readonly string[] {
   return [
     '/usr/bin/prlimit',
-    '--core=0',
+    // 1, not 0: the kernel hands dumps of any size but 1 to a handler that core_pattern names, which runs as root on the host.
+    '--core=1',
     `--fsize=${limits.fileBytes}`,
     // Without control groups, limits are per process and per user: coarser, but they still stop a fork bomb. Private writable memory
     // is limited, not address space, of which V8 reserves gigabytes that it never uses.
