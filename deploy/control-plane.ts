@@ -15,6 +15,7 @@ import { createDomains } from '#shared/core/apps/domains-service.ts';
 import { createBuildCache, runDeleteCacheJob } from '#shared/core/builds/build-cache-service.ts';
 import { runBuildJob } from '#shared/core/builds/build-job.ts';
 import { createBuilds } from '#shared/core/builds/builds-service.ts';
+import { runCollectImagesJob } from '#shared/core/builds/image-collection.ts';
 import { createPipelineAccess } from '#shared/core/builds/pipeline-access.ts';
 import { listRetainedCommits } from '#shared/core/builds/retained-commits.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -69,6 +70,7 @@ export function createJobHandlers(context: Context): JobHandlers {
   return {
     build: ({ buildId }, signal) => runBuildJob(context, buildId, signal),
     'delete-cache': ({ appId }) => runDeleteCacheJob(context, appId),
+    'collect-images': ({ appId }) => runCollectImagesJob(context, appId),
     deploy: ({ deployId }, signal) => runDeployJob(context, deployId, signal),
     'ensure-app': ({ appId }) => runEnsureAppJob(context, appId),
     'ensure-workload': ({ appId }) => runEnsureWorkloadJob(context, appId),

@@ -256,6 +256,7 @@ setInterval(() => undefined, 1000);`,
       signup: 'open',
       canaryStepSeconds: 1,
       releaseCommandSeconds: 600,
+      keptReleases: 10,
       logLevel: 'info',
     } as const;
     const options = gatewayOptions(settings, '/data', ['Box']);

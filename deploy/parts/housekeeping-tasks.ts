@@ -1,6 +1,7 @@
 import type { HousekeepingTask } from '#deploy/parts/housekeeping.ts';
 import { abandonedPushSeconds } from '#deploy/parts/open-git-storage.ts';
 import { foldBuildStarts } from '#shared/core/builds/build-starts-store.ts';
+import { enqueueImageCollections } from '#shared/core/builds/image-collection.ts';
 import type { Context } from '#shared/core/context.ts';
 import { sweepSamples } from '#shared/core/telemetry/app-sampling.ts';
 import { sweepDeliveries } from '#shared/core/webhooks/webhooks-service.ts';
@@ -32,6 +33,7 @@ export function listHousekeepingTasks(parts: HousekeepingParts): HousekeepingTas
     { name: 'samples of apps', sweep: () => sweepSamples(context) },
     { name: 'webhook deliveries', sweep: () => sweepDeliveries(context) },
     { name: 'build starts', sweep: () => foldBuildStarts(db) },
+    { name: 'images of old releases', sweep: () => enqueueImageCollections(context) },
     { name: 'quarantines', sweep: () => git.sweep(abandonedPushSeconds) },
   ];
 }

@@ -22,6 +22,11 @@ export async function enqueueDeleteCache({ jobs }: JobContext, db: Db, appId: Ap
   await jobs.enqueue(db, 'delete-cache', { appId }, { queue: buildQueue(appId) });
 }
 
+/** Deletes images that no release needs any more, while no build of the app runs. */
+export async function enqueueCollectImages({ jobs }: JobContext, db: Db, appId: AppId): Promise<void> {
+  await jobs.enqueue(db, 'collect-images', { appId }, { queue: buildQueue(appId), key: `images:${appId}` });
+}
+
 /** Rolls a release out. */
 export async function enqueueDeploy({ jobs }: JobContext, db: Db, appId: AppId, deployId: DeployId): Promise<void> {
   await jobs.enqueue(db, 'deploy', { deployId }, { queue: deployQueue(appId) });

@@ -28,5 +28,8 @@ export interface Context {
   bindings: Bindings;
   wakeups: Wakeups;
   resolver: Resolver;
-  settings: Pick<Settings, 'signup' | 'canaryStepSeconds' | 'releaseCommandSeconds' | 'webhookSecret' | 'baseUrl'>;
+  settings: Pick<
+    Settings,
+    'signup' | 'canaryStepSeconds' | 'releaseCommandSeconds' | 'keptReleases' | 'webhookSecret' | 'baseUrl'
+  >;
 }

@@ -10,6 +10,7 @@ import type { AddonType } from '#shared/platform/addons.ts';
 export interface JobPayloads {
   build: { buildId: BuildId };
   'delete-cache': { appId: AppId };
+  'collect-images': { appId: AppId };
   deploy: { deployId: DeployId };
   'ensure-app': { appId: AppId };
   'ensure-workload': { appId: AppId };
@@ -39,6 +40,7 @@ export interface JobKind {
 export const jobKinds: Readonly<Record<JobName, JobKind>> = {
   build: { pool: 'apps', waits: true },
   'delete-cache': { pool: 'apps', waits: false },
+  'collect-images': { pool: 'apps', waits: false },
   deploy: { pool: 'apps', waits: true },
   'ensure-app': { pool: 'apps', waits: false },
   'ensure-workload': { pool: 'apps', waits: false },

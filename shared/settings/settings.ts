@@ -16,6 +16,7 @@ const commandSeconds = z.coerce
 const httpUrl = z.url({ protocol: /^https?$/ });
 
 const cacheMessage = 'must be a number of mebibytes from 1 on';
+const keepMessage = 'must be a number of releases from 1 to 1000';
 const tolerateMessage = `must be 'none', or some of these with commas in between: ${tolerableFaults.join(', ')}; what can harm whoever clones is always refused`;
 const networkPattern = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)\/(?:[89]|[12]\d|3[0-2])$/;
 const networkMessage = 'must be an IPv4 network such as 10.213.0.0/16';
@@ -68,6 +69,12 @@ const schema = z.object({
     .default([]),
   PAAS_CANARY_STEP_SECONDS: seconds.default(10),
   PAAS_RELEASE_COMMAND_SECONDS: commandSeconds.default(10 * secondsPerMinute),
+  PAAS_KEEP_RELEASES: z.coerce
+    .number({ error: keepMessage })
+    .int(keepMessage)
+    .min(1, keepMessage)
+    .max(1000, keepMessage)
+    .default(10),
   PAAS_LOG_LEVEL: z.enum(logLevels).default('info'),
 });
 
@@ -105,6 +112,8 @@ export interface Settings {
   appNetwork: { range: string; allowed: readonly string[] };
   signup: 'open' | 'closed';
   canaryStepSeconds: number;
+  /** So many newest releases of an app have their image, and can be rolled back to. */
+  keptReleases: number;
   /** A release command that runs for longer is ended, and its release fails. */
   releaseCommandSeconds: number;
   logLevel: (typeof logLevels)[number];
@@ -163,6 +172,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     appNetwork: { range: values.PAAS_APP_NETWORK, allowed: values.PAAS_ALLOW_NETWORKS },
     signup: values.PAAS_SIGNUP,
     canaryStepSeconds: values.PAAS_CANARY_STEP_SECONDS,
+    keptReleases: values.PAAS_KEEP_RELEASES,
     releaseCommandSeconds: values.PAAS_RELEASE_COMMAND_SECONDS,
     logLevel: values.PAAS_LOG_LEVEL,
   };

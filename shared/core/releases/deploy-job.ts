@@ -1,4 +1,4 @@
-import { enqueueEnsureWorkload } from '#shared/core/app-jobs.ts';
+import { enqueueCollectImages, enqueueEnsureWorkload } from '#shared/core/app-jobs.ts';
 import { ensureAppEnvironment } from '#shared/core/apps/app-environment.ts';
 import { lockApp, readAppById, setCurrentRelease } from '#shared/core/apps/apps-store.ts';
 import { deletionKey } from '#shared/core/apps/deleted-apps.ts';
@@ -107,6 +107,7 @@ async function recordVerdict(
     }
     await setReleaseStatus(trx, release.id, status === 'live' ? 'succeeded' : status === 'superseded' ? 'pending' : 'failed');
     if (status === 'live') await setCurrentRelease(trx, release.app_id, release.id);
+    await enqueueCollectImages(context, trx, release.app_id);
     await afterwards(trx);
   });
   if (release.build_id !== null) wakeups.wake(buildLogKey(release.build_id));

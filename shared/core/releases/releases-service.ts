@@ -5,7 +5,13 @@ import { toKeysetPage, toPage } from '#shared/core/page.ts';
 import { type ListedDeploy, listDeploys } from '#shared/core/releases/deploys-store.ts';
 import { createRelease, readReleaseConfig } from '#shared/core/releases/release-creation.ts';
 import type { Deploy, Release, Releases } from '#shared/core/releases/releases.ts';
-import { findRelease, type ListedRelease, listReleases } from '#shared/core/releases/releases-store.ts';
+import {
+  findRelease,
+  type ListedRelease,
+  listReleases,
+  type ReleaseRow,
+  readReleaseById,
+} from '#shared/core/releases/releases-store.ts';
 import { writeVariables } from '#shared/core/releases/variables.ts';
 import type { Db } from '#shared/database/db.ts';
 import { AppError, notFound } from '#shared/errors.ts';
@@ -35,6 +41,7 @@ export function createReleases(context: Context): Releases {
       if (target === undefined) throw notFound('release');
       if (target.status === 'failed')
         throw new AppError('conflict', `v${target.version} never went live. Choose another release.`);
+      if (target.image_collected_at !== null) throw imageIsCollected(context, target);
       if (!(await context.platform.images.imageExists(target.image_url))) {
         throw new AppError('conflict', `The image of v${target.version} is gone. Push that commit again instead.`);
       }
@@ -45,6 +52,9 @@ export function createReleases(context: Context): Releases {
       await db.transaction().execute(async (trx) => {
         const locked = await lockApp(trx, row.id);
         if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+        // It may have been given up since, under the same lock.
+        const unchanged = await readReleaseById(trx, target.id);
+        if (unchanged === undefined || unchanged.image_collected_at !== null) throw imageIsCollected(context, target);
         await writeVariables(context, trx, row.id, variables);
         await createRelease(context, trx, locked, {
           id,
@@ -61,6 +71,15 @@ export function createReleases(context: Context): Releases {
       return rolledBack;
     },
   };
+}
+
+function imageIsCollected({ settings }: Context, { version, commit }: ReleaseRow): AppError {
+  const what =
+    commit === null ? 'Build its source again instead.' : `Build it again instead: paas builds:create --commit ${commit}`;
+  return new AppError(
+    'conflict',
+    `The image of v${version} was deleted: the platform keeps those of an app's last ${settings.keptReleases} releases. ${what}`,
+  );
 }
 
 async function findRollback(db: Db, appId: AppId, releaseId: ReleaseId) {

@@ -23,6 +23,8 @@ declare module '#shared/database/db.ts' {
       description: string;
       created_by: UserId;
       created_at: CreatedAt;
+      /** When its image was given up for deletion; null while the image is kept. */
+      image_collected_at: Date | null;
     };
     /** How many releases an app ever had: versions are given by counting up under this row's lock. */
     release_counters: { app_id: AppId; last_version: number };
@@ -36,11 +38,11 @@ export type ReleaseRow = Selectable<Tables['releases']>;
 export type ListedRelease = ReleaseRow & { author_email: string | null; current_release_id: ReleaseId | null };
 
 /** A `pending` one. */
-export async function insertRelease(trx: Db, release: Omit<ReleaseRow, 'status'>): Promise<void> {
+export async function insertRelease(trx: Db, release: Omit<ReleaseRow, 'status' | 'image_collected_at'>): Promise<void> {
   const processes = JSON.stringify(release.processes);
   await trx
     .insertInto('releases')
-    .values({ ...release, processes, status: 'pending' })
+    .values({ ...release, processes, status: 'pending', image_collected_at: null })
     .execute();
 }
 
@@ -93,6 +95,68 @@ export async function readBaseRelease(db: Db, appId: AppId): Promise<BaseRelease
   if (row === undefined) return undefined;
   const { deploy_status, ...base } = row;
   return deploy_status === 'live' ? { ...base, ref_changes: null } : base;
+}
+
+/** Which images of an app are kept. */
+export interface KeptImagesQuery {
+  appId: AppId;
+  /** Of so many newest releases that did not fail. */
+  releases: number;
+  /** And of these, whatever became of them. */
+  versions: readonly number[];
+}
+
+/** Images of the newest releases, of the current one, and of those whose deploy is not over. */
+export async function listKeptImages(db: Db, { appId, releases, versions }: KeptImagesQuery): Promise<string[]> {
+  const newest = db
+    .selectFrom('releases')
+    .select('id')
+    .where('app_id', '=', appId)
+    .where('status', '!=', 'failed')
+    .orderBy('version', 'desc')
+    .limit(releases);
+  const rows = await db
+    .selectFrom('releases')
+    .innerJoin('apps', 'apps.id', 'releases.app_id')
+    .innerJoin('deploys', 'deploys.release_id', 'releases.id')
+    .select('releases.image_url')
+    .distinct()
+    .where('releases.app_id', '=', appId)
+    .where((row) =>
+      row.or([
+        row('releases.id', 'in', newest),
+        row('releases.id', '=', row.ref('apps.current_release_id')),
+        row('deploys.status', 'in', ['pending', 'rolling']),
+        ...(versions.length === 0 ? [] : [row('releases.version', 'in', versions)]),
+      ]),
+    )
+    .execute();
+  return rows.map(({ image_url }) => image_url);
+}
+
+/** Records that the images of all releases of an app but these are given up. */
+export async function markCollectedImages(trx: Db, appId: AppId, kept: readonly string[], now: Date): Promise<void> {
+  await trx
+    .updateTable('releases')
+    .set({ image_collected_at: now })
+    .where('app_id', '=', appId)
+    .where('image_collected_at', 'is', null)
+    .where('image_url', 'not in', kept)
+    .execute();
+}
+
+/** Apps with more releases that have their image than this. */
+export async function listAppIdsWithOldImages(db: Db, releases: number): Promise<AppId[]> {
+  const rows = await db
+    .selectFrom('releases')
+    .innerJoin('apps', 'apps.id', 'releases.app_id')
+    .select('releases.app_id')
+    .where('apps.deleted_at', 'is', null)
+    .where('releases.image_collected_at', 'is', null)
+    .groupBy('releases.app_id')
+    .having((row) => row.fn.countAll(), '>', releases)
+    .execute();
+  return rows.map(({ app_id }) => app_id);
 }
 
 /** Commits of all releases of a repository's apps. */

@@ -17,6 +17,7 @@ import * as purges from '#shared/database/migrations/0015-purges.ts';
 import * as buildTokens from '#shared/database/migrations/0016-build-tokens.ts';
 import * as refsOfDeploys from '#shared/database/migrations/0017-refs-of-deploys.ts';
 import * as eventLimits from '#shared/database/migrations/0018-event-limits.ts';
+import * as collectedImages from '#shared/database/migrations/0019-collected-images.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -38,4 +39,5 @@ export const migrations: Record<string, Migration> = {
   '0016-build-tokens': buildTokens,
   '0017-refs-of-deploys': refsOfDeploys,
   '0018-event-limits': eventLimits,
+  '0019-collected-images': collectedImages,
 };

@@ -27,6 +27,14 @@ export function describeImages(name: string, start: () => Promise<ImagesHarness>
       expect(await harness.images.imageExists(other)).toBe(true);
     });
 
+    it("lists all of an app's images, and nobody else's", async () => {
+      const [one, other] = [newUuid<AppId>(), newUuid<AppId>()];
+      const urls = [await harness.makeImage(one), await harness.makeImage(one)];
+      await harness.makeImage(other);
+      expect((await harness.images.listImages(one)).toSorted()).toEqual(urls.toSorted());
+      expect(await harness.images.listImages(newUuid())).toEqual([]);
+    });
+
     it("deletes all of an app's images at once, and nobody else's", async () => {
       const [one, other] = [newUuid<AppId>(), newUuid<AppId>()];
       const urls = [await harness.makeImage(one), await harness.makeImage(one)];

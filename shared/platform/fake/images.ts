@@ -12,6 +12,7 @@ export function createFakeImages(): FakeImages {
   return {
     addImage: (appId, imageUrl) => void images.set(appId, (images.get(appId) ?? new Set()).add(imageUrl)),
     imageExists: async (imageUrl) => [...images.values()].some((urls) => urls.has(imageUrl)),
+    listImages: async (appId) => [...(images.get(appId) ?? [])],
     deleteImage: async (imageUrl) => [...images.values()].some((urls) => urls.delete(imageUrl)),
     deleteImages: async (appId) => images.delete(appId),
   };

@@ -166,6 +166,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
       signup: 'open',
       canaryStepSeconds: 1,
       releaseCommandSeconds: 600,
+      keptReleases: 10,
       webhookSecret: testWebhookSecret,
       baseUrl: 'http://localhost:8080',
     },

@@ -46,6 +46,13 @@ export async function createCoreContext({ db, log, clock, platform, git, secretK
     addresses: createAddresses({ baseUrl, appsDomain: 'apps.localhost', httpPort: 8080, httpsPort: 8443, sshPort: 2222 }),
     wakeups: createWakeups(),
     resolver: createFakeResolver(),
-    settings: { signup: 'open', canaryStepSeconds: 0, releaseCommandSeconds: 600, webhookSecret: coreWebhookSecret, baseUrl },
+    settings: {
+      signup: 'open',
+      canaryStepSeconds: 0,
+      releaseCommandSeconds: 600,
+      keptReleases: 10,
+      webhookSecret: coreWebhookSecret,
+      baseUrl,
+    },
   };
 }

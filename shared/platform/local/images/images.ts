@@ -74,6 +74,8 @@ export interface LocalImagesOptions {
   ensureOwner(appId: AppId): Promise<number | undefined>;
 }
 
+const digestPattern = /^[0-9a-f]{64}$/;
+
 /** The end of every PATH. */
 export const systemPath = ['/usr/local/bin', '/usr/bin', '/bin'] as const;
 const appNode = '/app/node_modules/.bin';
@@ -96,6 +98,10 @@ export function createLocalImages({ dataDir, parts, ensureOwner }: LocalImagesOp
     async imageExists(imageUrl) {
       const path = locate(imageUrl);
       return path !== undefined && (await exists(`${path}/image.json`));
+    },
+    async listImages(appId) {
+      const names = isUuid(appId) ? await readdir(`${base}/${appId}`).catch(ifMissing([])) : [];
+      return names.filter((name) => digestPattern.test(name)).map((digest) => `slug://${appId}@sha256:${digest}`);
     },
     async deleteImage(imageUrl) {
       const path = locate(imageUrl);
