@@ -51,7 +51,12 @@ export const gitSourceSet = defineCommand({
   args: { url: { kind: 'required', summary: 'URL to clone: https://… or ssh://…' } },
   flags: {
     ...appFlags,
-    branch: { kind: 'string', short: 'b', value: 'BRANCH', summary: 'branch to deploy (default: unchanged)' },
+    branch: {
+      kind: 'string',
+      short: 'b',
+      value: 'BRANCH',
+      summary: "branch to deploy (default: the repository's default branch)",
+    },
   },
   details: [
     'Enter the printed webhook at the git host. Each push there is then built and deployed. `git push paas` continues to work.',

@@ -63,6 +63,19 @@ export async function enqueueEnsureAddon(
   await jobs.enqueue(db, 'ensure-addon', { appId, addonType }, options);
 }
 
+/**
+ * Asks the git host of the app's source what is new.
+ * @param options `failures`: how often in a row it could not be asked
+ */
+export async function enqueueLook(
+  { jobs }: JobContext,
+  db: Db,
+  appId: AppId,
+  { runAt, failures }: { runAt: Date; failures: number },
+): Promise<void> {
+  await jobs.enqueue(db, 'look-at-source', { appId, failures }, { runAt, key: `look:${appId}` });
+}
+
 /** Looks for the proof of a domain. */
 export async function enqueueSettleDomain({ jobs }: JobContext, db: Db, appId: AppId, host: string, runAt: Date): Promise<void> {
   await jobs.enqueue(db, 'settle-domain', { appId, host }, { runAt, key: `domain:${appId}:${host}` });

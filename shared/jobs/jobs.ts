@@ -17,6 +17,7 @@ export interface JobPayloads {
   restart: { appId: AppId };
   'ensure-addon': { appId: AppId; addonType: AddonType };
   'purge-app': { appId: AppId };
+  'look-at-source': { appId: AppId; failures: number };
   'settle-domain': { appId: AppId; host: string };
   repack: { repositoryId: RepositoryId };
   'collect-garbage': { repositoryId: RepositoryId };
@@ -47,6 +48,7 @@ export const jobKinds: Readonly<Record<JobName, JobKind>> = {
   restart: { pool: 'apps', waits: false },
   'ensure-addon': { pool: 'apps', waits: false },
   'purge-app': { pool: 'apps', waits: false },
+  'look-at-source': { pool: 'maintenance', waits: false },
   'settle-domain': { pool: 'maintenance', waits: false },
   repack: { pool: 'maintenance', waits: false },
   'collect-garbage': { pool: 'maintenance', waits: false },

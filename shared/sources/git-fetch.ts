@@ -4,6 +4,7 @@ import { GitFault } from '#shared/git/git-fault.ts';
 import { delimiterPacket, encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import { dataBand, progressBand } from '#shared/git/protocol/side-band.ts';
 import type { ObjectId } from '#shared/ids.ts';
+import type { RemoteTips } from '#shared/sources/source-hosts.ts';
 
 /** The client side of gitprotocol-v2(5), independent of the transport: encodes requests and reads responses. */
 
@@ -12,6 +13,8 @@ const sha1 = encodePacket('object-format=sha1\n');
 /** Largest number of lines in a greeting or a list of refs. */
 const mostLines = 10_000;
 const errorBand = 3;
+const branchPrefix = 'refs/heads/';
+const symrefPrefix = `symref-target:${branchPrefix}`;
 
 /** Reads the server's capabilities. @throws AppError validation_failed if it does not speak version 2 */
 export async function readGreeting(reader: ByteReader): Promise<{ canShallow: boolean }> {
@@ -40,9 +43,34 @@ export function encodeRefQuestion(ref: string): Uint8Array {
 export async function readRefAnswer(reader: ByteReader, ref: string): Promise<ObjectId | undefined> {
   for (const line of await readLines(reader)) {
     const [oid = '', name] = line.split(' ');
-    if (name === ref && /^[0-9a-f]{40}$/.test(oid)) return oid as ObjectId;
+    if (name === ref && isObjectId(oid)) return oid;
   }
   return undefined;
+}
+
+/** The `ls-refs` command for all branches, and for the branch that HEAD names. */
+export const tipsQuestion: Uint8Array = Buffer.concat([
+  encodePacket('command=ls-refs\n'),
+  agent,
+  sha1,
+  delimiterPacket,
+  encodePacket('symrefs\n'),
+  encodePacket('ref-prefix HEAD\n'),
+  encodePacket(`ref-prefix ${branchPrefix}\n`),
+  flushPacket,
+]);
+
+/** Reads the answer to `tipsQuestion`. */
+export async function readTipsAnswer(reader: ByteReader): Promise<RemoteTips> {
+  const branches = new Map<string, ObjectId>();
+  let defaultBranch: string | undefined;
+  for (const line of await readLines(reader)) {
+    const [oid = '', name = '', ...attributes] = line.split(' ');
+    const target = attributes.find((attribute) => attribute.startsWith(symrefPrefix))?.slice(symrefPrefix.length);
+    if (name === 'HEAD' && target !== undefined) defaultBranch = target;
+    if (name.startsWith(branchPrefix) && isObjectId(oid)) branches.set(name.slice(branchPrefix.length), oid);
+  }
+  return { branches, defaultBranch };
 }
 
 /** The `fetch` command for one commit. @param depth number of commits to fetch, counted from the wanted one; undefined: all */
@@ -78,6 +106,10 @@ export async function* readPack(reader: ByteReader): AsyncGenerator<Uint8Array> 
   } catch (error) {
     throw error instanceof GitFault ? notGit(error.message) : error;
   }
+}
+
+function isObjectId(text: string): text is ObjectId {
+  return /^[0-9a-f]{40}$/.test(text);
 }
 
 async function readLines(reader: ByteReader): Promise<string[]> {

@@ -2,6 +2,7 @@ import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp 
 import { request as requestHttps } from 'node:https';
 import { AppError } from '#shared/errors.ts';
 import { type LookUp, resolveHost } from '#shared/sources/resolve-host.ts';
+import { SourceUnavailable } from '#shared/sources/source-unavailable.ts';
 
 /** Which addresses may be reached. */
 export interface GuardedRequestOptions {
@@ -51,14 +52,19 @@ export async function guardedRequest(url: URL, asked: GuardedRequest, options: G
   }
 }
 
+/** @throws AppError validation_failed for plain HTTP, unless hosts in private networks are allowed */
+export function requireHttps({ protocol, host }: URL, allowPrivate: boolean): void {
+  if (protocol !== 'https:' && !(allowPrivate && protocol === 'http:'))
+    throw fault(`${protocol}//${host} is not supported: use https`);
+}
+
 async function requestOnce(
   url: URL,
   asked: GuardedRequest,
   { lookUp, allowPrivate }: GuardedRequestOptions,
 ): Promise<IncomingMessage> {
   const secure = url.protocol === 'https:';
-  if (!secure && !(allowPrivate && url.protocol === 'http:'))
-    throw fault(`${url.protocol}//${url.host} is not supported: use https`);
+  requireHttps(url, allowPrivate);
   if (url.username !== '' || url.password !== '') throw fault('A URL with a user name or password is not supported');
   const pinned = await resolveHost(url.hostname, lookUp, allowPrivate);
   asked.signal.throwIfAborted();
@@ -88,13 +94,17 @@ async function* bodyOf(response: IncomingMessage, url: URL): AsyncGenerator<Uint
   }
 }
 
+/** Statuses of a host that may answer the same request later. */
+const passing = [408, 425, 429, 500, 502, 503, 504];
+
 function answered({ host, pathname }: URL, status: number, hint: string): AppError {
+  if (passing.includes(status)) return new SourceUnavailable(`${host} answered ${status} for ${pathname}.`);
   return fault(`${host} answered ${status} for ${pathname}${[401, 403, 404].includes(status) ? hint : ''}`);
 }
 
 function unreachable(url: URL, error: unknown): AppError {
   const { code, message } = error as NodeJS.ErrnoException;
-  return fault(`${url.host} could not be reached (${code ?? message})`, error);
+  return new SourceUnavailable(`${url.host} could not be reached (${code ?? message}).`, error);
 }
 
 function fault(message: string, cause?: unknown): AppError {

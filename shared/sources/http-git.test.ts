@@ -3,6 +3,8 @@ import { commitFiles, git } from '#shared/git/testing/git-client.ts';
 import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import type { ObjectId } from '#shared/ids.ts';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
+import { SourceUnavailable } from '#shared/sources/source-unavailable.ts';
+import { startFileServer } from '#test/support/servers/file-server.ts';
 import { type GitHttpServer, startGitHttpServer } from '#test/support/servers/git-http-server.ts';
 
 let fixture: GitFixture;
@@ -30,6 +32,51 @@ async function fetchPack(options: { withoutHistory?: true }): Promise<Buffer> {
   expect(commit).toBe(tip);
   return Buffer.concat(await Array.fromAsync(pack));
 }
+
+it('the branches of a repository are listed, with the one that HEAD names', async () => {
+  const hosts = createOutsideSourceHosts({ allowPrivate: true, seconds: 20 });
+  const bare = await host.createRepository('branches.git');
+  const list = async (path: string) => {
+    const { branches, defaultBranch } = await hosts.listTips({ url: `${host.url}${path}`, key: undefined, signal });
+    return { branches: Object.fromEntries(branches), defaultBranch };
+  };
+  expect((await list('/branches.git')).branches).toEqual({});
+  await git(
+    `${bare}/../hello.git.work`,
+    'push',
+    '-q',
+    bare,
+    'main:refs/heads/trunk',
+    'main~1:refs/heads/feature/x',
+    'main:refs/tags/v1',
+  );
+  await git(bare, 'symbolic-ref', 'HEAD', 'refs/heads/trunk');
+  const before = (await git(bare, 'rev-parse', 'feature/x')).trim();
+  const expected = { branches: { trunk: tip, 'feature/x': before }, defaultBranch: 'trunk' };
+  expect(await list('/branches.git')).toEqual(expected);
+  expect(await list('/branches/')).toEqual(expected);
+  await expect(list('/nobody.git')).rejects.toMatchObject({ code: 'validation_failed', message: expect.stringContaining('404') });
+});
+
+it('a host that does not answer is unavailable, and one without git is not', async () => {
+  const closed = await startGitHttpServer();
+  await closed.close();
+  const hosts = createOutsideSourceHosts({ allowPrivate: true, seconds: 20 });
+  const ask = (url: string) => hosts.listTips({ url, key: undefined, signal });
+  await expect(ask(`${closed.url}/a.git`)).rejects.toBeInstanceOf(SourceUnavailable);
+  const files = await startFileServer();
+  files.files.set('/a.git/info/refs', Buffer.from('hello'));
+  await expect(ask(`${files.url}/a.git`)).rejects.toThrow('has no git repository');
+  await files.close();
+});
+
+it('an address that may not be reached is refused before it is stored', async () => {
+  const hosts = createOutsideSourceHosts({ allowPrivate: false, seconds: 20 });
+  await expect(hosts.checkAddress('http://git.example.com/a.git')).rejects.toThrow('use https');
+  for (const url of ['https://10.0.0.1/a.git', 'https://localhost/a.git', 'git@127.0.0.1:a.git', 'ssh://git@[::1]/a.git'])
+    await expect(hosts.checkAddress(url)).rejects.toThrow('private network');
+  await hosts.checkAddress('https://no-such-name.invalid/a.git');
+});
 
 async function* inPieces(pack: Buffer): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < pack.length; at += 100) yield pack.subarray(at, at + 100);

@@ -3,10 +3,13 @@ import { AppError } from '#shared/errors.ts';
 import { limits } from '#shared/limits.ts';
 import { type ArchiveFetchOptions, fetchArchive } from '#shared/sources/archive-fetch.ts';
 import { parseGitUrl } from '#shared/sources/git-url.ts';
+import { requireHttps } from '#shared/sources/guarded-request.ts';
 import { fetchByHttp } from '#shared/sources/http-git.ts';
-import { type LookUp, systemLookUp } from '#shared/sources/resolve-host.ts';
+import { listTipsByHttp } from '#shared/sources/http-tips.ts';
+import { type LookUp, resolveHost, systemLookUp, UnknownHost } from '#shared/sources/resolve-host.ts';
 import type { SourceHosts } from '#shared/sources/source-hosts.ts';
-import { createSourceKey, fetchBySsh } from '#shared/sources/ssh-git.ts';
+import { SourceUnavailable } from '#shared/sources/source-unavailable.ts';
+import { createSourceKey, fetchBySsh, listTipsBySsh } from '#shared/sources/ssh-git.ts';
 
 /** How external hosts are reached. */
 export interface OutsideSourceHostsOptions {
@@ -39,7 +42,7 @@ export function createOutsideSourceHosts({
       return await fetch(AbortSignal.any([stopped, timeUp]));
     } catch (error) {
       if (!timeUp.aborted || stopped.aborted) throw error;
-      throw new AppError('validation_failed', `${host} took more than ${seconds} s to answer.`, { cause: error });
+      throw new SourceUnavailable(`${host} took more than ${seconds} s to answer.`, error);
     }
   };
   return {
@@ -49,6 +52,22 @@ export function createOutsideSourceHosts({
       return inTime(at.host, asked.signal, async (signal) => {
         const timed = { ...asked, signal };
         return at.scheme === 'ssh' ? fetchBySsh(timed, at, options) : fetchByHttp(timed, options);
+      });
+    },
+    async checkAddress(url) {
+      const at = parseGitUrl(url);
+      if (at?.scheme !== 'ssh') requireHttps(new URL(url), allowPrivate);
+      await resolveHost(at?.host ?? new URL(url).hostname, lookUp, allowPrivate).catch((error: unknown) => {
+        // It may exist by the time of the first build.
+        if (!(error instanceof UnknownHost)) throw error;
+      });
+    },
+    async listTips(asked) {
+      const at = parseGitUrl(asked.url);
+      if (at === undefined) throw new AppError('validation_failed', 'The source URL is not the URL of a git repository.');
+      return inTime(at.host, asked.signal, async (signal) => {
+        const timed = { ...asked, signal };
+        return at.scheme === 'ssh' ? listTipsBySsh(timed, at, options) : listTipsByHttp(timed, options);
       });
     },
     async fetchArchive(asked) {

@@ -16,6 +16,14 @@ export type LookUp = (host: string) => Promise<readonly HostAddress[]>;
 export const systemLookUp: LookUp = async (host) =>
   (await lookup(host, { all: true })).map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
 
+/** A host name that has no address, now at least. */
+export class UnknownHost extends AppError {
+  constructor(host: string) {
+    super('validation_failed', `The host ${host} could not be resolved. Check the source URL.`);
+    this.name = 'UnknownHost';
+  }
+}
+
 /**
  * Resolves a host to the one address to connect to. Callers must use this address and not resolve again, so that DNS rebinding
  * has no effect. A single private address among several is enough to refuse the host.
@@ -27,8 +35,7 @@ export async function resolveHost(host: string, lookUp: LookUp, allowPrivate: bo
   const kind = isIP(bare);
   const addresses = kind === 0 ? await lookUp(bare).catch(() => []) : [{ address: bare, family: kind === 6 ? 6 : 4 } as const];
   const [first] = addresses;
-  if (first === undefined)
-    throw new AppError('validation_failed', `The host ${bare} could not be resolved. Check the source URL.`);
+  if (first === undefined) throw new UnknownHost(bare);
   if (allowPrivate || addresses.every(({ address }) => isPublicAddress(address))) return first;
   throw new AppError(
     'validation_failed',

@@ -1,7 +1,7 @@
 /**
  * Port: external git hosts and file servers. Addresses come from users, so a driver never connects to private networks unless the
  * operator allows that. Faults of the host, the address or the repository are `validation_failed` with a message for the owner
- * of the app.
+ * of the app: `SourceUnavailable` where the same request may succeed later.
  */
 import type { ObjectId } from '#shared/ids.ts';
 import type { SourceEntry } from '#shared/platform/builds.ts';
@@ -23,6 +23,31 @@ export interface SourceRequest {
   key: SourceKey | undefined;
 }
 
+/** A question for the branches of a repository on a git host. */
+export interface TipsRequest {
+  /** https, http or ssh address. */
+  url: string;
+  signal: AbortSignal;
+  /** Required for an SSH address. */
+  key: SourceKey | undefined;
+}
+
+/** The branches of a repository on a git host. */
+export interface RemoteTips {
+  /** The newest commit of each branch, by its name without 'refs/heads/'. */
+  branches: ReadonlyMap<string, ObjectId>;
+  /** The branch that HEAD names; undefined if there is none, for example in an empty repository. */
+  defaultBranch: string | undefined;
+  /** The key of an SSH host that was not in `hostKeys`. */
+  newHostKey?: HostKey;
+}
+
+/** The key that an SSH host showed: base64, and `host:port`. */
+export interface HostKey {
+  host: string;
+  key: string;
+}
+
 /** The deploy key of an app. */
 export interface SourceKey {
   /** PEM. */
@@ -37,7 +62,7 @@ export interface FetchedSource {
   /** A pack with all objects that `haves` lack; may be thin. The caller reads it to its end or aborts. */
   pack: AsyncIterable<Uint8Array>;
   /** The key of an SSH host that was not in `hostKeys`. */
-  newHostKey?: { host: string; key: string };
+  newHostKey?: HostKey;
 }
 
 /** A download of an archive. */
@@ -61,8 +86,12 @@ export interface FetchedArchive {
 }
 
 export interface SourceHosts {
+  /** Whether this platform may connect to the address at all. @throws AppError validation_failed if it may not */
+  checkAddress(url: string): Promise<void>;
   /** Resolves when the pack begins to arrive. @throws AppError validation_failed */
   fetchSource(request: SourceRequest): Promise<FetchedSource>;
+  /** All branches of a repository. @throws AppError validation_failed */
+  listTips(request: TipsRequest): Promise<RemoteTips>;
   /** Resolves when the archive is downloaded and checked. @throws AppError validation_failed */
   fetchArchive(request: ArchiveRequest): Promise<FetchedArchive>;
   /** A new ed25519 key pair. The public key is one line in OpenSSH form without comment. */

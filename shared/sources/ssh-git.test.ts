@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseGitUrl } from '#shared/sources/git-url.ts';
+import { type GitUrl, parseGitUrl } from '#shared/sources/git-url.ts';
+import type { GuardedRequestOptions } from '#shared/sources/guarded-request.ts';
 import type { SourceRequest } from '#shared/sources/source-hosts.ts';
-import { createSourceKey, fetchBySsh } from '#shared/sources/ssh-git.ts';
+import { createSourceKey, fetchBySsh, listTipsBySsh } from '#shared/sources/ssh-git.ts';
 import { runChecked } from '#test/support/run-program.ts';
 
 const key = createSourceKey();
@@ -58,12 +59,17 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-function fetch(change: Partial<SourceRequest> = {}) {
+const fetch = (change: Partial<SourceRequest> = {}) => ask(fetchBySsh, change);
+
+function ask<Result>(
+  by: (asked: SourceRequest, at: GitUrl, options: GuardedRequestOptions) => Promise<Result>,
+  change: Partial<SourceRequest> = {},
+): Promise<Result> {
   const asked = { url, ref: 'refs/heads/main', commit: undefined, haves: [], signal: AbortSignal.timeout(20_000) };
   const at = parseGitUrl(url);
   if (at === undefined) throw new Error('the address is not one');
   const lookUp = () => Promise.reject(new Error('no name here'));
-  return fetchBySsh({ ...asked, key: { privateKey: key.privateKey, hostKeys: {} }, ...change }, at, {
+  return by({ ...asked, key: { privateKey: key.privateKey, hostKeys: {} }, ...change }, at, {
     lookUp,
     allowPrivate: true,
   });
@@ -76,6 +82,15 @@ async function readAll(pack: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 describe('a repository by SSH', () => {
+  it('lists its branches, and the one that HEAD names', async () => {
+    const tips = await ask(listTipsBySsh);
+    expect({ ...tips, branches: Object.fromEntries(tips.branches) }).toEqual({
+      branches: { main: tip },
+      defaultBranch: 'main',
+      newHostKey: { host: new URL(url).host, key: expect.any(String) },
+    });
+  });
+
   it('is read with the deploy key, and its host remembered', async () => {
     const fetched = await fetch();
     expect(fetched.commit).toBe(tip);

@@ -3,12 +3,22 @@ import ssh2, { type Client, type ClientChannel } from 'ssh2';
 import { ByteReader } from '#shared/byte-reader.ts';
 import { AppError } from '#shared/errors.ts';
 import { flushPacket } from '#shared/git/protocol/pkt-line.ts';
-import { encodeFetch, encodeRefQuestion, readGreeting, readPack, readRefAnswer } from '#shared/sources/git-fetch.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
+import {
+  encodeFetch,
+  encodeRefQuestion,
+  readGreeting,
+  readPack,
+  readRefAnswer,
+  readTipsAnswer,
+  tipsQuestion,
+} from '#shared/sources/git-fetch.ts';
 import type { GitUrl } from '#shared/sources/git-url.ts';
 import type { GuardedRequestOptions } from '#shared/sources/guarded-request.ts';
 import { noSuchRef } from '#shared/sources/no-such-ref.ts';
 import { resolveHost } from '#shared/sources/resolve-host.ts';
-import type { FetchedSource, SourceRequest } from '#shared/sources/source-hosts.ts';
+import type { FetchedSource, HostKey, RemoteTips, SourceRequest, TipsRequest } from '#shared/sources/source-hosts.ts';
+import { SourceUnavailable } from '#shared/sources/source-unavailable.ts';
 
 const readyMilliseconds = 20_000;
 
@@ -20,7 +30,46 @@ export function createSourceKey(): { privateKey: string; publicKey: string } {
 
 /** Fetches over SSH. @throws AppError validation_failed */
 export async function fetchBySsh(asked: SourceRequest, at: GitUrl, options: GuardedRequestOptions): Promise<FetchedSource> {
-  const { key, signal, ref, haves } = asked;
+  const { ref, haves } = asked;
+  const { channel, reader, close, newHostKey } = await openUploadPack(asked, at, options);
+  try {
+    if (asked.commit === undefined) channel.write(encodeRefQuestion(ref));
+    const commit = asked.commit ?? (await readRefAnswer(reader, ref));
+    if (commit === undefined) throw noSuchRef(ref);
+    channel.write(encodeFetch(commit, haves));
+    return { commit, pack: thenClose(readPack(reader), channel, close), ...omitUndefined({ newHostKey }) };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/** Lists branches over SSH. @throws AppError validation_failed */
+export async function listTipsBySsh(asked: TipsRequest, at: GitUrl, options: GuardedRequestOptions): Promise<RemoteTips> {
+  const { channel, reader, close, newHostKey } = await openUploadPack(asked, at, options);
+  try {
+    channel.write(tipsQuestion);
+    const tips = await readTipsAnswer(reader);
+    channel.end(flushPacket);
+    return { ...tips, ...omitUndefined({ newHostKey }) };
+  } finally {
+    close();
+  }
+}
+
+interface UploadPack {
+  channel: ClientChannel;
+  reader: ByteReader;
+  newHostKey: HostKey | undefined;
+  close(): void;
+}
+
+/** Logs in and starts git-upload-pack, up to its greeting. */
+async function openUploadPack(
+  { url, key, signal }: Pick<SourceRequest, 'url' | 'key' | 'signal'>,
+  at: GitUrl,
+  options: GuardedRequestOptions,
+): Promise<UploadPack> {
   if (key === undefined) throw fault('The app has no deploy key yet: GET /v1/apps/<app>/git creates one. Add it at the git host');
   const { address } = await resolveHost(at.host, options.lookUp, options.allowPrivate);
   const host = `${at.host}:${at.port === '' ? 22 : at.port}`;
@@ -44,16 +93,11 @@ export async function fetchBySsh(asked: SourceRequest, at: GitUrl, options: Guar
       throw explain(error, host, shown !== '' && !isExpected(Buffer.from(shown, 'base64')));
     });
     // `host:path` is relative to the user's home directory. parseGitUrl rejects paths with quotes.
-    const root = asked.url.includes('://') ? '/' : '';
+    const root = url.includes('://') ? '/' : '';
     const channel = await run(client, `git-upload-pack '${root}${at.path}'`);
     const reader = new ByteReader(channel as AsyncIterable<Uint8Array>);
     await readGreeting(reader);
-    if (asked.commit === undefined) channel.write(encodeRefQuestion(ref));
-    const commit = asked.commit ?? (await readRefAnswer(reader, ref));
-    if (commit === undefined) throw noSuchRef(ref);
-    channel.write(encodeFetch(commit, haves));
-    const fetched = { commit, pack: thenClose(readPack(reader), channel, close) };
-    return key.hostKeys[host] === undefined ? { ...fetched, newHostKey: { host, key: shown } } : fetched;
+    return { channel, reader, close, newHostKey: key.hostKeys[host] === undefined ? { host, key: shown } : undefined };
   } catch (error) {
     close();
     throw error;
@@ -110,7 +154,7 @@ function explain(error: unknown, host: string, keyChanged: boolean): AppError {
   const { level, code, message } = error as Error & { level?: string; code?: string };
   return level === 'client-authentication'
     ? fault(`${host} rejected the app's deploy key. Add the key that GET /v1/apps/<app>/git shows to the repository`, error)
-    : fault(`${host} could not be reached (${code ?? message})`, error);
+    : new SourceUnavailable(`${host} could not be reached (${code ?? message}).`, error);
 }
 
 function fault(message: string, cause?: unknown): AppError {

@@ -68,7 +68,7 @@ describe('a push to a git host elsewhere', () => {
   it('is fetched, built and served, each time only what is new; a branch is a preview until it is deleted', async () => {
     const copy = await createFollower('followed');
     const first = await push(copy, 'main');
-    // The delivery is answered before anything is fetched for it: the host, which waits for the answer, may be slow itself.
+    // The delivery is answered although the host gives no answer itself until then.
     const release = host.hold();
     expect((await deliver('followed', 'refs/heads/main', nothing, first)).outcome).toBe('started');
     release();
@@ -88,6 +88,7 @@ describe('a push to a git host elsewhere', () => {
     await deliver('followed', 'refs/heads/feature', nothing, third);
     await expect.poll(served('followed-feature'), { timeout: 40_000 }).toBe('preview');
     expect(await served('followed')()).toBe('two');
+    expect((await copy.push('paas', '--delete', 'feature')).code).toBe(0);
     expect((await deliver('followed', 'refs/heads/feature', third, nothing)).outcome).toBe('removed');
     await expect.poll(async () => (await visit(platform, 'followed-feature')).status, { timeout: 20_000 }).toBe(404);
 
@@ -109,12 +110,12 @@ describe('a push to a git host elsewhere', () => {
     await expect.poll(async () => (await latest('forced')).status, { timeout: 40_000 }).toBe('succeeded');
   });
 
-  it('that cannot be fetched is a failed build that says why', async () => {
+  it('that the git host does not have builds nothing, and a repository that cannot be fetched is a failed build', async () => {
     await createFollower('empty');
-    const missing = 'b'.repeat(40);
-    await deliver('empty', 'refs/heads/main', nothing, missing);
-    await expect.poll(async () => (await latest('empty')).status, { timeout: 20_000 }).toBe('failed');
-    expect((await latest('empty')).error).toContain('not our ref');
+    expect(await deliver('empty', 'refs/heads/main', nothing, 'b'.repeat(40))).toEqual({
+      outcome: 'ignored',
+      message: 'The git host has no branch main.',
+    });
     await user.api('PUT', '/v1/apps/empty/git', { url: `${host.url}/nobody`, branch: 'main' });
     await user.api('POST', '/v1/apps/empty/builds', {});
     await expect.poll(async () => (await latest('empty')).error, { timeout: 20_000 }).toContain('answered 404');

@@ -112,7 +112,11 @@ const setGitSource = createRoute({
     body: jsonBody(
       z.object({
         url: gitUrl.openapi({ description: 'Null removes the source.', example: 'https://git.example.com/ada/hello.git' }),
-        branch: branch.optional().openapi({ example: 'main' }),
+        branch: branch.optional().openapi({
+          description:
+            'The branch that is deployed. Default: the default branch of the repository, or unchanged when its host does not say.',
+          example: 'main',
+        }),
       }),
       true,
     ),

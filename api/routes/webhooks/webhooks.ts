@@ -15,7 +15,7 @@ const payload = { schema: { type: 'object' as const, additionalProperties: true 
 
 const DeliveryResultSchema = z
   .object({
-    outcome: z.enum(['started', 'removed', 'ignored', 'replayed']),
+    outcome: z.enum(['started', 'removed', 'ignored', 'replayed', 'accepted']),
     message: z.string().openapi({ example: 'A build of main at 5478677c was started.' }),
   })
   .openapi('DeliveryResult');
@@ -28,7 +28,8 @@ const receiveDelivery = createRoute({
   description:
     'For GitHub, Gitea, Forgejo, GitLab and compatible hosts. The body has up to 25 MiB. It is signed with HMAC-SHA256 ' +
     '(`X-Hub-Signature-256`, `X-Gitea-Signature`, `X-Forgejo-Signature`, `Webhook-Signature`), or the secret is sent in ' +
-    '`X-Gitlab-Token`. A repeated delivery is answered with 200 and starts nothing. ' +
+    '`X-Gitlab-Token`. A delivery is a hint: the git host is then asked for its ' +
+    'branches, and what is new is built. A repeated delivery is answered with 200 and starts nothing. ' +
     'An address with 30 wrong signatures or other failed credentials in a minute is refused.',
   tags: ['webhooks'],
   security: [],

@@ -7,12 +7,12 @@ import { insertApp, listApps, readAppById } from '#shared/core/apps/apps-store.t
 import { checkBranchName } from '#shared/core/apps/branch-name.ts';
 import { requireAppOrDeleted, restorableSince } from '#shared/core/apps/deleted-apps.ts';
 import { generateAppName } from '#shared/core/apps/generated-names.ts';
+import { checkSourceAddress } from '#shared/core/apps/source-address.ts';
 import type { Context } from '#shared/core/context.ts';
 import { toKeysetPage, toPage } from '#shared/core/page.ts';
 import { AppError } from '#shared/errors.ts';
 import { newUuid, type RepositoryId } from '#shared/ids.ts';
 import { checkAppName } from '#shared/names.ts';
-import { checkGitUrl } from '#shared/sources/git-url.ts';
 
 /** How many generated names are tried: one that is taken was nobody's choice. */
 const generatedNames = 5;
@@ -28,7 +28,7 @@ export function createApps(context: Context, generateName: () => string = genera
       if (existing?.tenant_id === principal.tenantId) return toApp(addresses, existing);
       if (wanted !== undefined) checkAppName(wanted);
       checkBranchName(branch);
-      if (typeof gitUrl === 'string') checkGitUrl(gitUrl, 'git_url');
+      if (typeof gitUrl === 'string') await checkSourceAddress(context, gitUrl, 'git_url', wanted);
       const names = wanted === undefined ? Array.from({ length: generatedNames }, generateName) : [wanted];
       const now = clock.now();
       for (const name of names) {

@@ -15,7 +15,7 @@ const purpose = (appId: AppId): string => `source archive of app ${appId}`;
  * @throws AppError validation_failed
  */
 export async function toArchiveSource(
-  { secrets }: Context,
+  { secrets, sources }: Context,
   appId: AppId,
   { url: text, sha256 }: { url: string; sha256: string | undefined },
 ): Promise<ArchiveSource> {
@@ -29,6 +29,7 @@ export async function toArchiveSource(
     );
   if (sha256 !== undefined && !sha256Pattern.test(sha256))
     throw invalid('source_sha256', 'must be 64 hex digits, as `sha256sum source.tar.gz` prints');
+  await sources.checkAddress(url.href);
   url.hash = '';
   const sealedUrl = await secrets.seal(url.href, purpose(appId));
   return { archiveUrl: url.origin + url.pathname, sealedUrl, sha256: sha256?.toLowerCase() ?? null };

@@ -10,6 +10,7 @@ import type { GitReader } from '#shared/git/git-storage.ts';
 import type { ObjectId } from '#shared/ids.ts';
 import type { LineSink, SourceAccess, SourceEntry } from '#shared/platform/builds.ts';
 import { isOwnRepository } from '#shared/sources/git-url.ts';
+import { SourceUnavailable } from '#shared/sources/source-unavailable.ts';
 
 /** What a build is made of, fetched. */
 export interface FetchedSource extends Omit<SourceAccess, 'createAddress'> {
@@ -62,7 +63,7 @@ export function describeSource({ commit, source }: Pick<BuildRow, 'commit' | 'so
 
 async function takeArchive({ context, build, line, signal }: SourceRequest, source: ArchiveSource): Promise<FetchedSource> {
   line(`-----> Fetching ${source.archiveUrl}`);
-  const archive = await fetchArchive(context, build.app_id, source, signal);
+  const archive = await retryUnavailable({ context, line, signal }, () => fetchArchive(context, build.app_id, source, signal));
   const { bytes, files, sha256 } = archive;
   line(`       ${(bytes / 1024 / 1024).toFixed(1)} MiB, ${files} files, sha256:${sha256.slice(0, 12)}`);
   await recordSource(context.db, build, { ...source, fetchedSha256: sha256 });
@@ -76,9 +77,31 @@ async function takeCommit({ context, app, build, line, signal }: SourceRequest):
     return build.commit as ObjectId;
   }
   line(`-----> Fetching ${build.source.ref.replace('refs/heads/', '')} from ${build.source.url}`);
-  const { commit } = await fetchSource(context, app.repository_id, build.source, signal);
+  const { source } = build;
+  const { commit } = await retryUnavailable({ context, line, signal }, () =>
+    fetchSource(context, app.repository_id, source, signal),
+  );
   await recordCommit(context.db, build.id, commit);
   return commit;
+}
+
+/** Pauses before each further attempt at a host that gives no answer. Together four minutes: a restart of the host. */
+const retrySeconds = [2, 5, 15, 30, 60, 120];
+
+async function retryUnavailable<Result>(
+  { context, line, signal }: Pick<SourceRequest, 'context' | 'line' | 'signal'>,
+  fetch: () => Promise<Result>,
+): Promise<Result> {
+  for (const seconds of retrySeconds) {
+    try {
+      return await fetch();
+    } catch (error) {
+      if (!(error instanceof SourceUnavailable)) throw error;
+      line(` !     ${error.message} Trying again in ${seconds} s.`);
+    }
+    await context.clock.sleep(seconds * 1000, signal);
+  }
+  return fetch();
 }
 
 /** The tree of a commit as a build takes it, with those of its submodules. */

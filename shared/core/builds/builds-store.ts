@@ -106,6 +106,12 @@ export async function listBuilds(db: Db, { appId, before, limit }: KeysetPage & 
     .execute();
 }
 
+/** The build that was started last; undefined when there was none. */
+export async function readLatestBuild(db: Db, appId: AppId): Promise<BuildRow | undefined> {
+  const [latest] = await listBuilds(db, { appId, before: undefined, limit: 1 });
+  return latest;
+}
+
 /** Whether a build of the app runs; `except` does not count. */
 export async function hasRunningBuild(db: Db, appId: AppId, except?: BuildId): Promise<boolean> {
   let select = db.selectFrom('builds').select('id').where('app_id', '=', appId).where('status', '=', 'running');

@@ -1,13 +1,16 @@
 import { requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { readChangedApp } from '#shared/core/apps/app-presentation.ts';
-import { setGitSource } from '#shared/core/apps/apps-store.ts';
+import { type AppRow, setGitSource } from '#shared/core/apps/apps-store.ts';
 import { checkBranchName } from '#shared/core/apps/branch-name.ts';
+import { checkSourceAddress } from '#shared/core/apps/source-address.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { GitSources } from '#shared/core/repositories/git-sources.ts';
+import { readSourceTips } from '#shared/core/repositories/source-fetch.ts';
 import { ensureSourceKey } from '#shared/core/repositories/source-keys.ts';
 import { clearHostKeys } from '#shared/core/repositories/source-keys-store.ts';
 import { appWebhookSecret } from '#shared/core/repositories/webhook-secret.ts';
-import { checkGitUrl, isOwnRepository, parseGitUrl } from '#shared/sources/git-url.ts';
+import { AppError } from '#shared/errors.ts';
+import { isOwnRepository, parseGitUrl } from '#shared/sources/git-url.ts';
 
 export function createGitSources(context: Context): GitSources {
   const { db, clock, addresses, settings } = context;
@@ -36,11 +39,26 @@ export function createGitSources(context: Context): GitSources {
     async setGitSource(caller, app, { url, branch }) {
       const { row } = await requireAppToChange(context, caller, app);
       if (branch !== undefined) checkBranchName(branch);
-      if (url !== null) checkGitUrl(url, 'url');
-      await setGitSource(db, row.id, { url, branch, now: clock.now() });
+      if (url !== null) await checkSourceAddress(context, url, 'url', row.name);
+      const deployed = branch ?? (url === null ? undefined : await readDefaultBranch(context, row, url));
+      await setGitSource(db, row.id, { url, branch: deployed, now: clock.now() });
       // Whoever sets a source has looked at its host, which may show another key from now on.
       await clearHostKeys(db, row.id);
       return readChangedApp(context, row.id);
     },
   };
+}
+
+const askMilliseconds = 5000;
+
+/** The branch that HEAD names at the git host; undefined when the host does not say, for example for want of the deploy key. */
+async function readDefaultBranch(context: Context, app: AppRow, url: string): Promise<string | undefined> {
+  try {
+    const { defaultBranch } = await readSourceTips(context, app, url, AbortSignal.timeout(askMilliseconds));
+    if (defaultBranch !== undefined) checkBranchName(defaultBranch);
+    return defaultBranch;
+  } catch (error) {
+    if (error instanceof AppError || error instanceof DOMException) return undefined;
+    throw error;
+  }
 }

@@ -14,6 +14,6 @@ export interface GitSource {
 export interface GitSources {
   /** `forbidden` to viewers: it contains a secret. */
   readGitSource(caller: Caller, app: string): Promise<GitSource>;
-  /** @param source `url` null: none; `branch` left out: as it is */
+  /** @param source `url` null: none; `branch` left out: the default branch of the repository, or as it is when the git host does not say */
   setGitSource(caller: Caller, app: string, source: { url: string | null; branch?: string | undefined }): Promise<App>;
 }

@@ -1,9 +1,11 @@
+import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { enqueueMaintenance } from '#shared/core/repositories/repository-maintenance.ts';
 import { readSourceKey, rememberHostKey } from '#shared/core/repositories/source-keys.ts';
 import { AppError } from '#shared/errors.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
-import { parseGitUrl } from '#shared/sources/git-url.ts';
+import { isOwnRepository, parseGitUrl } from '#shared/sources/git-url.ts';
+import type { RemoteTips } from '#shared/sources/source-hosts.ts';
 
 /** A commit of a repository on another git host. */
 export interface RemoteSource {
@@ -16,6 +18,7 @@ export interface RemoteSource {
 
 /** Commits offered to the git host as present here, so that it sends only what is new. */
 const maxHaves = 256;
+const branchPrefix = 'refs/heads/';
 /** Attempts to move a ref that others move at the same moment. */
 const maxMoves = 5;
 
@@ -58,6 +61,31 @@ export async function fetchSource(
   if (commit === undefined) throw new AppError('validation_failed', 'The git host did not send the requested commit.');
   await followBranch(context, repositoryId, source.ref, commit);
   return { commit };
+}
+
+/**
+ * The branches of the repository at `url`, and their newest commits. The app's own repository has no default branch.
+ * @throws AppError `validation_failed` when the git host cannot be asked
+ */
+export async function readSourceTips(
+  context: Context,
+  app: Pick<AppRow, 'name' | 'repository_id'>,
+  url: string,
+  signal: AbortSignal,
+): Promise<Pick<RemoteTips, 'branches' | 'defaultBranch'>> {
+  const { addresses, git, sources } = context;
+  if (isOwnRepository(url, addresses.pushUrl(app.name))) {
+    const refs = await git.refs.listRefs(app.repository_id);
+    const branches = refs.filter(({ name }) => name.startsWith(branchPrefix));
+    return {
+      branches: new Map(branches.map(({ name, oid }) => [name.slice(branchPrefix.length), oid])),
+      defaultBranch: undefined,
+    };
+  }
+  const key = parseGitUrl(url)?.scheme === 'ssh' ? await readSourceKey(context, app.repository_id) : undefined;
+  const { newHostKey, ...tips } = await sources.listTips({ url, key, signal });
+  if (newHostKey !== undefined) await rememberHostKey(context, app.repository_id, newHostKey);
+  return tips;
 }
 
 /** Creates or moves our copy of the branch. */

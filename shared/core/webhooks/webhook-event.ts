@@ -1,15 +1,10 @@
+import type { BranchHint } from '#shared/core/webhooks/source-moves.ts';
 import { AppError } from '#shared/errors.ts';
 import { parseGitUrl, spellingsOf } from '#shared/sources/git-url.ts';
 
-/** A push that a git host reported. */
-export interface PushEvent {
+/** A change of a branch that a git host reported. */
+export interface PushEvent extends BranchHint {
   kind: 'push';
-  /** 'refs/heads/main' */
-  ref: string;
-  /** Hex ids; all zeros for "does not exist". */
-  before: string;
-  after: string;
-  deleted: boolean;
   /** Every way an app may have written the repository's address. */
   spellings: readonly string[];
 }
@@ -22,6 +17,9 @@ export interface OtherEvent {
 
 const objectPattern = /^[0-9a-f]{40}$|^[0-9a-f]{64}$/;
 const pushEvents = /^(push|push hook|system hook|repo:push)$/i;
+const branchPrefix = 'refs/heads/';
+/** As GitHub, GitLab and Gitea read it. */
+const skipPattern = /\[(skip ci|ci skip|no ci|skip actions|actions skip)\]/i;
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -32,28 +30,57 @@ type Json = Readonly<Record<string, unknown>>;
  */
 export function readEvent(body: Uint8Array, contentType: string, event: string): PushEvent | OtherEvent {
   const payload = parsePayload(body, contentType);
+  // Gitea reports the deletion of a branch by this event only.
+  const isDeletion = /^delete$/i.test(event) && payload['ref_type'] === 'branch';
   const isPush =
     event === '' ? typeof payload['ref'] === 'string' && typeof payload['after'] === 'string' : pushEvents.test(event);
-  if (!isPush)
-    return other(event === '' ? 'This delivery is no push.' : `The event ${event.slice(0, 60)} starts no build, only pushes do.`);
+  if (!isPush && !isDeletion)
+    return other(
+      event === ''
+        ? 'This delivery is not a push.'
+        : `The event ${event.slice(0, 60)} starts no build. Let the git host deliver pushes and deletions of branches only.`,
+    );
   if (/^system hook$/i.test(event) && payload['event_name'] !== 'push')
-    return other('Of the system hooks only pushes start a build.');
+    return other('Of the system hooks, only pushes start a build.');
 
-  const [ref, before, after] = ['ref', 'before', 'after'].map((name) => payload[name]);
-  if (typeof ref !== 'string' || typeof before !== 'string' || typeof after !== 'string')
-    throw new AppError('validation_failed', 'The push does not say what it moved: `ref`, `before` and `after` are needed.');
-  if (!objectPattern.test(before) || !objectPattern.test(after))
-    throw new AppError('validation_failed', '`before` and `after` must be ids of commits, 40 hex digits.');
-  if (!ref.startsWith('refs/heads/')) return other(`${ref.slice(0, 200)} is no branch: only pushes to branches start a build.`);
-  const deleted = /^0+$/.test(after) || payload['deleted'] === true;
-  if (!deleted && after.length === 64) return other('Repositories with SHA-256 ids are not supported.');
-
+  const hint = isDeletion ? readDeletion(payload) : readPush(payload);
+  if (typeof hint === 'string') return other(hint);
   const spellings = repositoryUrls(payload).flatMap((text) => {
     const url = parseGitUrl(text);
     return url === undefined ? [] : spellingsOf(url);
   });
   if (spellings.length === 0) throw new AppError('validation_failed', 'The push does not say of which repository it is.');
-  return { kind: 'push', ref, before, after, deleted, spellings: [...new Set(spellings)] };
+  return { kind: 'push', ...hint, spellings: [...new Set(spellings)] };
+}
+
+function readDeletion({ ref }: Json): BranchHint {
+  if (typeof ref !== 'string')
+    throw new AppError('validation_failed', 'The delivery does not say what was deleted: `ref` is required.');
+  return { branch: ref.replace(branchPrefix, ''), commit: null, skipsBuild: false };
+}
+
+/** @returns why it changes no branch, where it does not */
+function readPush(payload: Json): BranchHint | string {
+  const [ref, before, after] = ['ref', 'before', 'after'].map((name) => payload[name]);
+  if (typeof ref !== 'string' || typeof before !== 'string' || typeof after !== 'string')
+    throw new AppError('validation_failed', 'The push does not say what it moved: `ref`, `before` and `after` are required.');
+  if (!objectPattern.test(before) || !objectPattern.test(after))
+    throw new AppError('validation_failed', '`before` and `after` must be ids of commits, 40 hex digits.');
+  if (!ref.startsWith(branchPrefix)) return `${ref.slice(0, 200)} is not a branch. Only pushes to branches start a build.`;
+  const deleted = /^0+$/.test(after) || payload['deleted'] === true;
+  if (!deleted && after.length === 64) return 'Repositories with SHA-256 ids are not supported.';
+  return {
+    branch: ref.slice(branchPrefix.length),
+    commit: deleted ? null : after,
+    skipsBuild: skipPattern.test(messageOf(payload, after)),
+  };
+}
+
+/** The message of the commit that was pushed last; '' where the payload has none. */
+function messageOf({ head_commit, commits }: Json, after: string): string {
+  const pushed = [head_commit, ...(Array.isArray(commits) ? (commits as unknown[]) : [])].filter(isObject);
+  const message = pushed.find(({ id }) => id === after)?.['message'];
+  return typeof message === 'string' ? message : '';
 }
 
 function other(reason: string): OtherEvent {

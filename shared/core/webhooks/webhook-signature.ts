@@ -1,7 +1,7 @@
 /** Which git host sent a delivery, and whether it knows the secret. Headers are asked for by lower-case name. */
 export type ReadHeader = (name: string) => string | undefined;
 
-export type WebhookProvider = 'github' | 'gitea' | 'forgejo' | 'gitlab' | 'generic';
+export type WebhookProvider = 'github' | 'gitea' | 'forgejo' | 'gogs' | 'gitlab' | 'generic';
 
 interface Dialect {
   /** One of them is there: the delivery is of this provider. */
@@ -16,9 +16,10 @@ type Proof = { header: string; kind: 'hex' | 'prefixed-hex' | 'token' | 'standar
 
 const hubSignature: Proof = { header: 'x-hub-signature-256', kind: 'prefixed-hex' };
 const giteaSignature: Proof = { header: 'x-gitea-signature', kind: 'hex' };
+const gogsSignature: Proof = { header: 'x-gogs-signature', kind: 'hex' };
 const standardSignature: Proof = { header: 'webhook-signature', kind: 'standard' };
 
-/** Gitea and Forgejo also send the headers of those they stand in for: they are asked about first. */
+/** Gitea and Forgejo also send the headers of the hosts they are compatible with, so they come first. */
 const dialects: Record<WebhookProvider, Dialect> = {
   forgejo: {
     marks: ['x-forgejo-event', 'x-forgejo-delivery', 'x-forgejo-signature'],
@@ -30,7 +31,13 @@ const dialects: Record<WebhookProvider, Dialect> = {
     marks: ['x-gitea-event', 'x-gitea-delivery', 'x-gitea-signature'],
     event: ['x-gitea-event'],
     delivery: ['x-gitea-delivery'],
-    proofs: [giteaSignature, hubSignature],
+    proofs: [giteaSignature, gogsSignature, hubSignature],
+  },
+  gogs: {
+    marks: ['x-gogs-event', 'x-gogs-delivery', 'x-gogs-signature'],
+    event: ['x-gogs-event'],
+    delivery: ['x-gogs-delivery'],
+    proofs: [gogsSignature, hubSignature],
   },
   gitlab: {
     marks: ['x-gitlab-event', 'x-gitlab-token', 'x-gitlab-event-uuid'],
@@ -103,12 +110,24 @@ async function holds(proof: Proof, header: ReadHeader, body: Uint8Array<ArrayBuf
   const encoder = new TextEncoder();
   if (proof.kind === 'token') return sameText(header(proof.header) ?? '', secret);
   const signatures = readSignatures(proof, header);
-  if (proof.kind !== 'standard') return hmacHolds(encoder.encode(secret), signatures, body);
+  if (proof.kind !== 'standard') {
+    const key = encoder.encode(secret);
+    if (await hmacHolds(key, signatures, body)) return true;
+    const payload = formPayload(header, body);
+    return payload !== undefined && hmacHolds(key, signatures, payload);
+  }
   const head = encoder.encode(`${header('webhook-id') ?? ''}.${header('webhook-timestamp') ?? ''}.`);
   const signed = new Uint8Array(head.length + body.length);
   signed.set(head);
   signed.set(body, head.length);
   return hmacHolds(fromBase64(/^whsec_(.*)$/.exec(secret)?.[1] ?? '') ?? encoder.encode(secret), signatures, signed);
+}
+
+/** The JSON in a form: what Gitea, Forgejo and Gogs sign where GitHub signs the whole form. */
+function formPayload(header: ReadHeader, body: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
+  if (header('content-type')?.toLowerCase().startsWith('application/x-www-form-urlencoded') !== true) return undefined;
+  const payload = new URLSearchParams(new TextDecoder().decode(body)).get('payload');
+  return payload === null ? undefined : new TextEncoder().encode(payload);
 }
 
 /** More than a secret that is being rotated needs: each costs a pass over the body. */

@@ -1,28 +1,23 @@
-import { type AppRow, listAppsBySource, listPreviewsOf, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
+import { enqueueLook } from '#shared/core/app-jobs.ts';
+import { listAppsBySource } from '#shared/core/apps/apps-store.ts';
 import { checkBranchName } from '#shared/core/apps/branch-name.ts';
-import { afterPurges, choosePreviewBranches, ensurePreview, tooManyPreviewsMessage } from '#shared/core/apps/previews.ts';
-import { createBuild, type FoundCaches, withCaches } from '#shared/core/builds/build-creation.ts';
 import type { Context } from '#shared/core/context.ts';
-import { removePreviews } from '#shared/core/deletion/preview-removal.ts';
 import { appWebhookSecret } from '#shared/core/repositories/webhook-secret.ts';
+import { createSourceFollower } from '#shared/core/webhooks/source-follower.ts';
+import { type HintRow, insertHint } from '#shared/core/webhooks/source-looks-store.ts';
 import { type OtherEvent, type PushEvent, readEvent } from '#shared/core/webhooks/webhook-event.ts';
 import { judgeHeaders, type SignedDelivery, verifyDelivery } from '#shared/core/webhooks/webhook-signature.ts';
 import type { Delivery, DeliveryResult, Webhooks } from '#shared/core/webhooks/webhooks.ts';
-import {
-  type DeliveryName,
-  deleteDeliveries,
-  hasDelivery,
-  insertDelivery,
-  insertPush,
-} from '#shared/core/webhooks/webhooks-store.ts';
+import { type DeliveryName, deleteDeliveries, hasDelivery, insertDelivery } from '#shared/core/webhooks/webhooks-store.ts';
 import type { Db } from '#shared/database/db.ts';
 import { addSeconds, secondsPerDay } from '#shared/durations.ts';
 import { AppError } from '#shared/errors.ts';
-import type { AppId, ObjectId } from '#shared/ids.ts';
+import type { AppId } from '#shared/ids.ts';
 
-const branchPrefix = 'refs/heads/';
 /** Long after any git host has given up on delivering. */
 const deliveryDays = 90;
+/** Before the job looks, the request does: its answer then says what happened. */
+const graceSeconds = 10;
 
 export function createWebhooks(context: Context): Webhooks {
   const platformSecret = (): string => {
@@ -33,6 +28,8 @@ export function createWebhooks(context: Context): Webhooks {
       'Webhooks are off: the operator has to set PAAS_WEBHOOK_SECRET, and start the platform again.',
     );
   };
+
+  const follow = createSourceFollower(context);
 
   return {
     async checkHeaders(header, appId) {
@@ -50,44 +47,24 @@ export function createWebhooks(context: Context): Webhooks {
       const name = nameDelivery(signed, delivery.appId);
       if (await hasDelivery(context.db, name)) return replayed;
       const event = readEvent(delivery.body, delivery.header('content-type') ?? '', signed.event);
-      const accepted = await afterPurges(context, async () =>
-        withCaches(context, await listBuiltApps(context.db, event, delivery.appId), (caches) =>
-          accept(context, { name, event, appId: delivery.appId, caches }),
-        ),
+      const recorded = await record(context, { name, event, appId: delivery.appId });
+      if ('outcome' in recorded) return recorded;
+      const results = await Promise.all(
+        recorded.hints.map((hint, index) => (index < mostAsked ? follow(hint) : Promise.resolve(accepted))),
       );
-      // After it: many replays may wait inside the transaction, each with a connection that this would wait for.
-      for (const { app, ref } of accepted.deletedRefs) await deleteRef(context, app, ref);
-      return accepted.result;
+      // Of several apps the sender hears what happened, not to how many.
+      return results.find(({ outcome }) => outcome === 'started') ?? results[0] ?? accepted;
     },
   };
 }
 
-interface AcceptedDelivery {
-  result: DeliveryResult;
-  deletedRefs: readonly DeletedRef[];
-}
+/** Apps whose source is looked at before the answer; that of others right after it. */
+const mostAsked = 10;
 
-/** The one transaction of a delivery: its name, what it moves, and the builds of that with their jobs. */
-async function accept(
-  context: Context,
-  { name, event, appId, caches }: NamedEvent & { caches: FoundCaches },
-): Promise<AcceptedDelivery> {
-  const deletedRefs: DeletedRef[] = [];
-  const result = await context.db.transaction().execute(async (trx): Promise<DeliveryResult> => {
-    if (!(await insertDelivery(trx, name, context.clock.now()))) return replayed;
-    if (event.kind === 'other') return ignored(event.reason);
-    const apps = await findApps(trx, event, appId);
-    if (apps.length === 0) {
-      const message =
-        'No app has the address of this repository. Set it with PUT /v1/apps/<app>/git, then let the git host deliver again.';
-      throw new AppError('not_found', message);
-    }
-    const results: DeliveryResult[] = [];
-    for (const id of apps) results.push(await applyPush({ context, trx, event, caches, deletedRefs }, id));
-    // Of several apps the sender hears what happened, not to how many.
-    return results.find(({ outcome }) => outcome === 'started') ?? results[0] ?? ignored('The app was deleted meanwhile.');
-  });
-  return { result, deletedRefs };
+const accepted: DeliveryResult = { outcome: 'accepted', message: 'The git host is asked for its branches soon.' };
+
+interface RecordedDelivery {
+  hints: { appId: AppId; id: HintRow['id']; branch: string }[];
 }
 
 interface NamedEvent {
@@ -97,14 +74,34 @@ interface NamedEvent {
   appId: string | undefined;
 }
 
+/** The one transaction of a delivery: its name, and for each app what to ask the git host about, with the job that does. */
+async function record(context: Context, { name, event, appId }: NamedEvent): Promise<RecordedDelivery | DeliveryResult> {
+  const now = context.clock.now();
+  return context.db.transaction().execute(async (trx): Promise<RecordedDelivery | DeliveryResult> => {
+    if (!(await insertDelivery(trx, name, now))) return replayed;
+    if (event.kind === 'other') return { outcome: 'ignored', message: event.reason };
+    const { branch, commit, skipsBuild } = event;
+    const apps = await findApps(trx, event, appId);
+    if (apps.length === 0) {
+      const message =
+        'No app follows this repository. Set its address with `paas git:source:set`, then let the git host deliver again.';
+      throw new AppError('not_found', message);
+    }
+    checkBranchName(branch);
+    const hints: RecordedDelivery['hints'] = [];
+    for (const id of apps) {
+      const hint = await insertHint(trx, { app_id: id, branch, commit, skips_build: skipsBuild, created_at: now });
+      hints.push({ appId: id, id: hint, branch });
+      await enqueueLook(context, trx, id, { runAt: addSeconds(now, graceSeconds), failures: 0 });
+    }
+    return { hints };
+  });
+}
+
 const replayed: DeliveryResult = {
   outcome: 'replayed',
   message: 'This delivery was dealt with before. Nothing was started.',
 };
-
-function ignored(message: string): DeliveryResult {
-  return { outcome: 'ignored', message };
-}
 
 function secretOf(platformSecret: string, appId: string | undefined): string | Promise<string> {
   return appId === undefined ? platformSecret : appWebhookSecret(platformSecret, appId as AppId);
@@ -137,76 +134,6 @@ function nameDelivery({ provider, deliveryId }: SignedDelivery, appId: string | 
 async function findApps(db: Db, { spellings }: PushEvent, appId: string | undefined): Promise<AppId[]> {
   const apps = await listAppsBySource(db, spellings);
   return appId === undefined ? apps : apps.filter((id) => id === appId);
-}
-
-/** The apps that the push builds and that exist already: those it is for, or their previews of its branch. */
-async function listBuiltApps(db: Db, event: PushEvent | OtherEvent, appId: string | undefined): Promise<AppId[]> {
-  if (event.kind === 'other' || event.deleted) return [];
-  const branch = event.ref.slice(branchPrefix.length);
-  const built: AppId[] = [];
-  for (const id of await findApps(db, event, appId)) {
-    const app = await readAppById(db, id);
-    built.push(...(app?.branch === branch ? [id] : await listPreviewsOf(db, id, [branch])));
-  }
-  return built;
-}
-
-/** A branch that the git host has deleted, of an app that has a copy of it. */
-interface DeletedRef {
-  app: AppRow;
-  ref: string;
-}
-
-interface EventPush {
-  context: Context;
-  trx: Db;
-  event: PushEvent;
-  caches: FoundCaches;
-  /** Takes what is to be deleted after the transaction. */
-  deletedRefs: DeletedRef[];
-}
-
-async function applyPush({ context, trx, event, caches, deletedRefs }: EventPush, appId: AppId): Promise<DeliveryResult> {
-  const app = await lockApp(trx, appId);
-  if (app === undefined || app.deleted_at !== null || app.git_url === null) return ignored('The app was deleted meanwhile.');
-  const { ref, after } = event;
-  const branch = ref.slice(branchPrefix.length);
-  checkBranchName(branch);
-  // The signature covers the body alone: a copy under another delivery id would be new by its name.
-  if (!(await insertPush(trx, app.id, event))) {
-    return {
-      outcome: 'replayed',
-      message: `This push of ${branch} was dealt with before. To build it again: paas builds:create`,
-    };
-  }
-  if (event.deleted) {
-    if (branch === app.branch) return ignored(`${branch} is what the app is deployed from: its last release serves on.`);
-    await removePreviews(context, trx, app.id, [branch]);
-    deletedRefs.push({ app, ref });
-    return { outcome: 'removed', message: `The preview of ${branch} is removed.` };
-  }
-
-  const isProduction = branch === app.branch;
-  if (!isProduction && !(await choosePreviewBranches(trx, app.id, [branch])).has(branch))
-    return ignored(tooManyPreviewsMessage(branch));
-  const target = isProduction ? app : await ensurePreview(context, trx, app, branch, app.created_by);
-  const commit = after as ObjectId;
-  await createBuild(context, trx, target, {
-    commit,
-    branch,
-    refChanges: null,
-    source: { url: app.git_url, ref, commit },
-    createdBy: app.created_by,
-    caches,
-  });
-  const what = isProduction ? 'A build' : 'A build of a preview';
-  return { outcome: 'started', message: `${what} of ${branch} at ${after.slice(0, 8)} was started.` };
-}
-
-/** Our copy of a branch that is gone. One that is left over by a crash is in nobody's way. */
-async function deleteRef({ db, git }: Context, app: AppRow, name: string): Promise<void> {
-  const oldOid = await git.refs.readRef(app.repository_id, name);
-  if (oldOid !== undefined) await git.refs.compareAndSwap(db, app.repository_id, [{ name, oldOid, newOid: undefined }]);
 }
 
 /** Deletes deliveries so old that nobody repeats them; what they built is remembered with the app. */

@@ -1,12 +1,9 @@
 import type { CreatedAt, Db } from '#shared/database/db.ts';
-import type { AppId } from '#shared/ids.ts';
 
 declare module '#shared/database/db.ts' {
   interface Tables {
     /** Deliveries of git hosts that were processed. */
     webhook_deliveries: { provider: string; delivery_id: string; received_at: CreatedAt };
-    /** What they moved, as the git host names it; 40 zeros stand for "does not exist". */
-    webhook_pushes: { app_id: AppId; ref: string; before: string; after: string };
   }
 }
 
@@ -38,18 +35,4 @@ export async function insertDelivery(trx: Db, { provider, deliveryId }: Delivery
 /** Deletes deliveries that came before a time. */
 export async function deleteDeliveries(db: Db, before: Date): Promise<void> {
   await db.deleteFrom('webhook_deliveries').where('received_at', '<', before).execute();
-}
-
-/** False when the app has had this very push before. */
-export async function insertPush(
-  trx: Db,
-  appId: AppId,
-  { ref, before, after }: { ref: string; before: string; after: string },
-): Promise<boolean> {
-  const recorded = await trx
-    .insertInto('webhook_pushes')
-    .values({ app_id: appId, ref, before, after })
-    .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirst();
-  return (recorded.numInsertedOrUpdatedRows ?? 0n) > 0n;
 }

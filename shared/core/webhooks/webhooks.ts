@@ -8,7 +8,8 @@ export interface Delivery {
 }
 
 export interface DeliveryResult {
-  outcome: 'started' | 'removed' | 'ignored' | 'replayed';
+  /** 'accepted': the git host could not be asked yet, and will be asked again. */
+  outcome: 'started' | 'removed' | 'ignored' | 'replayed' | 'accepted';
   /** For the delivery log of the git host. Tells nothing of apps that the sender need not know. */
   message: string;
 }

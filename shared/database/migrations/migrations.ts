@@ -18,6 +18,7 @@ import * as buildTokens from '#shared/database/migrations/0016-build-tokens.ts';
 import * as refsOfDeploys from '#shared/database/migrations/0017-refs-of-deploys.ts';
 import * as eventLimits from '#shared/database/migrations/0018-event-limits.ts';
 import * as collectedImages from '#shared/database/migrations/0019-collected-images.ts';
+import * as sourceLooks from '#shared/database/migrations/0020-source-looks.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -40,4 +41,5 @@ export const migrations: Record<string, Migration> = {
   '0017-refs-of-deploys': refsOfDeploys,
   '0018-event-limits': eventLimits,
   '0019-collected-images': collectedImages,
+  '0020-source-looks': sourceLooks,
 };
