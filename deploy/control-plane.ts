@@ -6,8 +6,8 @@ import { createTeam } from '#shared/core/accounts/team-service.ts';
 import { enqueueAddonJobs, runEnsureAddonJob } from '#shared/core/addons/addon-job.ts';
 import { createAddons } from '#shared/core/addons/addons-service.ts';
 import { listAppIdsWithAddons } from '#shared/core/addons/addons-store.ts';
-import { enqueueEnsureWorkload } from '#shared/core/app-jobs.ts';
 import { runEnsureAppJob } from '#shared/core/apps/app-environment.ts';
+import { enqueueEnsureWorkload } from '#shared/core/apps/app-jobs.ts';
 import { createApps } from '#shared/core/apps/apps-service.ts';
 import { listReleasedAppIds } from '#shared/core/apps/apps-store.ts';
 import { runSettleDomainJob } from '#shared/core/apps/domain-verification.ts';
@@ -73,6 +73,7 @@ export function createJobHandlers(context: Context): JobHandlers {
     'delete-cache': ({ appId }) => runDeleteCacheJob(context, appId),
     'collect-images': ({ appId }) => runCollectImagesJob(context, appId),
     deploy: ({ deployId }, signal) => runDeployJob(context, deployId, signal),
+    'deploy-after-command': ({ deployId }, signal) => runDeployJob(context, deployId, signal),
     'ensure-app': ({ appId }) => runEnsureAppJob(context, appId),
     'ensure-workload': ({ appId }) => runEnsureWorkloadJob(context, appId),
     'ensure-addon': ({ appId, addonType }, signal) => runEnsureAddonJob(context, appId, addonType, signal),

@@ -1,6 +1,6 @@
 import type { Lifetime } from '#deploy/parts/lifetime.ts';
 import type { OpenDatabase } from '#deploy/parts/open-database.ts';
-import { startGraphileWorker } from '#shared/jobs/graphile/graphile-worker.ts';
+import { startGraphileWorker, type WorkerSlots } from '#shared/jobs/graphile/graphile-worker.ts';
 import type { JobHandlers } from '#shared/jobs/jobs.ts';
 import type { Log } from '#shared/log.ts';
 import { measureJobs } from '#shared/metrics/measured-jobs.ts';
@@ -16,10 +16,19 @@ export interface WorkerParts {
 }
 
 /**
- * Builds and rollouts are bounded by the platform, not by the jobs that watch them. Each slot polls for itself, so their number is
- * what the platform costs while it is idle.
+ * Jobs of each kind at once. Each slot polls for itself, so their number is what the platform costs while it is idle. A tenant gets
+ * half of a kind's slots at most.
  */
-const slots = { apps: 16, maintenance: 8, working: 8 };
+const slots: WorkerSlots = {
+  builds: 8,
+  releases: 6,
+  rollouts: 8,
+  apps: 8,
+  deletions: 2,
+  repositories: 4,
+  sources: 4,
+  domains: 2,
+};
 
 /** Runs jobs. At the end it waits for those that run, as their handlers do when their signal aborts. */
 export async function startWorker(

@@ -21,7 +21,7 @@ describeJobs('fake', async () => {
 describeJobs('graphile-worker', async () => {
   const { db, pool, close } = await createTestDatabase();
   await migrateJobs(pool, log);
-  const slots = { apps: 4, maintenance: 4, working: 4 };
+  const slots = { builds: 2, releases: 2, rollouts: 2, apps: 4, deletions: 2, repositories: 2, sources: 2, domains: 1 };
   return {
     db,
     jobs: graphileJobs,

@@ -4,7 +4,7 @@
  * from the row it works on. Drivers: graphile-worker on PostgreSQL, and a fake.
  */
 import type { Db } from '#shared/database/db.ts';
-import type { AppId, BuildId, DeployId, RepositoryId } from '#shared/ids.ts';
+import type { AppId, BuildId, DeployId, RepositoryId, TenantId } from '#shared/ids.ts';
 import type { AddonType } from '#shared/platform/addons.ts';
 
 export interface JobPayloads {
@@ -12,6 +12,8 @@ export interface JobPayloads {
   'delete-cache': { appId: AppId };
   'collect-images': { appId: AppId };
   deploy: { deployId: DeployId };
+  /** A deploy whose release has a release command. */
+  'deploy-after-command': { deployId: DeployId };
   'ensure-app': { appId: AppId };
   'ensure-workload': { appId: AppId };
   restart: { appId: AppId };
@@ -25,39 +27,33 @@ export interface JobPayloads {
 
 export type JobName = keyof JobPayloads;
 
-/** Pools of a worker's slots. */
-export type JobPool = 'apps' | 'maintenance';
+/** Kinds of slots of a worker. A job takes only a slot of its kind, so that no kind of work waits for another. */
+export type JobSlots = 'builds' | 'releases' | 'rollouts' | 'apps' | 'deletions' | 'repositories' | 'sources' | 'domains';
 
-export interface JobKind {
-  /** All kinds of jobs that share a queue are in one pool: in two they would overtake each other. */
-  readonly pool: JobPool;
-  /**
-   * Whether a job follows what the platform does, for minutes, and costs little itself. Of the others only a few run at
-   * once, whichever pool they are in.
-   */
-  readonly waits: boolean;
-}
-
-export const jobKinds: Readonly<Record<JobName, JobKind>> = {
-  build: { pool: 'apps', waits: true },
-  'delete-cache': { pool: 'apps', waits: false },
-  'collect-images': { pool: 'apps', waits: false },
-  deploy: { pool: 'apps', waits: true },
-  'ensure-app': { pool: 'apps', waits: false },
-  'ensure-workload': { pool: 'apps', waits: false },
-  restart: { pool: 'apps', waits: false },
-  'ensure-addon': { pool: 'apps', waits: false },
-  'purge-app': { pool: 'apps', waits: false },
-  'look-at-source': { pool: 'maintenance', waits: false },
-  'settle-domain': { pool: 'maintenance', waits: false },
-  repack: { pool: 'maintenance', waits: false },
-  'collect-garbage': { pool: 'maintenance', waits: false },
+/** The slots that each job takes. Jobs that share a queue and must not overtake each other take the same slots. */
+export const slotsOfJobs: Readonly<Record<JobName, JobSlots>> = {
+  build: 'builds',
+  'delete-cache': 'builds',
+  'collect-images': 'deletions',
+  deploy: 'rollouts',
+  'deploy-after-command': 'releases',
+  'ensure-app': 'apps',
+  'ensure-workload': 'apps',
+  restart: 'apps',
+  'ensure-addon': 'apps',
+  'purge-app': 'deletions',
+  'look-at-source': 'sources',
+  'settle-domain': 'domains',
+  repack: 'repositories',
+  'collect-garbage': 'repositories',
 };
 
 export interface EnqueueOptions {
+  /** Whose work it is. Tenants with waiting jobs take turns, and none takes more than half of the slots. */
+  tenant?: TenantId | undefined;
   /** A second job with the same key replaces the first one while that has not started. */
   key?: string | undefined;
-  /** Jobs of one queue run one after the other, in order. */
+  /** Jobs of one queue run one after the other; those that take the same slots in order. */
   queue?: string | undefined;
   runAt?: Date | undefined;
   /** With a key: a job that waits already is run when it was to be, not at `runAt`. */

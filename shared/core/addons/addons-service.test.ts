@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createJobHandlers } from '#deploy/control-plane.ts';
 import type { Principal } from '#shared/core/accounts/principals.ts';
+import { runEnsureAddonJob } from '#shared/core/addons/addon-job.ts';
 import { readAppById } from '#shared/core/apps/apps-store.ts';
 import { readBaseRelease } from '#shared/core/releases/releases-store.ts';
 import { workloadSpec } from '#shared/core/releases/workload-spec.ts';
 import { millisecondsPerDay } from '#shared/durations.ts';
-import type { AppId, TenantId, UserId } from '#shared/ids.ts';
+import type { AppId, DeployId, TenantId, UserId } from '#shared/ids.ts';
 import type { FakeJobs } from '#shared/jobs/fake-jobs.ts';
 import type { JobHandlers, JobWorker } from '#shared/jobs/jobs.ts';
 import type { FakeAddons } from '#shared/platform/fake/addons.ts';
@@ -22,7 +23,7 @@ let app: { id: AppId; name: string };
 beforeAll(async () => {
   test = await createTestApi();
   // Deploys have tests of their own. These look at what a deploy would bring live.
-  handlers = { ...createJobHandlers(test.context), deploy: async () => undefined };
+  handlers = { ...createJobHandlers(test.context), deploy: ({ deployId }) => endDeploys(deployId) };
   fake = test.context.platform.addons as FakeAddons;
   ada = await test.signUp();
   principal = { userId: ada.id as UserId, email: ada.email, tenantId: ada.tenantId as TenantId, role: 'owner' };
@@ -31,6 +32,11 @@ afterAll(() => test?.close());
 beforeEach(async () => {
   app = await test.createApp(ada);
 });
+
+/** As the job does, without a rollout. */
+async function endDeploys(deployId: DeployId): Promise<void> {
+  await test.context.db.updateTable('deploys').set({ status: 'live' }).where('id', '=', deployId).execute();
+}
 
 async function withWorker(work: () => Promise<unknown>): Promise<void> {
   const worker: JobWorker = (test.context.jobs as FakeJobs).start(handlers);
@@ -143,6 +149,20 @@ describe('an add-on', () => {
     await expect(addons().createAddon(principal, app.id, { type: 'kvstore' })).rejects.toMatchObject({ code: 'conflict' });
     await withWorker(() => expect.poll(() => fake.readAddon(app.id, 'kvstore')).toBeUndefined());
     await expect.poll(async () => (await addons().createAddon(principal, app.id, { type: 'kvstore' })).created).toBe(true);
+  });
+
+  it('that is removed keeps its servers until the release without it is live', async () => {
+    await seedRelease(test, ada, app.id);
+    await addons().createAddon(principal, app.id, { type: 'kvstore' });
+    await untilReady();
+    await addons().deleteAddon(principal, app.id, 'kvstore');
+    const { context } = test;
+    const ensure = () => runEnsureAddonJob(context, app.id, 'kvstore', new AbortController().signal);
+    await ensure();
+    expect(await fake.readAddon(app.id, 'kvstore')).toBeDefined();
+    await context.db.updateTable('deploys').set({ status: 'live' }).where('app_id', '=', app.id).execute();
+    await ensure();
+    expect(await fake.readAddon(app.id, 'kvstore')).toBeUndefined();
   });
 
   it('that the platform does not have is refused with what to do, and leaves no record', async () => {

@@ -11,8 +11,8 @@ import {
   listAddonRows,
   readAddonRow,
 } from '#shared/core/addons/addons-store.ts';
-import { enqueueEnsureAddon } from '#shared/core/app-jobs.ts';
 import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
+import { enqueueEnsureAddon } from '#shared/core/apps/app-jobs.ts';
 import { type AppRow, lockApp } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { hasConfigVar } from '#shared/core/releases/config-store.ts';

@@ -1,6 +1,6 @@
 import { requireRole } from '#shared/core/accounts/authorization.ts';
 import { resolveCaller } from '#shared/core/accounts/callers.ts';
-import { enqueueEnsureApp } from '#shared/core/app-jobs.ts';
+import { enqueueEnsureApp } from '#shared/core/apps/app-jobs.ts';
 import { readChangedApp, toApp } from '#shared/core/apps/app-presentation.ts';
 import type { Apps } from '#shared/core/apps/apps.ts';
 import { insertApp, listApps, readAppById } from '#shared/core/apps/apps-store.ts';

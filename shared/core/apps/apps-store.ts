@@ -76,6 +76,27 @@ export async function readAppById(db: Db, appId: AppId): Promise<AppRow | undefi
   return row;
 }
 
+const findTenantOfApp = prepare<{ app: AppId }, { tenant_id: TenantId }>('find-tenant-of-app', (db, value) =>
+  db.selectFrom('apps').select('tenant_id').where('id', '=', value('app')).compile(),
+);
+
+/** Deleted apps have one too. Undefined when there is no such app. */
+export async function readTenantOfApp(db: Db, appId: AppId): Promise<TenantId | undefined> {
+  const [row] = await findTenantOfApp.execute(db, { app: appId });
+  return row?.tenant_id;
+}
+
+/** The tenant of an app's repository, which its previews share. Undefined when the app is gone. */
+export async function readTenantOfRepository(db: Db, repositoryId: RepositoryId): Promise<TenantId | undefined> {
+  const row = await db
+    .selectFrom('apps')
+    .select('tenant_id')
+    .where('repository_id', '=', repositoryId)
+    .limit(1)
+    .executeTakeFirst();
+  return row?.tenant_id;
+}
+
 /** Without an app all of its columns are null. */
 type MembershipAndApp = FoundMembership & (AppRow | { [Column in keyof AppRow]: null });
 

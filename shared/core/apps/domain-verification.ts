@@ -1,4 +1,4 @@
-import { enqueueEnsureWorkload, enqueueSettleDomain } from '#shared/core/app-jobs.ts';
+import { enqueueEnsureWorkload, enqueueSettleDomain } from '#shared/core/apps/app-jobs.ts';
 import { readAppById } from '#shared/core/apps/apps-store.ts';
 import { activateDomain, beginDomainRemoval, readDomain, readHolder } from '#shared/core/apps/domains-store.ts';
 import { isNeverPublic } from '#shared/core/apps/host-name.ts';

@@ -1,5 +1,5 @@
-import { enqueueEnsureApp } from '#shared/core/app-jobs.ts';
 import { markRestored } from '#shared/core/apps/app-deletion-store.ts';
+import { enqueueEnsureApp } from '#shared/core/apps/app-jobs.ts';
 import { type AppRow, findPreviewId, insertApp, listPreviews, readAppById } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Db } from '#shared/database/db.ts';

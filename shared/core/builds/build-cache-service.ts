@@ -1,5 +1,5 @@
-import { enqueueDeleteCache } from '#shared/core/app-jobs.ts';
 import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
+import { enqueueDeleteCache } from '#shared/core/apps/app-jobs.ts';
 import { resetCache } from '#shared/core/apps/apps-store.ts';
 import type { BuildCacheService } from '#shared/core/builds/builds.ts';
 import { hasRunningBuild } from '#shared/core/builds/builds-store.ts';

@@ -1,5 +1,5 @@
 import { readFirstTenantId } from '#shared/core/accounts/tenants-store.ts';
-import { enqueueBuild } from '#shared/core/app-jobs.ts';
+import { enqueueBuild } from '#shared/core/apps/app-jobs.ts';
 import { type AppRow, beginCache, readAppById } from '#shared/core/apps/apps-store.ts';
 import { addBuildStart } from '#shared/core/builds/build-starts-store.ts';
 import type { BuildSource } from '#shared/core/builds/builds.ts';

@@ -1,4 +1,4 @@
-import { enqueueCollectImages } from '#shared/core/app-jobs.ts';
+import { enqueueCollectImages } from '#shared/core/apps/app-jobs.ts';
 import { lockApp } from '#shared/core/apps/apps-store.ts';
 import { hasRunningBuild } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';

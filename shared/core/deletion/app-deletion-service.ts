@@ -1,8 +1,8 @@
 import { requireRole } from '#shared/core/accounts/authorization.ts';
 import { enqueueAddonJobs } from '#shared/core/addons/addon-job.ts';
-import { enqueueEnsureApp, enqueueEnsureWorkload, enqueuePurge } from '#shared/core/app-jobs.ts';
 import { requireApp } from '#shared/core/apps/app-access.ts';
 import { markDeletedWithPreviews, markRestoredWithPreviews } from '#shared/core/apps/app-deletion-store.ts';
+import { enqueueEnsureApp, enqueueEnsureWorkload, enqueuePurge } from '#shared/core/apps/app-jobs.ts';
 import { readChangedApp } from '#shared/core/apps/app-presentation.ts';
 import type { AppDeletion } from '#shared/core/apps/apps.ts';
 import { readAppById } from '#shared/core/apps/apps-store.ts';

@@ -1,5 +1,5 @@
-import { enqueuePurgeNow } from '#shared/core/app-jobs.ts';
 import { markDeleted } from '#shared/core/apps/app-deletion-store.ts';
+import { enqueuePurgeNow } from '#shared/core/apps/app-jobs.ts';
 import { listPreviews } from '#shared/core/apps/apps-store.ts';
 import { cancelOpenBuilds } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';

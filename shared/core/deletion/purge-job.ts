@@ -1,5 +1,5 @@
-import { enqueuePurge } from '#shared/core/app-jobs.ts';
 import { deleteAppRow, markPurgeBegun } from '#shared/core/apps/app-deletion-store.ts';
+import { enqueuePurge } from '#shared/core/apps/app-jobs.ts';
 import { type AppRow, listPreviews, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import { restorableUntil } from '#shared/core/apps/deleted-apps.ts';
 import { listActiveHosts } from '#shared/core/apps/domains-store.ts';

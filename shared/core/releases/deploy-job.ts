@@ -1,5 +1,5 @@
-import { enqueueCollectImages, enqueueEnsureWorkload } from '#shared/core/app-jobs.ts';
 import { ensureAppEnvironment } from '#shared/core/apps/app-environment.ts';
+import { enqueueCollectImages, enqueueEnsureWorkload } from '#shared/core/apps/app-jobs.ts';
 import { lockApp, readAppById, setCurrentRelease } from '#shared/core/apps/apps-store.ts';
 import { deletionKey } from '#shared/core/apps/deleted-apps.ts';
 import type { Context } from '#shared/core/context.ts';

@@ -72,7 +72,10 @@ export async function readDeployOfRelease(db: Db, releaseId: ReleaseId): Promise
   return db.selectFrom('deploys').selectAll().where('release_id', '=', releaseId).limit(1).executeTakeFirst();
 }
 
-/** Whether a newer release than this one, and of one of these kinds, waits for its deploy. */
+/**
+ * Whether a newer release than this one, and of one of these kinds, waits for its deploy or has had it: deploys with and without a
+ * release command take different slots, so the newer one may come first.
+ */
 export async function hasNewerDeploy(
   db: Db,
   { app_id, version }: Pick<ReleaseRow, 'app_id' | 'version'>,
@@ -83,12 +86,24 @@ export async function hasNewerDeploy(
     .innerJoin('releases', 'releases.id', 'deploys.release_id')
     .select('deploys.id')
     .where('deploys.app_id', '=', app_id)
-    .where('deploys.status', '=', 'pending')
+    .where('deploys.status', 'in', ['pending', 'rolling', 'live'])
     .where('releases.version', '>', version)
     .where('releases.kind', 'in', kinds)
     .limit(1)
     .executeTakeFirst();
   return newer !== undefined;
+}
+
+/** Whether a release of the app is waiting for its deploy, or is being brought live. */
+export async function hasOpenDeploy(db: Db, appId: AppId): Promise<boolean> {
+  const open = await db
+    .selectFrom('deploys')
+    .select('id')
+    .where('app_id', '=', appId)
+    .where('status', 'in', ['pending', 'rolling'])
+    .limit(1)
+    .executeTakeFirst();
+  return open !== undefined;
 }
 
 /** Begins another attempt, which fences off those before. Undefined when the deploy is over already. */

@@ -1,6 +1,6 @@
-import { enqueueEnsureWorkload, enqueueRestart } from '#shared/core/app-jobs.ts';
 import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { ensureAppEnvironment } from '#shared/core/apps/app-environment.ts';
+import { enqueueEnsureWorkload, enqueueRestart } from '#shared/core/apps/app-jobs.ts';
 import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
 import { deleteRemovedHosts, listActiveHosts, listRemovedHosts } from '#shared/core/apps/domains-store.ts';
 import type { Context } from '#shared/core/context.ts';

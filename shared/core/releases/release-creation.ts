@@ -1,4 +1,4 @@
-import { enqueueDeploy } from '#shared/core/app-jobs.ts';
+import { enqueueDeploy } from '#shared/core/apps/app-jobs.ts';
 import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { insertDeploy } from '#shared/core/releases/deploys-store.ts';
@@ -60,7 +60,7 @@ export async function createRelease(
     ref_changes: release.refChanges,
     created_at: now,
   });
-  await enqueueDeploy(context, trx, app.id, deployId);
+  await enqueueDeploy(context, trx, app.id, { deployId, hasCommand: release.image.release_command !== null });
   return { releaseId, deployId, version };
 }
 

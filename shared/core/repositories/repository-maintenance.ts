@@ -1,14 +1,18 @@
+import { readTenantOfRepository } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Db } from '#shared/database/db.ts';
 import { addSeconds, secondsPerHour } from '#shared/durations.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
+import type { EnqueueOptions } from '#shared/jobs/jobs.ts';
 import { limits } from '#shared/limits.ts';
 
 /** How long a collection waits that found the repository busy. */
 const retrySeconds = secondsPerHour;
 
 /** Maintenance jobs of one repository run one after the other. */
-const queueOf = (repositoryId: RepositoryId): string => `packs:${repositoryId}`;
+async function optionsOf(db: Db, repositoryId: RepositoryId): Promise<EnqueueOptions> {
+  return { queue: `packs:${repositoryId}`, tenant: await readTenantOfRepository(db, repositoryId) };
+}
 
 /** Lists commits that are needed though no ref may reach them. */
 export type ListRetainedCommits = (db: Db, repositoryId: RepositoryId) => Promise<readonly ObjectId[]>;
@@ -19,8 +23,10 @@ export type ListRetainedCommits = (db: Db, repositoryId: RepositoryId) => Promis
  */
 export async function enqueueMaintenance(context: Context, trx: Db, repositoryId: RepositoryId): Promise<void> {
   const { git, jobs } = context;
-  if (await git.maintenance.needsRepack(trx, repositoryId))
-    await jobs.enqueue(trx, 'repack', { repositoryId }, { key: `repack:${repositoryId}`, queue: queueOf(repositoryId) });
+  if (await git.maintenance.needsRepack(trx, repositoryId)) {
+    const options = { ...(await optionsOf(trx, repositoryId)), key: `repack:${repositoryId}` };
+    await jobs.enqueue(trx, 'repack', { repositoryId }, options);
+  }
   await enqueueCollection(context, trx, repositoryId, limits.packs.collectSeconds);
 }
 
@@ -28,7 +34,8 @@ export async function enqueueMaintenance(context: Context, trx: Db, repositoryId
 async function enqueueCollection({ jobs, clock }: Context, db: Db, repositoryId: RepositoryId, seconds: number): Promise<void> {
   const runAt = addSeconds(clock.now(), seconds);
   const key = `collect-garbage:${repositoryId}`;
-  await jobs.enqueue(db, 'collect-garbage', { repositoryId }, { key, queue: queueOf(repositoryId), runAt, keepsTime: true });
+  const options = { ...(await optionsOf(db, repositoryId)), key, runAt, keepsTime: true };
+  await jobs.enqueue(db, 'collect-garbage', { repositoryId }, options);
 }
 
 /** Joins packs. It may run again, and keeps what another process has done meanwhile. */
@@ -48,6 +55,6 @@ export async function runCollectGarbageJob(
   const facts = await git.maintenance.collectGarbage(repositoryId, readRoots, stopping);
   if (facts === undefined) return await enqueueCollection(context, db, repositoryId, retrySeconds);
   if (facts.nextAt === undefined) return undefined;
-  const key = `remove-garbage:${repositoryId}`;
-  return await jobs.enqueue(db, 'collect-garbage', { repositoryId }, { key, queue: queueOf(repositoryId), runAt: facts.nextAt });
+  const options = { ...(await optionsOf(db, repositoryId)), key: `remove-garbage:${repositoryId}`, runAt: facts.nextAt };
+  return await jobs.enqueue(db, 'collect-garbage', { repositoryId }, options);
 }

@@ -1,4 +1,4 @@
-import { enqueueLook } from '#shared/core/app-jobs.ts';
+import { enqueueLook } from '#shared/core/apps/app-jobs.ts';
 import type { Context } from '#shared/core/context.ts';
 import { type Look, lookAtSource } from '#shared/core/webhooks/source-look.ts';
 import { addSeconds } from '#shared/durations.ts';

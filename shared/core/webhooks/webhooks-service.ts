@@ -1,4 +1,4 @@
-import { enqueueLook } from '#shared/core/app-jobs.ts';
+import { enqueueLook } from '#shared/core/apps/app-jobs.ts';
 import { listAppsBySource } from '#shared/core/apps/apps-store.ts';
 import { checkBranchName } from '#shared/core/apps/branch-name.ts';
 import type { Context } from '#shared/core/context.ts';

@@ -1,8 +1,9 @@
 import { runMigrations } from 'graphile-worker';
 import { sql } from 'kysely';
 import type pg from 'pg';
+import { flagsOf } from '#shared/jobs/graphile/job-flags.ts';
 import { workerLogger } from '#shared/jobs/graphile/worker-logger.ts';
-import type { Jobs } from '#shared/jobs/jobs.ts';
+import { type Jobs, slotsOfJobs } from '#shared/jobs/jobs.ts';
 import type { Log } from '#shared/log.ts';
 
 /** Enqueues by SQL, so that a job commits with the rows that make it necessary. The worker's schema must exist. */
@@ -14,6 +15,7 @@ export const graphileJobs: Jobs = {
       queue_name => ${options.queue ?? null},
       run_at => ${options.runAt ?? null}::timestamptz,
       job_key => ${options.key ?? null},
+      flags => ${flagsOf(slotsOfJobs[name], options.tenant)}::text[],
       job_key_mode => ${options.keepsTime === true ? 'preserve_run_at' : 'replace'})`.execute(db);
   },
 };

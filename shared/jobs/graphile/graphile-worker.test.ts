@@ -18,7 +18,7 @@ import { createTestDatabase, type TestDatabase } from '#test/support/database/te
 import { openTestPostgres } from '#test/support/database/test-postgres.ts';
 
 const log = createLog('silent', () => undefined);
-const slots = { apps: 4, maintenance: 4, working: 4 };
+const slots = { builds: 2, releases: 2, rollouts: 2, apps: 4, deletions: 2, repositories: 2, sources: 2, domains: 1 };
 const patience = { timeout: 25_000 };
 
 async function openGraphile(): Promise<TestDatabase> {
@@ -29,6 +29,27 @@ async function openGraphile(): Promise<TestDatabase> {
 
 function startWorker({ pool, db }: TestDatabase, handlers: JobHandlers, soleWorker = false) {
   return startGraphileWorker({ pool, db, handlers, log, slots, soleWorker });
+}
+
+/** The same database, whose queries wait for `delay` before they are sent. */
+function delayQueries(db: Db, delay: (query: string) => Promise<void>): Db {
+  const executor = replaceProperty(db.getExecutor(), 'executeQuery', async (...args) => {
+    await delay(args[0].sql);
+    return db.getExecutor().executeQuery(...args);
+  });
+  return replaceProperty(db, 'getExecutor', () => executor);
+}
+
+function replaceProperty<Target extends object, Name extends keyof Target>(
+  target: Target,
+  name: Name,
+  value: Target[Name],
+): Target {
+  const read = (wanted: string | symbol): unknown => {
+    const found: unknown = wanted === name ? value : Reflect.get(target, wanted);
+    return typeof found === 'function' ? (found.bind(target) as unknown) : found;
+  };
+  return new Proxy(target, { get: (_, wanted) => read(wanted) });
 }
 
 describe('graphile-worker', () => {
@@ -172,7 +193,7 @@ describe('graphile-worker', () => {
       db,
       handlers: { ...idleHandlers, restart },
       log,
-      slots: { apps: 1, maintenance: 1, working: 1 },
+      slots: { builds: 0, releases: 0, rollouts: 0, apps: 1, deletions: 0, repositories: 0, sources: 0, domains: 1 },
       soleWorker: false,
       leaseSeconds: 0.5,
     });
@@ -182,42 +203,34 @@ describe('graphile-worker', () => {
     expect(runs).toEqual(['first', 'second']);
   });
 
-  it('lets jobs that wait, those that work and those of maintenance leave each other their slots', async () => {
-    const { pool, db } = database;
-    const ends = new Map<string, () => void>();
-    const seen: string[] = [];
-    const runLong = (name: string): Promise<void> => {
-      seen.push(name);
-      return new Promise((resolve) => ends.set(name, resolve));
-    };
-    const handlers: JobHandlers = {
-      ...idleHandlers,
-      build: ({ buildId }) => runLong(buildId),
-      restart: ({ appId }) => runLong(appId),
-      repack: async () => void seen.push('repack'),
-    };
-    const few = { apps: 3, maintenance: 1, working: 1 };
-    const worker = await startGraphileWorker({ pool, db, handlers, log, slots: few, soleWorker: true });
-    const expectSeen = (...names: string[]) => expect.poll(() => seen, patience).toEqual(names);
-    await graphileJobs.enqueue(db, 'restart', appJob('one that works'));
-    await expectSeen('one that works');
-    await graphileJobs.enqueue(db, 'restart', appJob('another that works'));
-    await graphileJobs.enqueue(db, 'build', buildJob('one that waits'));
-    await expectSeen('one that works', 'one that waits');
-    ends.get('one that works')?.();
-    await expectSeen('one that works', 'one that waits', 'another that works');
-    ends.get('another that works')?.();
-    for (const name of ['two', 'three', 'four']) await graphileJobs.enqueue(db, 'build', buildJob(name));
-    await expect.poll(() => seen.length, patience).toBe(5);
-    // All slots of apps are taken by jobs that wait: those of maintenance are not.
-    await graphileJobs.enqueue(db, 'repack', { repositoryId: 'r' as RepositoryId });
-    await expect.poll(() => seen, patience).toContain('repack');
-    expect(seen).toHaveLength(6);
-    ends.get('one that waits')?.();
-    await expect.poll(() => seen.length, patience).toBe(7);
-    for (const end of ends.values()) end();
-    await worker.stop();
-  });
+  it(
+    'runs a job once that waits while its pools are started, though the search for dead workers takes long',
+    patience,
+    async () => {
+      const { pool, db } = database;
+      let runs = 0;
+      const running = Promise.withResolvers<void>();
+      const repack = async (): Promise<void> => {
+        runs += 1;
+        running.resolve();
+        await new Promise((resolve) => setTimeout(resolve, 500));
+      };
+      let searches = 0;
+      const slowDb = delayQueries(db, async (query) => {
+        if (!query.includes('select distinct locked_by')) return;
+        searches += 1;
+        // The first is before any pool. The second begins when the first pool is there, and the second is about to be started.
+        if (searches === 2) await Promise.race([running.promise, new Promise((resolve) => setTimeout(resolve, 2000))]);
+      });
+      await graphileJobs.enqueue(db, 'repack', { repositoryId: 'r' as RepositoryId });
+      const handlers = { ...idleHandlers, repack };
+      const worker = await startGraphileWorker({ pool, db: slowDb, handlers, log, slots, soleWorker: true });
+      await expect.poll(() => countJobs(pool), patience).toBe(0);
+      await worker.stop();
+      expect(searches).toBeGreaterThan(1);
+      expect(runs).toBe(1);
+    },
+  );
 
   it('takes over the jobs of a dead worker once their lease is over, and no job of a living one', async () => {
     await graphileJobs.enqueue(database.db, 'restart', appJob('of the dead'));

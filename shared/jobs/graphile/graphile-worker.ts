@@ -3,11 +3,11 @@ import type { TaskList } from 'graphile-worker';
 import type pg from 'pg';
 import type { Db } from '#shared/database/db.ts';
 import { isDatabaseOutage } from '#shared/database/outages.ts';
+import { createFairSlots } from '#shared/jobs/graphile/fair-slots.ts';
 import { keepLeases, type Leases } from '#shared/jobs/graphile/leases.ts';
 import { startWorkerPool } from '#shared/jobs/graphile/worker-pool.ts';
-import { type JobHandlers, type JobName, type JobPool, type JobWorker, jobKinds } from '#shared/jobs/jobs.ts';
+import { type JobHandlers, type JobName, type JobSlots, type JobWorker, slotsOfJobs } from '#shared/jobs/jobs.ts';
 import type { Log } from '#shared/log.ts';
-import { createSlots, type Slots } from '#shared/slots.ts';
 
 export interface GraphileWorkerOptions {
   pool: pg.Pool;
@@ -21,11 +21,16 @@ export interface GraphileWorkerOptions {
   leaseSeconds?: number;
 }
 
-/** Jobs at once in this process; see `jobKinds`. */
-export interface WorkerSlots extends Readonly<Record<JobPool, number>> {
-  /** Of those, in both pools together, that do not wait for the platform. */
-  readonly working: number;
-}
+/** Jobs at once in this process. */
+export type WorkerSlots = Readonly<Record<JobSlots, number>>;
+
+/** A worker of graphile-worker for each: a problem of one with the database leaves the jobs of the other alone. */
+export type JobPool = 'apps' | 'maintenance';
+
+const pools: Readonly<Record<JobPool, readonly JobSlots[]>> = {
+  apps: ['builds', 'releases', 'rollouts', 'apps'],
+  maintenance: ['deletions', 'repositories', 'sources', 'domains'],
+};
 
 const defaultLeaseSeconds = 15;
 const outageRetries = 5;
@@ -34,14 +39,13 @@ const outageRetryMilliseconds = 1000;
 /** Starts taking jobs. Jobs locked by a dead worker are taken over within the lease time, or at once with `soleWorker`. */
 export async function startGraphileWorker(options: GraphileWorkerOptions): Promise<JobWorker> {
   const leases = await keepLeases({ leaseSeconds: defaultLeaseSeconds, ...options });
-  const pools: JobWorker[] = [];
-  const working = createSlots(options.slots.working);
+  const started: JobWorker[] = [];
   const stop = async (): Promise<void> => {
-    await Promise.all(pools.map((pool) => pool.stop()));
+    await Promise.all(started.map((pool) => pool.stop()));
     await leases.release();
   };
   try {
-    for (const name of ['apps', 'maintenance'] as const) pools.push(await startPool(options, { name, leases, working }));
+    for (const name of ['apps', 'maintenance'] as const) started.push(await startPool(options, name, leases));
   } catch (error) {
     await stop();
     throw error;
@@ -49,42 +53,35 @@ export async function startGraphileWorker(options: GraphileWorkerOptions): Promi
   return { stop };
 }
 
-interface PoolParts {
-  name: JobPool;
-  leases: Leases;
-  working: Slots;
-}
-
-function startPool(
-  { pool, log, slots, handlers }: GraphileWorkerOptions,
-  { name, leases, working }: PoolParts,
-): Promise<JobWorker> {
+function startPool(options: GraphileWorkerOptions, name: JobPool, leases: Leases): Promise<JobWorker> {
+  const { pool, db, log, slots, handlers } = options;
+  const counts = new Map(pools[name].map((kind) => [kind, slots[kind]]));
+  const names = (Object.keys(handlers) as JobName[]).filter((job) => counts.has(slotsOfJobs[job]));
   return startWorkerPool({
     pool,
     log,
-    slots: slots[name],
-    createTasks: (signal) => createTasks({ handlers, name, log, working }, signal),
+    slots: [...counts.values()].reduce((sum, count) => sum + count, 0),
+    createTasks: (signal) => createTasks(names, { handlers, log }, signal),
     onStart: (events) => leases.follow(name, events),
+    createFairSlots: () => createFairSlots({ db, log, counts }),
   });
 }
 
-type TaskParts = Pick<GraphileWorkerOptions, 'handlers' | 'log'> & Pick<PoolParts, 'name' | 'working'>;
-
-function createTasks({ handlers, name: pool, log, working }: TaskParts, signal: AbortSignal): TaskList {
-  const names = (Object.keys(handlers) as JobName[]).filter((name) => jobKinds[name].pool === pool);
+function createTasks(
+  names: readonly JobName[],
+  { handlers, log }: Pick<GraphileWorkerOptions, 'handlers' | 'log'>,
+  signal: AbortSignal,
+): TaskList {
   return Object.fromEntries(
     names.map((name) => [
       name,
       async (payload: unknown) => {
         const handler = handlers[name] as (payload: unknown, signal: AbortSignal) => Promise<void>;
-        const release = jobKinds[name].waits ? undefined : await working.take(signal);
         try {
           await retryOutages(() => handler(payload, signal), signal);
         } catch (error) {
           if (!signal.aborted) log.error('A job failed and will be tried again.', { job: name, error });
           throw error;
-        } finally {
-          release?.();
         }
       },
     ]),

@@ -1,8 +1,8 @@
 import type { EventEmitter } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Db, UpdatedAt } from '#shared/database/db.ts';
 import { freeJobs, hasNoLease, isNoneOf, listLockedJobs, unlockJobs } from '#shared/jobs/graphile/locked-jobs.ts';
-import type { JobPool } from '#shared/jobs/jobs.ts';
 import type { Log } from '#shared/log.ts';
 
 declare module '#shared/database/db.ts' {
@@ -19,6 +19,8 @@ interface JobEvent {
 
 /** So many in a lease that a stall of the event loop is not a death. */
 const heartbeats = 5;
+/** A pool that starts waits so long for a search for dead workers. */
+const longestSearchMilliseconds = 5000;
 
 export interface LeaseOptions {
   db: Db;
@@ -29,8 +31,11 @@ export interface LeaseOptions {
 }
 
 export interface Leases {
-  /** Renews a lease for a pool that is about to start, and none any more for the one of the same name before it. */
-  follow(name: JobPool, events: EventEmitter): void;
+  /**
+   * Renews a lease for a pool that is about to start, and none any more for the one of the same name before it. The pool may start
+   * when it resolves: no search for dead workers is under way that does not know it.
+   */
+  follow(name: string, events: EventEmitter): Promise<void>;
   release(): Promise<void>;
 }
 
@@ -48,13 +53,22 @@ interface PoolLease {
  */
 export async function keepLeases(options: LeaseOptions): Promise<Leases> {
   const { db, log, soleWorker, leaseSeconds } = options;
-  const pools = new Map<JobPool, PoolLease>();
+  const pools = new Map<string, PoolLease>();
   const ids = (): string[] => [...pools.values()].flatMap(({ id }) => id ?? []);
+  /** Searches for dead workers that are under way. */
+  const searches = new Set<Promise<void>>();
   /** What was locked in our name at the last beat, and run by nobody. */
   let unheardOf: readonly string[] = [];
 
   // Also later than at the start: what a dead worker had asked for, the database may still have done after its death.
-  const freeJobsOfTheDead = (): Promise<void> => freeJobs(db, soleWorker ? isNoneOf(ids()) : hasNoLease(leaseSeconds));
+  const freeJobsOfTheDead = async (): Promise<void> => {
+    if (!soleWorker) return await freeJobs(db, hasNoLease(leaseSeconds));
+    // A pool that is starting may lock jobs under a name that is not known yet.
+    if ([...pools.values()].some(({ id }) => id === undefined)) return;
+    const search = freeJobs(db, isNoneOf(ids()));
+    searches.add(search);
+    await search.finally(() => searches.delete(search));
+  };
 
   /**
    * The database may have locked a job for a worker whose connection was lost before it heard so. At one beat alone it is
@@ -95,7 +109,7 @@ export async function keepLeases(options: LeaseOptions): Promise<Leases> {
   }
   const timer = setInterval(() => void beat(), (leaseSeconds * 1000) / heartbeats);
   return {
-    follow(name, events) {
+    async follow(name, events) {
       const pool: PoolLease = { id: undefined, jobs: new Set() };
       pools.set(name, pool);
       events.on('pool:create', ({ workerPool }: { workerPool: { id: string } }) => {
@@ -104,6 +118,9 @@ export async function keepLeases(options: LeaseOptions): Promise<Leases> {
       });
       events.on('job:start', ({ job }: JobEvent) => pool.jobs.add(String(job.id)));
       events.on('job:complete', ({ job }: JobEvent) => pool.jobs.delete(String(job.id)));
+      // One whose connection is lost ends nowhere.
+      const overdue = delay(longestSearchMilliseconds, undefined, { ref: false });
+      await Promise.race([Promise.allSettled(searches), overdue]);
     },
     async release() {
       clearInterval(timer);

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Runner, run, type TaskList } from 'graphile-worker';
 import type pg from 'pg';
+import type { FairSlots } from '#shared/jobs/graphile/fair-slots.ts';
 import { workerLogger } from '#shared/jobs/graphile/worker-logger.ts';
 import type { JobWorker } from '#shared/jobs/jobs.ts';
 import type { Log } from '#shared/log.ts';
@@ -13,8 +14,10 @@ export interface WorkerPoolOptions {
   slots: number;
   /** The tasks whose signal aborts when they are to stop. */
   createTasks(signal: AbortSignal): TaskList;
-  /** Called with the events of graphile-worker each time that it is about to be started. */
-  onStart(events: EventEmitter): void;
+  /** Called with the events of graphile-worker each time that it is about to be started, and awaited. */
+  onStart(events: EventEmitter): Promise<void>;
+  /** Decides which jobs may be taken; other ones after each start. */
+  createFairSlots(): FairSlots;
 }
 
 /** Between two attempts to go on after the database was away. */
@@ -58,14 +61,17 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<JobWo
 }
 
 async function startPool(
-  { pool, log, slots, createTasks, onStart }: WorkerPoolOptions,
+  { pool, log, slots, createTasks, onStart, createFairSlots }: WorkerPoolOptions,
   stopping: AbortSignal,
 ): Promise<RunningPool> {
   const events = new EventEmitter();
-  onStart(events);
+  await onStart(events);
+  const fairSlots = createFairSlots();
+  fairSlots.follow(events);
   const ending = new AbortController();
   events.once('pool:create', ({ workerPool }: { workerPool: { nudge(count: number): void } }) => {
-    // The next job of a queue is no new one, of which the pool would be told.
+    // The slot that ran the job looks for the next one before the end is recorded, while the queue is still locked. Without a nudge
+    // the next job of the queue would wait for a poll, up to its whole interval when the idle slots poll at the same time.
     const nudge = (): void => void (ending.signal.aborted || workerPool.nudge(1));
     events.on('job:complete', () => setTimeout(nudge, nudgeMilliseconds).unref());
   });
@@ -85,8 +91,9 @@ async function startPool(
     pgPool: pool,
     concurrency: slots,
     noHandleSignals: true,
+    forbiddenFlags: () => fairSlots.forbidFlags(),
     // LISTEN wakes the pool at once; the poll is for jobs whose time has come and for a lost connection.
-    pollInterval: 1000,
+    pollInterval: 2000,
     events,
     preset: {
       worker: {

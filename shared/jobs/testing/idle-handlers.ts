@@ -1,9 +1,9 @@
 import type { AppId, BuildId } from '#shared/ids.ts';
-import { type JobHandlers, jobKinds } from '#shared/jobs/jobs.ts';
+import { type JobHandlers, slotsOfJobs } from '#shared/jobs/jobs.ts';
 
 /** Handlers that do nothing, for the jobs that a test is not about. */
 export const idleHandlers = Object.fromEntries(
-  Object.keys(jobKinds).map((name) => [name, async () => undefined]),
+  Object.keys(slotsOfJobs).map((name) => [name, async () => undefined]),
 ) as unknown as JobHandlers;
 
 /** Payloads that say which job of a test it is. */

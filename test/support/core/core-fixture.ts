@@ -13,7 +13,7 @@ import { commitFiles, type GitOutcome, git, tryGit } from '#shared/git/testing/g
 import { type GitTestServer, serveGit } from '#shared/git/testing/git-server.ts';
 import type { AppId, RepositoryId } from '#shared/ids.ts';
 import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
-import { startGraphileWorker } from '#shared/jobs/graphile/graphile-worker.ts';
+import { startGraphileWorker, type WorkerSlots } from '#shared/jobs/graphile/graphile-worker.ts';
 import type { JobWorker } from '#shared/jobs/jobs.ts';
 import { createLog } from '#shared/log.ts';
 import type { ProgramScript } from '#shared/platform/fake/app-workload.ts';
@@ -45,6 +45,11 @@ export interface CoreFixture {
   close(): Promise<void>;
 }
 
+export interface CoreFixtureOptions {
+  /** Instead of a few of each kind. */
+  workerSlots?: Partial<WorkerSlots>;
+}
+
 export interface FixtureApp {
   readonly id: AppId;
   readonly name: string;
@@ -60,7 +65,7 @@ export interface FixtureApp {
  * The control plane on a real PostgreSQL, with the git storage it has in production; what builds and runs is in memory. A
  * port of the platform that is called inside a transaction throws, and fails `close`.
  */
-export async function createCoreFixture(): Promise<CoreFixture> {
+export async function createCoreFixture({ workerSlots }: CoreFixtureOptions = {}): Promise<CoreFixture> {
   const database = await createTestDatabase();
   const directory = await mkdtemp(join(tmpdir(), 'paas-core-'));
   const logged: string[] = [];
@@ -134,7 +139,17 @@ export async function createCoreFixture(): Promise<CoreFixture> {
         db,
         handlers,
         log,
-        slots: { apps: 4, maintenance: 4, working: 4 },
+        slots: {
+          builds: 4,
+          releases: 2,
+          rollouts: 4,
+          apps: 4,
+          deletions: 1,
+          repositories: 1,
+          sources: 1,
+          domains: 1,
+          ...workerSlots,
+        },
         soleWorker: true,
       });
     },

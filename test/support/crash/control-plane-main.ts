@@ -36,7 +36,7 @@ async function start({
   const context = await createCoreContext({ db, log, clock: systemClock, platform, git: storage, secretKey });
   const services = createServices(context);
   await resumeApps(context);
-  const slots = { apps: 64, maintenance: 8, working: 8 };
+  const slots = { builds: 16, releases: 4, rollouts: 16, apps: 16, deletions: 4, repositories: 4, sources: 4, domains: 4 };
   await startGraphileWorker({ pool, db, handlers: createJobHandlers(context), log, slots, soleWorker: true });
   const open = async (appId: string) => {
     if (owner === undefined) throw new Error('Nobody has signed up.');
