@@ -52,8 +52,17 @@ async function startParts(lifetime: Lifetime, options: StartOptions): Promise<Si
   const { db } = database;
   const secrets = await createSecretBox(await loadMasterKey(dataDir, settings.secretKey));
   const router = await startGateway(lifetime, options);
-  const { appNetwork } = settings;
-  const platform = await createPlatform(lifetime, { dataDir, router, secretBox: secrets, clock, log, appNetwork, hostEnv });
+  const { appNetwork, shareRegistryCredentials } = settings;
+  const platform = await createPlatform(lifetime, {
+    dataDir,
+    router,
+    secretBox: secrets,
+    clock,
+    log,
+    appNetwork,
+    shareRegistryCredentials,
+    hostEnv,
+  });
   const { pipeline, sandbox, sandboxProblem } = platform.capabilities;
   const metrics = createPrometheusMetrics({ pipeline, countBuildStarts: () => countBuildStarts(db), log });
   await serveMetrics(lifetime, metrics, options);

@@ -67,6 +67,7 @@ const schema = z.object({
     .transform((text) => text.split(/[\s,]+/).filter((network) => network !== ''))
     .pipe(z.array(z.string().regex(networkPattern, networkMessage)))
     .default([]),
+  PAAS_SHARE_REGISTRY_CREDENTIALS: z.enum(['true', 'false'], { error: 'must be true or false' }).default('false'),
   PAAS_CANARY_STEP_SECONDS: seconds.default(10),
   PAAS_RELEASE_COMMAND_SECONDS: commandSeconds.default(10 * secondsPerMinute),
   PAAS_KEEP_RELEASES: z.coerce
@@ -110,6 +111,8 @@ export interface Settings {
   objectStore: ObjectStoreSettings | undefined;
   /** On one machine: IPv4 range from which apps get addresses, and networks that they may reach although they are private. */
   appNetwork: { range: string; allowed: readonly string[] };
+  /** On one machine: whether builds of all tenants get the operator's credentials for package registries. */
+  shareRegistryCredentials: boolean;
   signup: 'open' | 'closed';
   canaryStepSeconds: number;
   /** So many newest releases of an app have their image, and can be rolled back to. */
@@ -169,6 +172,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     allowPrivateSources: values.PAAS_ALLOW_PRIVATE_SOURCES === 'true',
     toleratedFaults: values.PAAS_GIT_TOLERATE,
     objectStore: objectStoreOf(values),
+    shareRegistryCredentials: values.PAAS_SHARE_REGISTRY_CREDENTIALS === 'true',
     appNetwork: { range: values.PAAS_APP_NETWORK, allowed: values.PAAS_ALLOW_NETWORKS },
     signup: values.PAAS_SIGNUP,
     canaryStepSeconds: values.PAAS_CANARY_STEP_SECONDS,

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chown, mkdir, open, readdir, readFile, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -98,6 +99,57 @@ describe('code in the sandbox reads nothing that is not its own', () => {
     expect(output).not.toContain(builds.dataDir);
     expect(output).not.toContain('vitest');
     expect(Number(/^count: (\d+)$/m.exec(output)?.[1])).toBeLessThan(8);
+  });
+});
+
+describe('code in the sandbox learns nothing about the machine', () => {
+  it('neither the name of the host, nor its users, nor settings of the operator are in /etc', async () => {
+    const { output } = await attempt('hostname; cat /etc/passwd /etc/group; find /etc -maxdepth 1 | sort');
+    const words = output.split(/[\s:]+/);
+    expect(words).not.toContain(hostname());
+    const users = (await readFile('/etc/passwd', 'utf8')).split('\n').flatMap((line) => line.split(':')[0] || []);
+    expect(users.filter((user) => user !== 'root' && words.includes(user))).toEqual([]);
+    for (const file of ['npmrc', 'pip.conf', 'machine-id', 'hostname', 'fstab', 'ssh', 'gitconfig', 'shadow'])
+      expect(output).not.toContain(`/etc/${file}\n`);
+  });
+
+  it.each([
+    ["the kernel's command line", 'cat /proc/cmdline'],
+    ["the kernel's symbols", 'cat /proc/kallsyms'],
+    ['keys and uids of others', 'cat /proc/keys /proc/key-users'],
+    ["others' locks on files", 'cat /proc/locks'],
+    ['disks and interrupts', 'cat /proc/partitions /proc/diskstats /proc/interrupts'],
+    ['global settings of the operator', 'cat /usr/local/etc/* /usr/etc/*'],
+  ])('%s', async (_, script) => {
+    const { output } = await attempt(script);
+    expect(output.replaceAll(/^.*No such file.*$/gm, '').trim()).toBe('');
+  });
+
+  it("the kernel's log, network interfaces of the host and devices", async () => {
+    const { output, code } = await attempt('dmesg || ls /sys/class/net || cat /dev/kmsg');
+    expect(code).not.toBe(0);
+    expect(output).toMatch(/not permitted/);
+  });
+
+  it('no socket of a family that leaves the network of the app, or that reaches into the kernel', async () => {
+    const families = { AF_VSOCK: 40, AF_PACKET: 17, AF_ALG: 38, AF_KEY: 15, AF_BLUETOOTH: 31, AF_CAN: 29, AF_TIPC: 30 };
+    const raw = ['socket.AF_INET, socket.SOCK_RAW, 1', 'socket.AF_INET6, socket.SOCK_RAW, 58'];
+    const netlink = [2, 4, 6, 9, 12, 15, 16, 21].map((protocol) => `socket.AF_NETLINK, socket.SOCK_RAW, ${protocol}`);
+    const tries = [...Object.values(families).map((family) => `${family}, socket.SOCK_STREAM, 0`), ...raw, ...netlink];
+    const script = `import socket
+for attempt in [${tries.map((words) => `(${words})`).join(', ')}]:
+    try:
+        socket.socket(*attempt)
+        print('OPEN', attempt)
+    except OSError as error:
+        print(error.errno)
+socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+socket.socketpair()
+print('done')`;
+    const { output } = await attempt('/usr/bin/python3 -c "$SCRIPT"', { env: { SCRIPT: script } });
+    expect(output).not.toContain('OPEN');
+    expect(output.trim().split('\n')).toHaveLength(tries.length + 1);
+    expect(output).toContain('done');
   });
 });
 

@@ -23,6 +23,8 @@ export interface LocalPlatformOptions {
   log: Log;
   /** IPv4 range from which apps get addresses, and networks that they may reach although they are private. */
   appNetwork: { range: string; allowed: readonly string[] };
+  /** Whether builds of all tenants get the operator's credentials for package registries. */
+  shareRegistryCredentials: boolean;
   /** The operator's environment: where tools are (PATH) and how package registries are reached. */
   hostEnv: Readonly<Record<string, string | undefined>>;
 }
@@ -43,13 +45,14 @@ export async function createLocalPlatform({
   clock,
   log,
   appNetwork,
+  shareRegistryCredentials,
   hostEnv,
 }: LocalPlatformOptions): Promise<LocalPlatform> {
   const path = hostEnv['PATH'] ?? '';
   const opened = await openNetworks({ dataDir, path, range: appNetwork.range, allowedNetworks: appNetwork.allowed });
   const networks = opened.problem === undefined ? opened : undefined;
   const sandbox = await openSandbox({ dataDir, path, networks });
-  const { caches, builds, images, recover } = createBuildDrivers({ dataDir, sandbox, hostEnv });
+  const { caches, builds, images, recover } = createBuildDrivers({ dataDir, sandbox, hostEnv, shareRegistryCredentials });
   const programs = createSandboxedPrograms({ sandbox, readImage: images.readImage });
   const local = await createLocalWorkloads({ dataDir, router, programs, secretBox, clock, log });
   const addons = createLocalAddons({ dataDir, sandbox, networks, path, clock, log });

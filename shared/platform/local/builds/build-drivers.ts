@@ -20,6 +20,8 @@ export interface BuildDriversOptions {
   readonly sandbox: Sandbox;
   /** The operator's environment: where the host's toolchains are (PATH) and how registries are reached. */
   readonly hostEnv: Readonly<Record<string, string | undefined>>;
+  /** Whether builds of all tenants get the operator's credentials for package registries. By default they do not. */
+  readonly shareRegistryCredentials?: boolean;
   /** Smaller ones for tests. */
   readonly limits?: Partial<BuildLimits>;
 }
@@ -33,7 +35,8 @@ export interface BuildDrivers {
   recover(): Promise<void>;
 }
 
-export function createBuildDrivers({ dataDir, sandbox, hostEnv, limits: changed }: BuildDriversOptions): BuildDrivers {
+export function createBuildDrivers(options: BuildDriversOptions): BuildDrivers {
+  const { dataDir, sandbox, hostEnv, shareRegistryCredentials = false, limits: changed } = options;
   const root = process.getuid?.() === 0;
   const ensureOwner = async (appId: AppId) => (root ? sandbox.ensureUid(appId) : undefined);
   const parts = findPlatformParts();
@@ -48,7 +51,7 @@ export function createBuildDrivers({ dataDir, sandbox, hostEnv, limits: changed 
       caches,
       images,
       toolchains: openToolchains(hostEnv, parts.nodeVersion),
-      registries: () => readRegistrySettings(hostEnv),
+      registries: () => readRegistrySettings({ env: hostEnv, shareCredentials: shareRegistryCredentials }),
       parts: parts.paths,
       root,
       limits: { ...limits.build, ...changed },

@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 import type { AppNetwork, Networks } from '../network/networks.ts';
 import { readProcessUsage } from '../processes/process-usage.ts';
+import { readNameFiles } from './name-files.ts';
 import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
 import { type ControlGroups, openControlGroups } from './sandbox-cgroup.ts';
 import { readSandboxHost } from './sandbox-host.ts';
@@ -107,9 +108,13 @@ async function startIn(
   output: { stdout: SandboxOutput; stderr: SandboxOutput },
 ): Promise<SandboxedProcess> {
   if (host === undefined) throw new SandboxStartError(missing);
-  const procs = await groups.ensureGroups(spec.id, spec.limits);
+  const [procs, names] = await Promise.all([
+    groups.ensureGroups(spec.id, spec.limits),
+    readNameFiles(spec.network === undefined),
+  ]);
   try {
-    return await spawnSandboxed(spec.id, planSandbox(spec, host, procs, seccompFilter()), output);
+    const plan = planSandbox(spec, host, { groups: procs, filter: seccompFilter(), names });
+    return await spawnSandboxed(spec.id, plan, output);
   } catch (error) {
     await groups.deleteGroups(spec.id);
     throw error;

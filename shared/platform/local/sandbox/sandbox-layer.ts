@@ -24,7 +24,7 @@ export interface LayerPlan {
 }
 
 /** The file descriptor from which the layer's script reads its input. */
-export const layerDescriptor = 9;
+export const layerDescriptor = 6;
 
 // Relative paths in the options need no escaping, whatever the path of the data directory contains. They are used in subshells, since
 // the shell's working directory appears in the environment of the program that it becomes.

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
+import { planSandbox, type SandboxHost, type SandboxInputs, type SandboxSpec } from './sandbox.ts';
 import { launchScript } from './sandbox-launch.ts';
 import { layerDescriptor } from './sandbox-layer.ts';
 import { seccompFilter } from './sandbox-seccomp.ts';
@@ -24,15 +24,24 @@ const host: SandboxHost = {
   bwrap: '/usr/bin/bwrap',
   systemDirectories: [{ path: '/bin', linkTo: 'usr/bin' }],
   etc: [],
+  hidden: [
+    { path: '/usr/local/etc', isDirectory: true },
+    { path: '/proc/cmdline', isDirectory: false },
+  ],
   limitedBy: 'rlimit',
   layerDirectory: '/data/layer',
 };
+const inputs: SandboxInputs = {
+  groups: [],
+  filter: new Uint8Array(),
+  names: { hosts: '127.0.0.1 localhost\n', resolvers: 'nameserver 192.0.2.53\n' },
+};
 const options = (changes: Partial<SandboxSpec>, on = host): readonly string[] =>
-  String(planSandbox({ ...spec, ...changes }, on, [], new Uint8Array()).descriptors[0]).split('\0');
+  String(planSandbox({ ...spec, ...changes }, on, inputs).descriptors[0]).split('\0');
 
 describe('the plan of a sandbox', () => {
   it('has no variable of the code and no host path in an argument, nor in the environment of a privileged program', () => {
-    const { command, args, env } = planSandbox(spec, host, [], new Uint8Array());
+    const { command, args, env } = planSandbox(spec, host, inputs);
     const visible = JSON.stringify([command, args, env]);
     expect(visible).not.toContain('canary-7f3a');
     expect(visible).not.toContain('/data/images');
@@ -40,7 +49,7 @@ describe('the plan of a sandbox', () => {
   });
 
   it("becomes the app's own user before the code's shell starts, as root", () => {
-    const { args } = planSandbox(spec, host, [], new Uint8Array());
+    const { args } = planSandbox(spec, host, inputs);
     const words = args.join(' ');
     expect(words).toMatch(
       /setpriv --reuid 1879048193 --regid 1879048193 --clear-groups .*--bounding-set=-all --no-new-privs -- .*prlimit .*\/bin\/sh \/run/,
@@ -50,7 +59,7 @@ describe('the plan of a sandbox', () => {
   it('creates a user namespace and forbids further ones, as an ordinary user', () => {
     const words = options({}, { ...host, root: false, uid: 1000, gid: 1000 });
     expect(words).toEqual(expect.arrayContaining(['--unshare-user', '--disable-userns']));
-    expect(planSandbox(spec, { ...host, root: false }, [], new Uint8Array()).args.join(' ')).not.toContain('setpriv');
+    expect(planSandbox(spec, { ...host, root: false }, inputs).args.join(' ')).not.toContain('setpriv');
   });
 
   it('mounts read-only unless a mount is writable, and makes its own root read-only', () => {
@@ -66,7 +75,7 @@ describe('the plan of a sandbox', () => {
 
   it('shows a layer instead of the lower directory, mounted outside before any code runs', () => {
     const layer = { source: '/data/images/b', target: '/app', bytes: 4096 };
-    const { args, descriptors } = planSandbox({ ...spec, mounts: [], layer }, host, [], new Uint8Array());
+    const { args, descriptors } = planSandbox({ ...spec, mounts: [], layer }, host, inputs);
     expect(String(descriptors[0]).replaceAll('\0', ' ')).toContain('--bind /data/layer/app /app');
     expect(args.join(' ')).toMatch(/unshare --mount .*bwrap --args 3/s);
     expect(descriptors[layerDescriptor - 3]).toBe(
@@ -81,12 +90,33 @@ describe('the plan of a sandbox', () => {
   });
 
   it('limits memory per process only where there are no control groups', () => {
-    const limited = planSandbox(spec, host, [], new Uint8Array()).args;
+    const limited = planSandbox(spec, host, inputs).args;
     expect(limited).toEqual(expect.arrayContaining(['--nproc=10', '--data=1073741924', '--fsize=50']));
-    const grouped = planSandbox(spec, host, ['/sys/fs/cgroup/x/cgroup.procs'], new Uint8Array()).args;
+    const grouped = planSandbox(spec, host, { ...inputs, groups: ['/sys/fs/cgroup/x/cgroup.procs'] }).args;
     expect(grouped).toContain('/sys/fs/cgroup/x/cgroup.procs');
     expect(grouped).toContain('--fsize=50');
     expect(grouped.join(' ')).not.toMatch(/--nproc|--data/);
+  });
+});
+
+describe('the files of a sandbox', () => {
+  it.each([undefined, { source: '/data/images/b', target: '/opt/b', bytes: 4096 }])(
+    'are passed by the descriptors that the options name (layer: %j)',
+    (layer) => {
+      const { descriptors } = planSandbox({ ...spec, ...(layer === undefined ? {} : { layer }) }, host, inputs);
+      const words = String(descriptors[0]).split('\0');
+      const textOf = (target: string): string => String(descriptors[Number(words[words.indexOf(target) - 1]) - 3]);
+      expect(textOf('/etc/passwd')).toMatch(/^root:.*\napp:x:1879048193:/);
+      expect(textOf('/etc/hosts')).toBe('127.0.0.1 localhost\n');
+      expect(textOf('/etc/resolv.conf')).toBe('nameserver 192.0.2.53\n');
+      expect(textOf('/run/paas/launch')).toContain('canary-7f3a');
+    },
+  );
+
+  it("cover what shows the operator's settings and facts about the machine", () => {
+    expect(options({}).join(' ')).toContain(
+      '--tmpfs /usr/local/etc --remount-ro /usr/local/etc --dev-bind /dev/null /proc/cmdline',
+    );
   });
 });
 

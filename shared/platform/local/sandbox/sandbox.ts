@@ -3,8 +3,10 @@
  * the app's network namespace. As root the code runs under the app's own uid without any capability; as an ordinary user it runs
  * in a user namespace. This file is the pure part: from the specification to the command line.
  */
+
+import type { NameFiles } from './name-files.ts';
 import { launchScript } from './sandbox-launch.ts';
-import { type LayerHost, planLayer, type SandboxLayer } from './sandbox-layer.ts';
+import { type LayerHost, layerDescriptor, planLayer, type SandboxLayer } from './sandbox-layer.ts';
 
 /** A file or directory of the host that is seen inside; read-only unless `writable`. */
 export interface SandboxBind {
@@ -63,6 +65,8 @@ export interface SandboxHost extends LayerHost {
   readonly bwrap: string;
   /** /bin, /lib …: symlinks to create inside, or directories to mount. */
   readonly systemDirectories: readonly { readonly path: string; readonly linkTo?: string }[];
+  /** Files and directories of the host that are covered by empty ones. */
+  readonly hidden: readonly { readonly path: string; readonly isDirectory: boolean }[];
   /** Files and directories of /etc that are seen inside; `source` is the target of a symlink. */
   readonly etc: readonly SandboxBind[];
   /** What enforces the limits on memory and processes; 'rlimit' per process, the others for all of them together. */
@@ -86,8 +90,17 @@ const launchPath = '/run/paas/launch';
 // Joins the control groups before anything else runs. The arguments up to -- are their procs files.
 const joinScript = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@"';
 
-/** @param groups procs files of the sandbox's control groups; empty: limits are set per process */
-export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readonly string[], filter: Uint8Array): SandboxPlan {
+/** What a plan depends on beside the specification and the host. */
+export interface SandboxInputs {
+  /** Procs files of the sandbox's control groups; empty: limits are set per process. */
+  readonly groups: readonly string[];
+  /** Filter of system calls. */
+  readonly filter: Uint8Array;
+  readonly names: NameFiles;
+}
+
+/** Plans the command line of a sandbox. */
+export function planSandbox(spec: SandboxSpec, host: SandboxHost, { groups, filter, names }: SandboxInputs): SandboxPlan {
   const uid = host.root ? spec.uid : host.uid;
   const gid = host.root ? spec.uid : host.gid;
   const inner = [
@@ -98,6 +111,14 @@ export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readon
     ...spec.argv,
   ];
   const layer = spec.layer === undefined ? undefined : { ...planLayer(spec.layer, uid, host), target: spec.layer.target };
+  const files = [
+    { target: '/etc/passwd', text: `root:x:0:0:root:/nonexistent:/usr/sbin/nologin\napp:x:${uid}:${gid}:app:/app:/bin/sh\n` },
+    { target: '/etc/group', text: `root:x:0:\napp:x:${gid}:\n` },
+    { target: '/etc/hosts', text: names.hosts },
+    { target: '/etc/resolv.conf', text: names.resolvers },
+    { target: launchPath, text: launchScript(spec.env) },
+  ];
+  const firstFile = layer === undefined ? layerDescriptor : layerDescriptor + 1;
   const options = [
     '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'app', '--new-session',
     ...(spec.dieWithParent ? ['--die-with-parent'] : []),
@@ -107,9 +128,8 @@ export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readon
     ...host.systemDirectories.flatMap(({ path, linkTo }) => (linkTo === undefined ? ['--ro-bind', path, path] : ['--symlink', linkTo, path])),
     ...parentsOf([...host.etc, ...(layer === undefined ? [] : [layer]), ...spec.mounts]).flatMap((directory) => ['--perms', '0755', '--dir', directory]),
     ...host.etc.flatMap(({ source, target }) => ['--ro-bind-try', source, target]),
-    '--perms', '0444', '--ro-bind-data', '6', '/etc/passwd',
-    '--perms', '0444', '--ro-bind-data', '7', '/etc/group',
     '--proc', '/proc', '--dev', '/dev',
+    ...host.hidden.flatMap(({ path, isDirectory }) => (isDirectory ? ['--tmpfs', path, '--remount-ro', path] : ['--dev-bind', '/dev/null', path])),
     ...('bytes' in spec.tmp
       ? ['--size', String(spec.tmp.bytes), '--perms', '1777', '--tmpfs', '/tmp']
       : ['--bind', spec.tmp.directory, '/tmp']),
@@ -117,7 +137,7 @@ export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readon
     ...spec.mounts.flatMap((mount) =>
       'linkTo' in mount ? ['--symlink', mount.linkTo, mount.target] : [mount.writable === true ? '--bind' : '--ro-bind', mount.source, mount.target],
     ),
-    '--perms', '0444', '--ro-bind-data', '8', launchPath,
+    ...files.flatMap(({ target }, index) => ['--perms', '0444', '--ro-bind-data', String(firstFile + index), target]),
     '--remount-ro', '/',
     '--chdir', spec.cwd,
     '--seccomp', '5',
@@ -133,10 +153,8 @@ export function planSandbox(spec: SandboxSpec, host: SandboxHost, groups: readon
       options.map((option) => `${option}\0`).join(''),
       undefined,
       filter,
-      `root:x:0:0:root:/nonexistent:/usr/sbin/nologin\napp:x:${uid}:${gid}:app:/app:/bin/sh\n`,
-      `root:x:0:\napp:x:${gid}:\n`,
-      launchScript(spec.env),
       ...(layer === undefined ? [] : [layer.input]),
+      ...files.map(({ text }) => text),
     ],
   };
 }

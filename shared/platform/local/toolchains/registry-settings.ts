@@ -1,6 +1,7 @@
 /**
- * How the operator's machine reaches the package registries (mirrors, proxies, certificates), carried over into builds.
- * Only settings known to be harmless: never a token, and no address that has credentials in it.
+ * How the operator's machine reaches the package registries (mirrors, proxies, certificates), carried over into builds. Builds see none
+ * of the files themselves. Credentials are removed: tokens and passwords of their own, and those inside addresses. An operator who
+ * trusts all tenants can share them.
  */
 import { readFile, stat } from 'node:fs/promises';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
@@ -20,29 +21,43 @@ const variables = [
 ]; // biome-ignore format: a list of words
 const npmKeys =
   /^(@[^:]+:registry|registry|replace-registry-host|cafile|strict-ssl|proxy|https-proxy|noproxy|fetch-(retries|retry-\w+|timeout)|omit-lockfile-registry-resolved)$/;
+const npmCredentials = /^\/\/.+:(_authToken|_auth|username|_password)$/;
 const pipKeys = new Map(
   ['index-url', 'extra-index-url', 'find-links', 'trusted-host', 'cert', 'timeout'].map((key) => [
     key,
     `PIP_${(key === 'timeout' ? 'default-timeout' : key).toUpperCase().replaceAll('-', '_')}`,
   ]),
 );
-const credentials = /:\/\/[^/\s]*@/;
 
-/** @param env the operator's environment; HOME is where their npm, pip and Go settings are */
-export async function readRegistrySettings(env: Readonly<Record<string, string | undefined>>): Promise<RegistrySettings> {
-  const home = env.HOME;
-  const [npmrc, pip, go] =
-    home === undefined
-      ? ['', '', '']
-      : await Promise.all([
-          readOptional(`${home}/.npmrc`),
-          Promise.all([readOptional(`${home}/.config/pip/pip.conf`), readOptional(`${home}/.pip/pip.conf`)]).then((texts) =>
-            texts.join('\n'),
-          ),
-          readOptional(`${home}/.config/go/env`),
-        ]);
-  const merged = { ...parsePip(pip), ...parseGo(go), ...pickVariables(env) };
-  const npmSettings = parseNpm(npmrc);
+/** Where settings come from, and which part of them builds get. */
+export interface RegistryOptions {
+  /** The operator's environment: HOME is where their npm, pip and Go settings are. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Whether builds of all tenants get the credentials, too. */
+  readonly shareCredentials: boolean;
+  /** The root of the file system; another one in tests. */
+  readonly root?: string;
+}
+
+/** Files of the machine and of the operator, later ones winning. A missing one is empty. */
+export async function readRegistrySettings({ env, shareCredentials, root = '' }: RegistryOptions): Promise<RegistrySettings> {
+  const read = async (...files: string[]): Promise<string> =>
+    (await Promise.all(files.map((file) => readOptional(`${root}${file}`)))).join('\n');
+  const home = env.HOME ?? '/nonexistent';
+  const [npmrc, pip, go] = await Promise.all([
+    read('/usr/etc/npmrc', '/usr/local/etc/npmrc', '/etc/npmrc', `${home}/.npmrc`),
+    read('/etc/pip.conf', `${home}/.pip/pip.conf`, `${home}/.config/pip/pip.conf`),
+    read(`${home}/.config/go/env`),
+  ]);
+  const usable = (pairs: readonly (readonly [string, string])[]): Record<string, string> => select(pairs, shareCredentials);
+  const merged = {
+    ...usable(assignments(pip).map(([key, value]) => [pipKeys.get(key) ?? '', value])),
+    ...usable(assignments(go).filter(([key]) => key.startsWith('GO') && variables.includes(key))),
+    ...usable(variables.flatMap((name) => [name, name.toLowerCase()]).map((name) => [name, env[name] ?? ''])),
+  };
+  const npmSettings = usable(
+    assignments(npmrc).filter(([key]) => npmKeys.test(key) || (shareCredentials && npmCredentials.test(key))),
+  );
   const paths = [...Object.values(merged).flatMap((value) => value.split(/[\s,:]+/)), npmSettings.cafile ?? ''];
   return {
     env: merged,
@@ -53,23 +68,6 @@ export async function readRegistrySettings(env: Readonly<Record<string, string |
   };
 }
 
-function pickVariables(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  const names = variables.flatMap((name) => [name, name.toLowerCase()]);
-  return harmless(names.map((name) => [name, env[name] ?? '']));
-}
-
-function parseNpm(text: string): Record<string, string> {
-  return harmless(assignments(text).filter(([key]) => npmKeys.test(key)));
-}
-
-function parsePip(text: string): Record<string, string> {
-  return harmless(assignments(text).map(([key, value]) => [pipKeys.get(key) ?? '', value] as const));
-}
-
-function parseGo(text: string): Record<string, string> {
-  return harmless(assignments(text).filter(([key]) => key.startsWith('GO') && variables.includes(key)));
-}
-
 function assignments(text: string): (readonly [string, string])[] {
   return text.split('\n').flatMap((line) => {
     const [, key, value] = /^\s*([^#;=[\s]+)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
@@ -77,11 +75,24 @@ function assignments(text: string): (readonly [string, string])[] {
   });
 }
 
-/** Without unset ones, addresses with credentials, and references to variables of the operator's. */
-function harmless(pairs: readonly (readonly [string, string])[]): Record<string, string> {
-  return Object.fromEntries(
-    pairs.filter(([name, value]) => name !== '' && value !== '' && !credentials.test(value) && !value.includes('${')),
-  );
+/** Without unset ones and references to variables of the operator's. */
+function select(pairs: readonly (readonly [string, string])[], shareCredentials: boolean): Record<string, string> {
+  const known = pairs.filter(([name, value]) => name !== '' && !value.includes('${'));
+  const shared = known.map(([name, value]) => [name, shareCredentials ? value : withoutCredentials(value)] as const);
+  return Object.fromEntries(shared.filter(([, value]) => value !== ''));
+}
+
+/**
+ * Addresses without user, password, query and fragment, also several in one value and those of proxies without a scheme. Empty if
+ * something that looks like a password remains.
+ */
+function withoutCredentials(value: string): string {
+  const cleaned = value
+    .replace(/:\/\/[^/\s]*@/g, '://')
+    .split(/([\s,|]+)/)
+    .map((word) => word.replace(/^[^/]*@/, '').replace(/(:\/\/[^?#]*)[?#].*$/, '$1'))
+    .join('');
+  return cleaned.includes('@') ? '' : cleaned;
 }
 
 async function readOptional(file: string): Promise<string> {

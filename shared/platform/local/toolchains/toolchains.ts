@@ -1,6 +1,6 @@
 /** The compilers and interpreters of the host, found on the operator's PATH and shown to builds read-only. */
 import { execFile } from 'node:child_process';
-import { realpath } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { satisfies, validRange } from 'semver';
 import { findExecutable } from '#shared/files/find-executable.ts';
@@ -110,7 +110,7 @@ async function findHostNode(path: string, answer: Answer): Promise<Toolchain | u
   return {
     version,
     path: [...new Set([directoryOf(await realpath(node)), npmDirectory])],
-    mounts: [...hostMounts(prefix), ...hostMounts(npmPrefix)],
+    mounts: [...(await partMounts(prefix)), ...(await partMounts(npmPrefix))],
   };
 }
 
@@ -129,7 +129,7 @@ async function findHostPython(path: string, answer: Answer): Promise<PythonToolc
     executable: facts.executable,
     pip,
     path: [directoryOf(facts.executable)],
-    mounts: hostMounts(facts.prefix),
+    mounts: await partMounts(facts.prefix),
   };
 }
 
@@ -179,6 +179,16 @@ function holdsMoreThanAToolchain(prefix: string): boolean {
 /** /usr is in every sandbox already. */
 function hostMounts(prefix: string): readonly ToolchainMount[] {
   return prefix === '/usr' || prefix.startsWith('/usr/') ? [] : [{ kind: 'host', path: prefix }];
+}
+
+/**
+ * The parts of a prefix that programs and libraries are in: its `etc`, which npm reads, may contain credentials of the operator, and so
+ * may its `pip.conf`.
+ */
+async function partMounts(prefix: string): Promise<readonly ToolchainMount[]> {
+  const parts = ['bin', 'include', 'lib', 'lib64', 'libexec', 'share'].map((part) => `${prefix}/${part}`);
+  const found = await Promise.all(parts.map((part) => stat(part).catch(() => undefined)));
+  return parts.filter((_, index) => found[index]?.isDirectory()).flatMap(hostMounts);
 }
 
 function directoryOf(file: string): string {

@@ -1,0 +1,61 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type RegistrySettings, readRegistrySettings } from './registry-settings.ts';
+
+let root: string;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'paas-registries-'));
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+const files = {
+  '/etc/npmrc': 'registry=https://machine:canary-1@npm.example.com/path/?key=canary-2\n//npm.example.com/:_authToken=canary-3\n',
+  '/root/.npmrc':
+    '@own:registry=https://own.example.com/\n_auth=canary-4\nproxy=http://me:canary-5@proxy.example.com:3128\nhttps-proxy=${PROXY}\nemail=me@example.com\n',
+  '/etc/pip.conf':
+    '[global]\nindex-url = https://pip:canary-6@pip.example.com/simple\nextra-index-url = https://one.example.com https://two:canary-7,x@two.example.com\n',
+  '/root/.config/go/env': 'GOPROXY=https://go:canary-8@go.example.com|https://proxy.golang.org,direct\nGOFLAGS=-canary-9\n',
+};
+const env = {
+  HOME: '/root',
+  HTTPS_PROXY: 'operator:canary-10@proxy.example.com:3128',
+  NPM_TOKEN: 'canary-11',
+  PIP_DEFAULT_TIMEOUT: '180',
+};
+
+async function read(shareCredentials: boolean): Promise<RegistrySettings> {
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(`${root}${path}`), { recursive: true });
+    await writeFile(`${root}${path}`, text);
+  }
+  return readRegistrySettings({ env, shareCredentials, root });
+}
+
+describe("the operator's settings of registries", () => {
+  it('reach builds as addresses, without any credential', async () => {
+    const settings = await read(false);
+    expect(JSON.stringify(settings)).not.toContain('canary');
+    expect(settings.npmrc.split('\n')).toEqual([
+      'registry=https://npm.example.com/path/',
+      '@own:registry=https://own.example.com/',
+      'proxy=http://proxy.example.com:3128',
+      '',
+    ]);
+    expect(settings.env).toEqual({
+      PIP_INDEX_URL: 'https://pip.example.com/simple',
+      PIP_EXTRA_INDEX_URL: 'https://one.example.com https://two.example.com',
+      GOPROXY: 'https://go.example.com|https://proxy.golang.org,direct',
+      HTTPS_PROXY: 'proxy.example.com:3128',
+      PIP_DEFAULT_TIMEOUT: '180',
+    });
+  });
+
+  it('reach builds with credentials only where the operator shares them, and then no others than those of registries', async () => {
+    const settings = await read(true);
+    const seen = JSON.stringify(settings);
+    for (const shared of [1, 2, 3, 5, 6, 7, 8, 10]) expect(seen).toMatch(new RegExp(`canary-${shared}\\b`));
+    for (const other of [4, 9, 11]) expect(seen).not.toMatch(new RegExp(`canary-${other}\\b`));
+  });
+});
