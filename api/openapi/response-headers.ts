@@ -47,8 +47,8 @@ export function describeHeaders<Described extends Document>(document: Described)
 
 type Methods = Record<string, { responses: Record<string, Response> }>;
 
-/** Deliveries are not counted unless their signature is wrong. */
-const uncounted = new Set(['/v1/webhooks/githost']);
+/** Deliveries and requests of pipelines are not counted unless their signature or token is wrong. */
+const uncounted = new Set(['/v1/webhooks/githost', '/v1/internal/builds/{bid}/source', '/v1/internal/builds/{bid}/complete']);
 
 function describePath(path: string, methods: Methods): Methods {
   return Object.fromEntries(

@@ -95,17 +95,25 @@ describe('a flush of the build cache', () => {
     expect(events).toEqual(['deleted', 'built']);
   });
 
-  it('is refused while a build runs', async () => {
+  it('while a build runs is answered at once; that build goes on, one that waits and the next are Cold', async () => {
     const [begun, paused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await run((await start()).id);
     core.buildStep = async () => {
       begun.resolve();
       await paused.promise;
     };
-    const running = run((await start()).id);
+    const running = await start();
+    const runs = run(running.id);
     await begun.promise;
-    await expect(flush()).rejects.toMatchObject({ code: 'conflict' });
+    const waiting = await start();
+    expect([running.cacheState, waiting.cacheState]).toEqual(['Warm', 'Warm']);
+    expect(await flush()).toMatchObject({ flushed: true });
+    expect(await flush()).toMatchObject({ flushed: false });
+    expect(await read(waiting.id)).toMatchObject({ status: 'queued', cacheState: 'Cold' });
     paused.resolve();
-    await running;
+    await runs;
+    expect(await read(running.id)).toMatchObject({ status: 'succeeded', cacheState: 'Warm' });
+    expect((await start()).cacheState).toBe('Cold');
   });
 });
 

@@ -2,9 +2,8 @@ import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts'
 import { enqueueDeleteCache } from '#shared/core/apps/app-jobs.ts';
 import { resetCache } from '#shared/core/apps/apps-store.ts';
 import type { BuildCacheService } from '#shared/core/builds/builds.ts';
-import { hasRunningBuild } from '#shared/core/builds/builds-store.ts';
+import { markQueuedBuildsCold } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
-import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import { buildCacheName, buildNamespace } from '#shared/names.ts';
 
@@ -18,13 +17,13 @@ export function createBuildCache(context: Context): BuildCacheService {
 
     async flushCache(caller, app) {
       const { id } = (await requireAppToChange(context, caller, app)).row;
-      if (await hasRunningBuild(db, id))
-        throw new AppError('conflict', 'A build is using the cache. Wait for it, or cancel it with `paas builds:cancel`.');
       await db.transaction().execute(async (trx) => {
         await resetCache(trx, id);
+        await markQueuedBuildsCold(trx, id);
         // Where this process ends before it has deleted the volume: in the queue of the builds, so before the next one.
         await enqueueDeleteCache(context, trx, id);
       });
+      // A build that runs goes on with the volume that it has; the platform deletes that with its end.
       const flushed = await platform.caches.deleteCache(id);
       return { appId: id, flushed, message: await describeFlush(context, id, flushed) };
     },

@@ -106,6 +106,16 @@ export async function listBuilds(db: Db, { appId, before, limit }: KeysetPage & 
     .execute();
 }
 
+/** Builds that have not started find no cache any more. */
+export async function markQueuedBuildsCold(trx: Db, appId: AppId): Promise<void> {
+  await trx
+    .updateTable('builds')
+    .set({ cache_state: 'Cold' })
+    .where('app_id', '=', appId)
+    .where('status', '=', 'queued')
+    .execute();
+}
+
 /** The build that was started last; undefined when there was none. */
 export async function readLatestBuild(db: Db, appId: AppId): Promise<BuildRow | undefined> {
   const [latest] = await listBuilds(db, { appId, before: undefined, limit: 1 });
