@@ -13,6 +13,10 @@ export const gatewayOptionsSchema = z.object({
   apiHosts: z.array(z.string()).min(1),
   /** The parent domain of the apps' hosts. */
   appsDomain: z.string().min(1),
+  /** Addresses and networks of proxies whose X-Forwarded-For, -Proto and -Port are believed. */
+  trustedProxies: z.array(z.string()),
+  /** Open connections that one source may have. */
+  connectionsPerAddress: z.number().int().min(1),
 });
 
 /** See `gatewayOptionsSchema`. */

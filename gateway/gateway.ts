@@ -6,16 +6,18 @@ import type { Log } from '#shared/log.ts';
 import { listenOnSocket, reachableSocketPath } from '#shared/net/unix-socket.ts';
 import type { AppRoute } from '#shared/routing/app-route.ts';
 import { createControlServer } from './control/control-server.ts';
+import { trustProxies } from './forwarding/client.ts';
 import type { ForwardTimeouts } from './forwarding/forward-timeouts.ts';
 import { type GatewayOptions, gatewayFiles } from './gateway-options.ts';
 import { createDestinations } from './listeners/destinations.ts';
 import { createHttpServer, createHttpsServer, drain, listen } from './listeners/http-servers.ts';
 import { createRequestListeners } from './listeners/request-listeners.ts';
+import { limitSources } from './listeners/source-connections.ts';
 import { createRouteFile, type RouteFile } from './routes/route-file.ts';
 import { createRouteTable, type EarlierTraffic } from './routes/route-table.ts';
 import type { CertificateIssuer } from './tls/certificate-issuer.ts';
 import { createLocalAuthority } from './tls/local-authority.ts';
-import { permittedNames } from './tls/permitted-names.ts';
+import { isLoopback, permittedNames } from './tls/permitted-names.ts';
 
 /** A gateway that serves. */
 export interface Gateway {
@@ -81,7 +83,14 @@ export async function startGateway(options: GatewayOptions, dependencies: Gatewa
     apiSocket: reachableSocketPath(files.apiSocket),
     timeouts,
   });
-  const listeners = createRequestListeners({ destinations, timeouts, now });
+  const isTrusted = trustProxies(options.trustedProxies);
+  const listeners = createRequestListeners({
+    destinations,
+    timeouts,
+    isTrusted,
+    platformDomains: [options.appsDomain, ...options.apiHosts],
+    now,
+  });
   const http = createHttpServer(listeners);
   const https = await createHttpsServer(listeners, {
     certificates,
@@ -89,6 +98,15 @@ export async function startGateway(options: GatewayOptions, dependencies: Gatewa
     hasApp: (host) => table.findByHost(host) !== undefined,
     log,
   });
+  const sources = limitSources({
+    most: options.connectionsPerAddress,
+    // Proxies have the connections of many clients, and limit those themselves. Clients on the loopback are on the machine.
+    isExempt: (address) => isLoopback(address) || isTrusted(address),
+    now,
+    log,
+  });
+  sources.limit(http, listeners.tooManyConnections);
+  sources.limit(https);
 
   const handover = (await dependencies.takeOver?.()) ?? [];
   // Not earlier: until now another gateway may have written this file.

@@ -40,6 +40,8 @@ async function newOptions(): Promise<GatewayOptions> {
     httpsPort: await freePort(),
     apiHosts: ['localhost'],
     appsDomain: 'apps.localhost',
+    trustedProxies: [],
+    connectionsPerAddress: 1000,
   };
 }
 
@@ -254,6 +256,8 @@ setInterval(() => undefined, 1000);`,
       allowPrivateSources: false,
       shareRegistryCredentials: false,
       appNetwork: { range: '10.213.0.0/16', allowed: [] },
+      trustedProxies: ['10.0.0.1'],
+      connectionsPerAddress: 50,
       signup: 'open',
       canaryStepSeconds: 1,
       releaseCommandSeconds: 600,
@@ -268,6 +272,8 @@ setInterval(() => undefined, 1000);`,
       httpsPort: 443,
       apiHosts: ['paas.example.com', 'localhost', 'box'],
       appsDomain: 'apps.example.com',
+      trustedProxies: ['10.0.0.1'],
+      connectionsPerAddress: 50,
     });
   });
 });

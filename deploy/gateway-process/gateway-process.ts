@@ -39,6 +39,8 @@ export function gatewayOptions(settings: Settings, dataDir: string, otherHosts: 
     httpsPort: settings.httpsPort,
     apiHosts: [...new Set([base, 'localhost', ...otherHosts.map((host) => host.toLowerCase())])],
     appsDomain: settings.appsDomain,
+    trustedProxies: [...settings.trustedProxies],
+    connectionsPerAddress: settings.connectionsPerAddress,
   };
 }
 

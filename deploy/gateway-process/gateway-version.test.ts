@@ -39,6 +39,8 @@ registerHooks({
     httpsPort: 0,
     apiHosts: ['localhost'],
     appsDomain: 'apps.localhost',
+    trustedProxies: [],
+    connectionsPerAddress: 1000,
   };
   const gateway = spawn(
     process.execPath,

@@ -26,7 +26,8 @@ export interface PooledRequest {
   readonly onFailed: (error: NodeJS.ErrnoException) => void;
 }
 
-export function createConnectionPool(timeouts: ForwardTimeouts): ConnectionPool {
+/** @param platformDomains see `confineCookie` */
+export function createConnectionPool(timeouts: ForwardTimeouts, platformDomains: readonly string[]): ConnectionPool {
   const agent = new Agent({
     // Shorter than usual servers keep idle connections: Node.js 5 s, gunicorn 2 s.
     keepAliveTimeout: 1500,
@@ -41,7 +42,7 @@ export function createConnectionPool(timeouts: ForwardTimeouts): ConnectionPool 
   });
   return {
     send(request) {
-      const handler = new ResponseHandler(request);
+      const handler = new ResponseHandler(request, platformDomains);
       const { upstream, method, plan } = request;
       agent.dispatch({ origin: originOf(upstream), path: plan.path, method, headers: plan.headers }, handler);
       return () => handler.abort();
@@ -65,14 +66,16 @@ const joinedBytes = 16 * 1024;
 
 class ResponseHandler implements Dispatcher.DispatchHandler {
   readonly #request: PooledRequest;
+  readonly #platformDomains: readonly string[];
   #controller: Dispatcher.DispatchController | undefined;
   #aborted = false;
   #started = false;
   #hasLength = false;
   #sentBody = false;
 
-  constructor(request: PooledRequest) {
+  constructor(request: PooledRequest, platformDomains: readonly string[]) {
     this.#request = request;
+    this.#platformDomains = platformDomains;
   }
 
   abort(): void {
@@ -89,7 +92,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
     // 102 and 103 precede a response.
     if (status < 200) return;
     const { response } = this.#request;
-    const headers = responseHeaders(decode(controller.rawHeaders));
+    const headers = responseHeaders(decode(controller.rawHeaders), this.#platformDomains);
     this.#started = true;
     response.writeHead(status, statusMessage, headers);
     response.on('drain', () => controller.resume());

@@ -13,6 +13,8 @@ export interface Forwarding {
   readonly choose: ChooseUpstream;
   readonly pool: ConnectionPool;
   readonly timeouts: ForwardTimeouts;
+  /** See `confineCookie`. */
+  readonly platformDomains: readonly string[];
   /** The client waits for 100 Continue before it sends the body. */
   readonly expectsContinue: boolean;
   /** Answers with an error response. Called at most once, and only while nothing has been sent to the client. */
@@ -86,7 +88,7 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
     let responded = false;
     outgoing.once('response', (incoming) => {
       responded = true;
-      sendResponse(incoming, response, timeouts, (complete) => end(outcome(complete && response.statusCode < 500)));
+      sendResponse(incoming, response, forwarding, (complete) => end(outcome(complete && response.statusCode < 500)));
     });
     outgoing.once('timeout', () => outgoing.destroy(Object.assign(new Error('no response in time'), { code: 'ETIMEDOUT' })));
     outgoing.on('error', (error: NodeJS.ErrnoException) => {
@@ -175,11 +177,15 @@ function sendBodyAfterContinue(
 function sendResponse(
   incoming: IncomingMessage,
   response: ServerResponse,
-  timeouts: ForwardTimeouts,
+  { timeouts, platformDomains }: Pick<Forwarding, 'timeouts' | 'platformDomains'>,
   onEnd: (complete: boolean) => void,
 ): void {
   incoming.socket.setTimeout(timeouts.idleMilliseconds);
-  response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage ?? '', responseHeaders(incoming.rawHeaders));
+  response.writeHead(
+    incoming.statusCode ?? 502,
+    incoming.statusMessage ?? '',
+    responseHeaders(incoming.rawHeaders, platformDomains),
+  );
   let sentBody = false;
   // The first event of an event stream may take long: its headers do not wait for it.
   if (incoming.headers['content-length'] === undefined) {

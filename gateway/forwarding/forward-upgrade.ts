@@ -17,8 +17,9 @@ export function forwardUpgrade(
   head: Buffer,
   forwarding: Omit<Forwarding, 'expectsContinue' | 'pool'>,
 ): void {
-  const { plan, choose, timeouts } = forwarding;
+  const { plan, choose, timeouts, platformDomains } = forwarding;
   const tried: Upstream[] = [];
+  const kept = ({ rawHeaders }: IncomingMessage): string[] => responseHeaders(rawHeaders, platformDomains);
 
   const attempt = (upstream: Upstream): void => {
     const startedAt = performance.now();
@@ -41,7 +42,9 @@ export function forwardUpgrade(
     outgoing.once('upgrade', (response, upstreamSocket, upstreamHead) => {
       responded = true;
       countRequest(upstream, false, startedAt);
-      client.write(responseHead(response, ['Connection', 'Upgrade', 'Upgrade', response.headers.upgrade ?? '']));
+      client.write(
+        responseHead(response, [...kept(response), 'Connection', 'Upgrade', 'Upgrade', response.headers.upgrade ?? '']),
+      );
       if (upstreamHead.length > 0) client.write(upstreamHead);
       if (head.length > 0) upstreamSocket.write(head);
       join(client, upstreamSocket, timeouts.idleMilliseconds, () => {
@@ -50,7 +53,7 @@ export function forwardUpgrade(
     });
     outgoing.once('response', (response) => {
       responded = true;
-      client.write(responseHead(response, ['Connection', 'close']));
+      client.write(responseHead(response, [...kept(response), 'Connection', 'close']));
       response.pipe(client);
       response.once('end', () => end((response.statusCode ?? 500) >= 500 ? 'failed' : 'succeeded'));
       response.once('close', () => {
@@ -79,8 +82,9 @@ export function forwardUpgrade(
   else attempt(first);
 }
 
-function responseHead(response: IncomingMessage, connectionHeaders: readonly string[]): string {
-  const headers = headerPairs([...responseHeaders(response.rawHeaders), ...connectionHeaders]);
+/** @param raw all headers, names and values in turn */
+function responseHead(response: IncomingMessage, raw: readonly string[]): string {
+  const headers = headerPairs(raw);
   const lines = headers.map(([name, value]) => `${name}: ${value}`);
   return [`HTTP/1.1 ${response.statusCode} ${response.statusMessage}`, ...lines, '', ''].join('\r\n');
 }

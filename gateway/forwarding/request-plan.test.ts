@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { trustProxies } from './client.ts';
 import { type InboundRequest, planRequest, responseHeaders } from './request-plan.ts';
 
 const inbound: InboundRequest = {
@@ -6,14 +7,14 @@ const inbound: InboundRequest = {
   target: '/path?query',
   httpVersion: '1.1',
   rawHeaders: ['Host', 'app.example.com:8080'],
-  remoteAddress: '192.0.2.7',
-  localPort: 8080,
-  encrypted: false,
+  connection: { address: '192.0.2.7', port: 8080, encrypted: false },
   requestId: 'req_1',
 };
 
+const isTrusted = trustProxies(['10.0.0.0/8']);
+
 function plan(change: Partial<InboundRequest>) {
-  const result = planRequest({ ...inbound, ...change });
+  const result = planRequest({ ...inbound, ...change }, isTrusted);
   if (!('path' in result)) throw new Error(result.message);
   const values = (name: string) =>
     result.headers.filter((_, index) => index % 2 === 1 && result.headers[index - 1]?.toLowerCase() === name);
@@ -24,7 +25,7 @@ const withHeaders = (...headers: string[]): string[] => ['Host', 'app.example.co
 
 describe('the plan of a request', () => {
   it("keeps the Host header, and adds the client's address, protocol and port", () => {
-    const { host, path, values } = plan({ encrypted: true });
+    const { host, path, values } = plan({ connection: { ...inbound.connection, encrypted: true } });
     expect({ host, path }).toEqual({ host: 'app.example.com', path: '/path?query' });
     expect(values('host')).toEqual(['app.example.com:8080']);
     expect(values('x-forwarded-for')).toEqual(['192.0.2.7']);
@@ -41,6 +42,15 @@ describe('the plan of a request', () => {
       expect(headers).not.toContain('forged');
     },
   );
+
+  it('believes a trusted proxy who its client is', () => {
+    const headers = ['X-Forwarded-For', '198.51.100.1', 'X-Forwarded-For', '203.0.113.7', 'X-Forwarded-Proto', 'https'];
+    const connection = { ...inbound.connection, address: '10.0.0.1' };
+    const { values } = plan({ connection, rawHeaders: withHeaders(...headers) });
+    expect(values('x-forwarded-for')).toEqual(['203.0.113.7']);
+    expect(values('x-forwarded-proto')).toEqual(['https']);
+    expect(values('x-forwarded-port')).toEqual(['443']);
+  });
 
   it('drops headers about the connection, and headers that the Connection header names', () => {
     const rawHeaders = withHeaders(
@@ -93,15 +103,15 @@ describe('the plan of a request', () => {
     ['a host with a path', ['Host', 'a.example.com/x'], 400],
     ['a list of hosts', ['Host', 'a.example.com, b.example.com'], 400],
   ])('refuses %s', (_, rawHeaders, status) => {
-    expect(planRequest({ ...inbound, rawHeaders })).toMatchObject({ status });
+    expect(planRequest({ ...inbound, rawHeaders }, isTrusted)).toMatchObject({ status });
   });
 
   it('refuses chunks in HTTP/1.0, TRACE and CONNECT', () => {
     expect(
-      planRequest({ ...inbound, httpVersion: '1.0', rawHeaders: withHeaders('Transfer-Encoding', 'chunked') }),
+      planRequest({ ...inbound, httpVersion: '1.0', rawHeaders: withHeaders('Transfer-Encoding', 'chunked') }, isTrusted),
     ).toMatchObject({ status: 400 });
-    expect(planRequest({ ...inbound, method: 'TRACE' })).toMatchObject({ status: 405 });
-    expect(planRequest({ ...inbound, method: 'CONNECT' })).toMatchObject({ status: 405 });
+    expect(planRequest({ ...inbound, method: 'TRACE' }, isTrusted)).toMatchObject({ status: 405 });
+    expect(planRequest({ ...inbound, method: 'CONNECT' }, isTrusted)).toMatchObject({ status: 405 });
   });
 
   it.each([
@@ -124,7 +134,7 @@ describe('the plan of a request', () => {
       'other',
       'ftp://app.example.com:8080/',
     ]) {
-      expect(planRequest({ ...inbound, target })).toMatchObject({ status: 400 });
+      expect(planRequest({ ...inbound, target }, isTrusted)).toMatchObject({ status: 400 });
     }
   });
 });
@@ -147,6 +157,6 @@ describe('the headers of a response', () => {
       'ETag',
       'd',
     ];
-    expect(responseHeaders(raw)).toEqual(['Set-Cookie', 'a', 'Set-Cookie', 'b', 'ETag', 'd']);
+    expect(responseHeaders(raw, [])).toEqual(['Set-Cookie', 'a', 'Set-Cookie', 'b', 'ETag', 'd']);
   });
 });

@@ -1,3 +1,5 @@
+import { type Client, clientOf, type IsTrusted } from './client.ts';
+import { confineCookie } from './cookies.ts';
 import { hostOfAuthority } from './host.ts';
 
 /** The parts of an inbound request that decide how it is forwarded. */
@@ -8,9 +10,8 @@ export interface InboundRequest {
   readonly httpVersion: string;
   /** Names and values in turn, as sent. */
   readonly rawHeaders: readonly string[];
-  readonly remoteAddress: string;
-  readonly localPort: number;
-  readonly encrypted: boolean;
+  /** The peer of the connection. */
+  readonly connection: Client;
   readonly requestId: string;
 }
 
@@ -66,9 +67,10 @@ const droppedHeaders = new Set([
 
 /**
  * Plans how a request is forwarded. A request that two servers could read differently is refused (request smuggling).
+ * @param isTrusted proxies that are believed who their client is
  * @param upgrade the Upgrade header of a request that asks for an upgrade
  */
-export function planRequest(inbound: InboundRequest, upgrade?: string): RequestPlan | RequestFault {
+export function planRequest(inbound: InboundRequest, isTrusted: IsTrusted, upgrade?: string): RequestPlan | RequestFault {
   const { rawHeaders, method } = inbound;
   const forwarded: string[] = [];
   let hostHeader: string | undefined;
@@ -77,6 +79,7 @@ export function planRequest(inbound: InboundRequest, upgrade?: string): RequestP
   let connectionOptions = '';
   let accept = '';
   let trailers = false;
+  const reported = new Map<string, string>();
   const fault = (message: string, status: RequestFault['status'] = 400): RequestFault => ({
     status,
     message,
@@ -112,6 +115,11 @@ export function planRequest(inbound: InboundRequest, upgrade?: string): RequestP
       case 'accept':
         accept = value;
         break;
+      case 'x-forwarded-for':
+      case 'x-forwarded-proto':
+      case 'x-forwarded-port':
+        reported.set(lower, reported.has(lower) ? `${reported.get(lower)},${value}` : value);
+        continue;
     }
     if (droppedHeaders.has(lower.includes('_') ? lower.replaceAll('_', '-') : lower)) continue;
     forwarded.push(name, value);
@@ -133,15 +141,24 @@ export function planRequest(inbound: InboundRequest, upgrade?: string): RequestP
   if (transferEncoding !== undefined) headers.push('Transfer-Encoding', 'chunked');
   else if (contentLength !== undefined) headers.push('Content-Length', contentLength);
   else if (method !== 'GET' && method !== 'HEAD') headers.push('Content-Length', '0');
+  const client = clientOf(
+    inbound.connection,
+    {
+      addresses: reported.get('x-forwarded-for'),
+      protocols: reported.get('x-forwarded-proto'),
+      ports: reported.get('x-forwarded-port'),
+    },
+    isTrusted,
+  );
   headers.push(
     'X-Forwarded-For',
-    inbound.remoteAddress,
+    client.address,
     'X-Forwarded-Proto',
-    inbound.encrypted ? 'https' : 'http',
+    client.encrypted ? 'https' : 'http',
     'X-Forwarded-Host',
     authority,
     'X-Forwarded-Port',
-    String(inbound.localPort),
+    String(client.port),
     'X-Request-Id',
     inbound.requestId,
   );
@@ -177,8 +194,12 @@ function withoutConnectionHeaders(headers: string[], connectionOptions: string):
 
 const connectionHeaders = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', 'te']);
 
-/** The headers of a response without those about the upstream's connection. Names and values in turn. */
-export function responseHeaders(rawHeaders: readonly string[]): string[] {
+/**
+ * The headers of a response without those about the upstream's connection, and with cookies for the host alone. Names and values
+ * in turn.
+ * @param platformDomains see `confineCookie`
+ */
+export function responseHeaders(rawHeaders: readonly string[], platformDomains: readonly string[]): string[] {
   const headers: string[] = [];
   let connectionOptions = '';
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
@@ -186,7 +207,8 @@ export function responseHeaders(rawHeaders: readonly string[]): string[] {
     const value = rawHeaders[index + 1] ?? '';
     const lower = name.toLowerCase();
     if (lower === 'connection') connectionOptions += `,${value.toLowerCase()}`;
-    if (!connectionHeaders.has(lower)) headers.push(name, value);
+    if (connectionHeaders.has(lower)) continue;
+    headers.push(name, lower === 'set-cookie' ? confineCookie(value, platformDomains) : value);
   }
   return withoutConnectionHeaders(headers, connectionOptions);
 }

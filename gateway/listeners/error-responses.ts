@@ -2,7 +2,7 @@
 export interface ErrorResponse {
   readonly status: number;
   /** Code of the error envelope. */
-  readonly code: 'not_found' | 'internal' | 'validation_failed';
+  readonly code: 'not_found' | 'internal' | 'validation_failed' | 'rate_limited';
   readonly title: string;
   /** What is wrong, in one sentence. */
   readonly message: string;
@@ -90,6 +90,16 @@ export const apiUnavailable: ErrorResponse = {
   title: 'The platform is starting or stopped',
   message: 'The API of the platform is not running. Apps are still served. Try again in a few seconds.',
   retryAfterSeconds: 2,
+  alwaysJson: true,
+};
+
+/** For a source that has too many connections. */
+export const tooManyConnections: ErrorResponse = {
+  status: 429,
+  code: 'rate_limited',
+  title: 'Too many connections',
+  message: 'There are too many connections from your address. Close some, or try again in a few seconds.',
+  retryAfterSeconds: 5,
   alwaysJson: true,
 };
 

@@ -97,3 +97,22 @@ describe('destinations of hosts', () => {
     expect(post).toMatch(/Connection: close/);
   });
 });
+
+describe('proxies in front of the gateway', () => {
+  const forged = { 'X-Forwarded-For': '198.51.100.1, 203.0.113.7', 'X-Forwarded-Proto': 'https' };
+  const asSeen = async (from: TestGateway): Promise<unknown> => {
+    const app = await from.startApp(echo);
+    const { headers } = JSON.parse((await from.fetch(app.host, { headers: forged })).body) as { headers: Record<string, string> };
+    return [headers['x-forwarded-for'], headers['x-forwarded-proto'], headers['x-forwarded-port']];
+  };
+
+  it('are believed about their clients, if they are trusted', async () => {
+    const behind = await startTestGateway({}, undefined, { trustedProxies: ['127.0.0.0/8'] });
+    expect(await asSeen(behind)).toEqual(['203.0.113.7', 'https', '443']);
+    await behind.stop();
+  });
+
+  it('are clients like others, if they are not', async () => {
+    expect(await asSeen(test)).toEqual(['127.0.0.1', 'http', String(test.gateway.httpPort)]);
+  });
+});

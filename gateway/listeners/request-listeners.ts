@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { type Client, type IsTrusted, plainAddress } from '#gateway/forwarding/client.ts';
 import { createConnectionPool } from '#gateway/forwarding/connection-pool.ts';
 import { forwardRequest } from '#gateway/forwarding/forward-request.ts';
 import type { ForwardTimeouts } from '#gateway/forwarding/forward-timeouts.ts';
@@ -7,12 +8,21 @@ import { forwardUpgrade } from '#gateway/forwarding/forward-upgrade.ts';
 import { planRequest, type RequestFault, type RequestPlan } from '#gateway/forwarding/request-plan.ts';
 import { newRequestId } from '#shared/request-id.ts';
 import type { Destinations } from './destinations.ts';
-import { badRequest, type ErrorResponse, type RenderedResponse, renderErrorResponse } from './error-responses.ts';
+import {
+  badRequest,
+  type ErrorResponse,
+  type RenderedResponse,
+  renderErrorResponse,
+  tooManyConnections,
+} from './error-responses.ts';
 import { hasBegunResponse } from './response-in-progress.ts';
 
 export interface RequestListenersOptions {
   readonly destinations: Destinations;
   readonly timeouts: ForwardTimeouts;
+  readonly isTrusted: IsTrusted;
+  /** See `confineCookie`. */
+  readonly platformDomains: readonly string[];
   readonly now: () => Date;
 }
 
@@ -24,6 +34,8 @@ export interface RequestListeners {
   connect(request: IncomingMessage, socket: Duplex): void;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   clientError(error: ClientError, socket: Duplex): void;
+  /** For a connection that is one too many of its source. */
+  tooManyConnections(socket: Duplex): void;
 }
 
 /** An error that node:http reports before there is a request. */
@@ -33,8 +45,24 @@ export interface ClientError extends NodeJS.ErrnoException {
 }
 
 /** Forwards each request to its destination, or answers with an error response. */
-export function createRequestListeners({ destinations, timeouts, now }: RequestListenersOptions): RequestListeners {
-  const pool = createConnectionPool(timeouts);
+export function createRequestListeners(options: RequestListenersOptions): RequestListeners {
+  const { destinations, timeouts, isTrusted, platformDomains, now } = options;
+  const pool = createConnectionPool(timeouts, platformDomains);
+
+  /** @param upgrade the Upgrade header of a request that asks for an upgrade */
+  const readRequest = (request: IncomingMessage, upgrade?: string): { requestId: string; plan: RequestPlan | RequestFault } => {
+    const requestId = newRequestId();
+    const { socket, method = '', url: target = '', httpVersion, rawHeaders } = request;
+    const connection: Client = {
+      address: plainAddress(socket.remoteAddress),
+      port: socket.localPort ?? 0,
+      encrypted: 'encrypted' in socket,
+    };
+    return {
+      requestId,
+      plan: planRequest({ method, target, httpVersion, rawHeaders, connection, requestId }, isTrusted, upgrade),
+    };
+  };
 
   const render = (response: ErrorResponse, plan: RequestPlan | RequestFault, requestId: string): RenderedResponse =>
     renderErrorResponse(response, 'path' in plan ? plan.accept : '', requestId, now());
@@ -67,6 +95,7 @@ export function createRequestListeners({ destinations, timeouts, now }: RequestL
       choose,
       pool,
       timeouts,
+      platformDomains,
       expectsContinue: expectsContinue && plan.hasBody,
       fail: (failure) => refuse(errorResponse(failure)),
     });
@@ -101,7 +130,21 @@ export function createRequestListeners({ destinations, timeouts, now }: RequestL
       const destination = destinations.find(plan.host);
       if (!('choose' in destination)) return refuse(destination);
       const { choose, errorResponse } = destination;
-      forwardUpgrade(request, socket, head, { plan, choose, timeouts, fail: (failure) => refuse(errorResponse(failure)) });
+      forwardUpgrade(request, socket, head, {
+        plan,
+        choose,
+        timeouts,
+        platformDomains,
+        fail: (failure) => refuse(errorResponse(failure)),
+      });
+    },
+    tooManyConnections(socket) {
+      socket.on('error', () => socket.destroy());
+      const response = renderErrorResponse(tooManyConnections, '', newRequestId(), now());
+      socket.end(serializeResponse(response));
+      // What the client sends is read: with unread bytes the connection would be reset, and the response lost.
+      socket.resume();
+      setTimeout(() => socket.destroy(), 1000).unref();
     },
     clientError(error, socket) {
       if (error.code === 'ECONNRESET' || !socket.writable || hasBegunResponse(socket)) return void socket.destroy();
@@ -109,26 +152,6 @@ export function createRequestListeners({ destinations, timeouts, now }: RequestL
       socket.end(serializeResponse(response), () => socket.destroy());
     },
   };
-}
-
-/** @param upgrade the Upgrade header of a request that asks for an upgrade */
-function readRequest(request: IncomingMessage, upgrade?: string): { requestId: string; plan: RequestPlan | RequestFault } {
-  const requestId = newRequestId();
-  const socket = request.socket;
-  const plan = planRequest(
-    {
-      method: request.method ?? '',
-      target: request.url ?? '',
-      httpVersion: request.httpVersion,
-      rawHeaders: request.rawHeaders,
-      remoteAddress: (socket.remoteAddress ?? '').replace(/^::ffff:/, ''),
-      localPort: socket.localPort ?? 0,
-      encrypted: 'encrypted' in socket,
-      requestId,
-    },
-    upgrade,
-  );
-  return { requestId, plan };
 }
 
 /** A request line whose method node:http does not know. */
@@ -159,6 +182,7 @@ const reasonPhrases: Readonly<Record<number, string>> = {
   405: 'Method Not Allowed',
   408: 'Request Timeout',
   413: 'Content Too Large',
+  429: 'Too Many Requests',
   431: 'Request Header Fields Too Large',
   501: 'Not Implemented',
   502: 'Bad Gateway',

@@ -19,7 +19,7 @@ import type { AppRoute } from '#shared/routing/app-route.ts';
 import { createGatewayRouter } from '#shared/routing/gateway-router.ts';
 import type { Router } from '#shared/routing/router.ts';
 import { type Gateway, type GatewayDependencies, startGateway } from '../gateway.ts';
-import { gatewayFiles } from '../gateway-options.ts';
+import { type GatewayOptions, gatewayFiles } from '../gateway-options.ts';
 
 /** A gateway on free ports of the loopback with a directory of its own and real upstreams. */
 export interface TestGateway {
@@ -53,8 +53,15 @@ export interface TestResponse {
   readonly body: string;
 }
 
-/** @param dataDir of another test gateway, to start one in its place; by default a new directory, which `stop` removes */
-export async function startTestGateway(dependencies: Partial<GatewayDependencies> = {}, dataDir?: string): Promise<TestGateway> {
+/**
+ * @param dataDir of another test gateway, to start one in its place; by default a new directory, which `stop` removes
+ * @param changed options other than the usual ones
+ */
+export async function startTestGateway(
+  dependencies: Partial<GatewayDependencies> = {},
+  dataDir?: string,
+  changed: Partial<GatewayOptions> = {},
+): Promise<TestGateway> {
   const directory = dataDir ?? (await mkdtemp(join(tmpdir(), 'paas-gateway-')));
   const log = createLog('silent', () => undefined);
   const options = {
@@ -64,6 +71,9 @@ export async function startTestGateway(dependencies: Partial<GatewayDependencies
     httpsPort: 0,
     apiHosts: ['paas.example.com'],
     appsDomain: 'apps.localhost',
+    trustedProxies: [],
+    connectionsPerAddress: 1000,
+    ...changed,
   };
   const gateway = await startGateway(options, { log, version: 'test', ...dependencies });
   const router = createGatewayRouter(gatewayFiles(directory).controlSocket);

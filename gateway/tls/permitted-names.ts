@@ -28,7 +28,8 @@ export function permittedNames(hosts: readonly string[]): PermittedNames {
   };
 }
 
-function isLoopback(address: string): boolean {
+/** Whether an address is one of this machine only. */
+export function isLoopback(address: string): boolean {
   return address === '::1' || address.startsWith('127.');
 }
 

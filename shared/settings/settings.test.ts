@@ -38,6 +38,9 @@ describe('parseSettings', () => {
     [{ PAAS_OBJECT_STORE_URL: 'https://id:secret@s3.example.com/bucket' }, 'PAAS_OBJECT_STORE_URL'],
     [{ PAAS_OBJECT_STORE_URL: 'https://s3.example.com/bucket' }, 'PAAS_OBJECT_STORE_ACCESS_KEY_ID'],
     [{ PAAS_OBJECT_STORE_ACCESS_KEY_ID: 'id', PAAS_OBJECT_STORE_SECRET_ACCESS_KEY: 'secret' }, 'PAAS_OBJECT_STORE_URL'],
+    [{ PAAS_TRUSTED_PROXIES: '10.0.0.0/33' }, 'PAAS_TRUSTED_PROXIES'],
+    [{ PAAS_TRUSTED_PROXIES: '10.0.0.1,proxy.example.com' }, 'PAAS_TRUSTED_PROXIES'],
+    [{ PAAS_CONNECTIONS_PER_ADDRESS: '0' }, 'PAAS_CONNECTIONS_PER_ADDRESS'],
     [{ PAAS_RELEASE_COMMAND_SECONDS: '0' }, 'PAAS_RELEASE_COMMAND_SECONDS'],
     [{ PAAS_OBJECT_STORE_CACHE_MIB: 'much' }, 'PAAS_OBJECT_STORE_CACHE_MIB'],
     [{ PAAS_GIT_TOLERATE: 'badTimeZone' }, 'PAAS_GIT_TOLERATE'],
@@ -72,6 +75,12 @@ describe('parseSettings', () => {
     ['badTimezone, badEmail,badEmail', ['badTimezone', 'badEmail']],
   ])('knows which faults of old history are let through: %s', (text, faults) => {
     expect(parseSettings({ PAAS_GIT_TOLERATE: text }).toleratedFaults).toEqual(faults);
+  });
+
+  it('reads a list of trusted proxies', () => {
+    const proxies = ['10.0.0.0/8', '192.0.2.1', '2001:db8::/32', '::1'];
+    expect(parseSettings({ PAAS_TRUSTED_PROXIES: ` ${proxies.join(', ')}` }).trustedProxies).toEqual(proxies);
+    expect(parseSettings({}).trustedProxies).toEqual([]);
   });
 
   it('names a setting that does not exist, since it is likely a typing error', () => {

@@ -20,6 +20,8 @@ const keepMessage = 'must be a number of releases from 1 to 1000';
 const tolerateMessage = `must be 'none', or some of these with commas in between: ${tolerableFaults.join(', ')}; what can harm whoever clones is always refused`;
 const networkPattern = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)\/(?:[89]|[12]\d|3[0-2])$/;
 const networkMessage = 'must be an IPv4 network such as 10.213.0.0/16';
+const proxyMessage = 'must be addresses and networks such as 10.0.0.0/8 or 2001:db8::/32, separated by commas';
+const connectionsMessage = 'must be a number of connections from 1 on';
 const bucketMessage = 'must be the address of a bucket without credentials, as https://s3.example.com/bucket or …/bucket/prefix';
 /** Endpoint, bucket, and what every key begins with. */
 const bucketPattern =
@@ -68,6 +70,16 @@ const schema = z.object({
     .pipe(z.array(z.string().regex(networkPattern, networkMessage)))
     .default([]),
   PAAS_SHARE_REGISTRY_CREDENTIALS: z.enum(['true', 'false'], { error: 'must be true or false' }).default('false'),
+  PAAS_TRUSTED_PROXIES: z
+    .string()
+    .transform((text) => text.split(/[\s,]+/).filter((proxy) => proxy !== ''))
+    .pipe(z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: proxyMessage })))
+    .default([]),
+  PAAS_CONNECTIONS_PER_ADDRESS: z.coerce
+    .number({ error: connectionsMessage })
+    .int(connectionsMessage)
+    .min(1, connectionsMessage)
+    .default(1000),
   PAAS_CANARY_STEP_SECONDS: seconds.default(10),
   PAAS_RELEASE_COMMAND_SECONDS: commandSeconds.default(10 * secondsPerMinute),
   PAAS_KEEP_RELEASES: z.coerce
@@ -113,6 +125,10 @@ export interface Settings {
   appNetwork: { range: string; allowed: readonly string[] };
   /** On one machine: whether builds of all tenants get the operator's credentials for package registries. */
   shareRegistryCredentials: boolean;
+  /** Addresses and networks of proxies in front of the gateway, whose X-Forwarded headers are believed. */
+  trustedProxies: readonly string[];
+  /** HTTP and HTTPS connections that one source may have at once. */
+  connectionsPerAddress: number;
   signup: 'open' | 'closed';
   canaryStepSeconds: number;
   /** So many newest releases of an app have their image, and can be rolled back to. */
@@ -174,6 +190,8 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     objectStore: objectStoreOf(values),
     shareRegistryCredentials: values.PAAS_SHARE_REGISTRY_CREDENTIALS === 'true',
     appNetwork: { range: values.PAAS_APP_NETWORK, allowed: values.PAAS_ALLOW_NETWORKS },
+    trustedProxies: values.PAAS_TRUSTED_PROXIES,
+    connectionsPerAddress: values.PAAS_CONNECTIONS_PER_ADDRESS,
     signup: values.PAAS_SIGNUP,
     canaryStepSeconds: values.PAAS_CANARY_STEP_SECONDS,
     keptReleases: values.PAAS_KEEP_RELEASES,

@@ -1,0 +1,68 @@
+import type { Server, Socket } from 'node:net';
+import { plainAddress } from '#gateway/forwarding/client.ts';
+import { secondsPerMinute } from '#shared/durations.ts';
+import type { Log } from '#shared/log.ts';
+import { sourceKey } from '#shared/rate-limits/source-key.ts';
+
+export interface SourceConnectionsOptions {
+  /** Open connections of one source: an IPv4 address, or the /64 network of an IPv6 address. */
+  readonly most: number;
+  /** Whether connections from the address are not limited. @param address as `plainAddress` returns it */
+  readonly isExempt: (address: string) => boolean;
+  readonly now: () => Date;
+  readonly log: Pick<Log, 'warn'>;
+}
+
+/** Limits the connections of one source to all of its servers together. */
+export interface SourceConnections {
+  /** To be called before the server listens. @param refuse gets a connection too many; by default it is closed at once */
+  limit(server: Server, refuse?: (socket: Socket) => void): void;
+  /** Sources with open connections. */
+  readonly size: number;
+}
+
+const warningSeconds = secondsPerMinute;
+
+/** Counts the open connections of each source. */
+export function limitSources({ most, isExempt, now, log }: SourceConnectionsOptions): SourceConnections {
+  const counts = new Map<string, number>();
+  let warnAt = 0;
+
+  const admit = (socket: Socket): boolean => {
+    const address = plainAddress(socket.remoteAddress);
+    if (isExempt(address)) return true;
+    const source = sourceKey(address);
+    const count = counts.get(source) ?? 0;
+    if (count >= most) {
+      if (now().getTime() >= warnAt) {
+        warnAt = now().getTime() + warningSeconds * 1000;
+        log.warn('a source has too many connections, see PAAS_CONNECTIONS_PER_ADDRESS and PAAS_TRUSTED_PROXIES', {
+          source,
+          most,
+        });
+      }
+      return false;
+    }
+    counts.set(source, count + 1);
+    socket.once('close', () => {
+      const left = (counts.get(source) ?? 1) - 1;
+      if (left === 0) counts.delete(source);
+      else counts.set(source, left);
+    });
+    return true;
+  };
+
+  return {
+    limit(server, refuse = (socket) => void socket.destroy()) {
+      const listeners = server.listeners('connection');
+      server.removeAllListeners('connection');
+      server.on('connection', (socket: Socket) => {
+        if (!admit(socket)) return refuse(socket);
+        for (const listener of listeners) listener.call(server, socket);
+      });
+    },
+    get size() {
+      return counts.size;
+    },
+  };
+}
