@@ -12,6 +12,7 @@ import { requestId } from '#api/middleware/request-id.ts';
 import { requireBody } from '#api/middleware/require-body.ts';
 import { securityHeaders } from '#api/middleware/security-headers.ts';
 import { addAccountRoutes } from '#api/routes/accounts/accounts.ts';
+import { addSessionRoutes } from '#api/routes/accounts/sessions.ts';
 import { addSshKeyRoutes } from '#api/routes/accounts/ssh-keys.ts';
 import { addTeamRoutes } from '#api/routes/accounts/team.ts';
 import { addTokenRoutes } from '#api/routes/accounts/tokens.ts';
@@ -30,7 +31,7 @@ import { addLogRoutes } from '#api/routes/telemetry/logs.ts';
 import { addMetricRoutes } from '#api/routes/telemetry/metrics.ts';
 import { addWebhookRoutes } from '#api/routes/webhooks/webhooks.ts';
 import type { Clock } from '#shared/clock.ts';
-import type { Accounts, ApiTokens, SshKeys, Team } from '#shared/core/accounts/accounts.ts';
+import type { Accounts, ApiTokens, Sessions, SshKeys, Team } from '#shared/core/accounts/accounts.ts';
 import type { AppAddons } from '#shared/core/addons/addons.ts';
 import type { AppDeletion, Apps, Domains } from '#shared/core/apps/apps.ts';
 import type { BuildCacheService, Builds, PipelineAccess } from '#shared/core/builds/builds.ts';
@@ -51,6 +52,7 @@ import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 /** The services of core that routes call. */
 export interface ApiServices {
   accounts: Accounts;
+  sessions: Sessions;
   sshKeys: SshKeys;
   apiTokens: ApiTokens;
   team: Team;
@@ -102,6 +104,7 @@ export function createApi(options: ApiOptions): Api {
 
   addServiceRoutes(api, identity, options);
   addAccountRoutes(api, services.accounts, identity, options.clientAddress);
+  addSessionRoutes(api, services.sessions);
   addSshKeyRoutes(api, services.sshKeys);
   addTokenRoutes(api, services.apiTokens);
   addTeamRoutes(api, services.team);
@@ -142,6 +145,7 @@ const nouns: Record<string, string> = {
   addon_type: 'add-on',
   key: 'SSH key',
   token_id: 'token',
+  session_id: 'session',
   member: 'member',
   invitation: 'invitation',
 };

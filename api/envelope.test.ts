@@ -7,7 +7,7 @@ let ada: TestUser;
 beforeAll(async () => {
   const broken = () => Promise.reject(new Error('canary-of-the-inside'));
   test = await createTestApi({
-    logs: { readLogs: broken, followLogs: broken },
+    logs: { checkAccess: broken, readLogs: broken, followLogs: broken },
   });
   ada = await test.signUp();
 });

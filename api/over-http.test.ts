@@ -15,6 +15,7 @@ let followers = 0;
 beforeAll(async () => {
   test = await createTestApi({
     logs: {
+      checkAccess: async () => undefined,
       readLogs: async () => [],
       followLogs: async (_principal, _app, _query, signal) => follow(signal),
     },

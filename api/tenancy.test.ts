@@ -57,6 +57,9 @@ const leastRoles: Record<string, Role> = {
   deleteSshKey: 'viewer',
   createApiToken: 'viewer',
   revokeApiToken: 'viewer',
+  endSession: 'viewer',
+  endSessions: 'viewer',
+  changeUser: 'viewer',
   acceptInvitation: 'viewer',
 };
 const roles: readonly Role[] = ['viewer', 'developer', 'admin', 'owner'];
@@ -64,7 +67,7 @@ const roles: readonly Role[] = ['viewer', 'developer', 'admin', 'owner'];
 /** Operations on a deleted app. */
 const ofDeleted = ['readApp', 'restoreApp'];
 /** Resources that belong to a user, not to a tenant: other members do not see them. */
-const personal = ['key', 'token_id'];
+const personal = ['key', 'token_id', 'session_id'];
 
 const ofApps = guardedOperations.filter(({ path }) => path.startsWith('/v1/apps/{id}'));
 const childOf = (operation: Operation): string | undefined => pathParameters(operation).findLast((name) => name !== 'id');
@@ -231,7 +234,7 @@ describe('lists', () => {
     const ada = await test.signUp();
     for (const operation of guardedOperations.filter(({ method, path }) => method === 'GET' && !path.includes('{'))) {
       const { body } = await call(test, operation, {}, ada);
-      if (!Array.isArray(body.data) || ['listTenants', 'listMembers'].includes(operation.operationId)) continue;
+      if (!Array.isArray(body.data) || ['listTenants', 'listMembers', 'listSessions'].includes(operation.operationId)) continue;
       expect([operation.operationId, body]).toEqual([operation.operationId, { data: [], next_cursor: null }]);
     }
     const { body } = await test.ask('GET', '/v1/tenant/members', { as: ada });

@@ -1,6 +1,7 @@
 import type { ApiServices } from '#api/create-api.ts';
 import { createAccounts } from '#shared/core/accounts/accounts-service.ts';
 import { createApiTokens } from '#shared/core/accounts/api-tokens-service.ts';
+import { createSessions } from '#shared/core/accounts/sessions-service.ts';
 import { createSshKeys } from '#shared/core/accounts/ssh-keys-service.ts';
 import { createTeam } from '#shared/core/accounts/team-service.ts';
 import { enqueueAddonJobs, runEnsureAddonJob } from '#shared/core/addons/addon-job.ts';
@@ -45,6 +46,7 @@ export interface Services extends ApiServices {
 export function createServices(context: Context): Services {
   return {
     accounts: createAccounts(context),
+    sessions: createSessions(context),
     sshKeys: createSshKeys(context),
     apiTokens: createApiTokens(context),
     team: createTeam(context),

@@ -17,6 +17,8 @@ export type ReleaseId = Brand<'ReleaseId'>;
 export type DeployId = Brand<'DeployId'>;
 /** UUIDv4. */
 export type SshKeyId = Brand<'SshKeyId'>;
+/** UUIDv4 with the embedded issuer. */
+export type SessionId = Brand<'SessionId'>;
 /** UUIDv4. */
 export type ApiTokenId = Brand<'ApiTokenId'>;
 /** UUIDv4; of one user in one tenant. */

@@ -11,6 +11,8 @@ export interface ApiEnv {
     requestId: string;
     /** The owner of the token. Set on every route that needs one. */
     caller: Caller;
+    /** Verifies the token again, for answers that last. @throws AppError `unauthorized` when it has expired or was revoked */
+    verifyAgain: () => Promise<Caller>;
     /** The answer for an error. Logs internal errors. */
     refuse: (error: unknown) => Refusal;
     /** The id of the resource that a request with an Idempotency-Key creates: the same each time it is sent. */

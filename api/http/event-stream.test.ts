@@ -9,13 +9,13 @@ import { omitUndefined } from '#shared/omit-undefined.ts';
 
 type Open = (signal: AbortSignal) => Promise<AsyncIterable<StreamEvent>>;
 
-function request(open: Open, method = 'GET') {
+function request(open: Open, method = 'GET', check: () => Promise<unknown> = async () => undefined) {
   const api = new Hono<ApiEnv>();
   api.use(async (c, next) => {
     c.set('refuse', (error) => toRefusal(toAppError(error), 'req_1', new Date(0)));
     await next();
   });
-  api.get('/', (c) => streamEvents(c, open));
+  api.get('/', (c) => streamEvents(c, { open, check }));
   api.onError((error, c) => c.json(c.get('refuse')(error).body, 409));
   return api.request('/', { method });
 }
@@ -107,6 +107,25 @@ describe('an event stream', () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(taken).toBeLessThan(10);
     await response.body?.cancel();
+  });
+
+  it('ends within 30 seconds when the caller may no longer read, and not for an outage', async () => {
+    vi.useFakeTimers();
+    let failure: Error = new Error('the database is away');
+    let stopped: AbortSignal | undefined;
+    const open: Open = async (signal) => {
+      stopped = signal;
+      return silence(signal);
+    };
+    const response = await request(open, 'GET', () => Promise.reject(failure));
+    const text = response.text();
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(stopped?.aborted).toBe(false);
+    failure = new AppError('unauthorized', 'The session has ended. Log in again.');
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(stopped?.aborted).toBe(true);
+    expect(await text).not.toContain('error');
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it('ends after an hour, also when nobody reads', async () => {

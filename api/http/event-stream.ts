@@ -1,6 +1,7 @@
 import { streamSSE } from 'hono/streaming';
 import type { ApiContext } from '#api/http/api-env.ts';
 import { secondsPerHour } from '#shared/durations.ts';
+import { AppError } from '#shared/errors.ts';
 
 /** A server-sent event. `data` is sent as one line of JSON. */
 export interface StreamEvent {
@@ -9,8 +10,10 @@ export interface StreamEvent {
   data: unknown;
 }
 
-/** As long as an access token lives: a caller who loses access stops reading at the latest then. */
+/** As long as an access token lives. */
 const longestSeconds = secondsPerHour;
+/** How often it is checked that the caller may still read. */
+const checkSeconds = 30;
 /** Below the idle time-outs of proxies. */
 const heartbeatSeconds = 15;
 
@@ -20,15 +23,19 @@ export function wantsEvents(c: ApiContext): boolean {
   return accepted.split(',').some((type) => type.split(';')[0]?.trim().toLowerCase() === 'text/event-stream');
 }
 
+/** What a stream reads. */
+export interface EventSource {
+  /** @param signal is aborted when nobody reads any more */
+  open(signal: AbortSignal): Promise<AsyncIterable<StreamEvent>>;
+  /** @throws AppError when the caller may no longer read: their session has ended, or they have left the team */
+  check(): Promise<unknown>;
+}
+
 /**
- * Streams the events of `open` until they end, the client goes away or an hour is over. An error that `open` throws is an
- * ordinary refusal. An error after that is sent as an event `error` whose data is the error envelope.
- * @param open its signal is aborted when nobody reads any more
+ * Streams events until they end, the client goes away, the caller may no longer read, or an hour is over. An error that `open`
+ * throws is an ordinary refusal. An error after that is sent as an event `error` whose data is the error envelope.
  */
-export async function streamEvents(
-  c: ApiContext,
-  open: (signal: AbortSignal) => Promise<AsyncIterable<StreamEvent>>,
-): Promise<Response> {
+export async function streamEvents(c: ApiContext, { open, check }: EventSource): Promise<Response> {
   const gone = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, gone.signal, AbortSignal.timeout(longestSeconds * 1000)]);
   if (c.req.method === 'HEAD') gone.abort();
@@ -38,6 +45,8 @@ export async function streamEvents(
     stream.onAbort(() => gone.abort());
     signal.addEventListener('abort', () => stream.abort());
     const heartbeat = setInterval(() => void stream.write(':\n\n'), heartbeatSeconds * 1000);
+    // The client connects again, and is told the reason.
+    const checks = setInterval(() => void endIfRefused(check, gone), checkSeconds * 1000);
     try {
       await stream.write(': connected\n\n');
       for await (const { data, ...event } of events) {
@@ -50,6 +59,7 @@ export async function streamEvents(
       if (!signal.aborted) await stream.writeSSE({ event: 'error', data: JSON.stringify(c.get('refuse')(error).body) });
     } finally {
       clearInterval(heartbeat);
+      clearInterval(checks);
     }
   });
   response.headers.set('cache-control', 'no-store');
@@ -58,4 +68,13 @@ export async function streamEvents(
   response.headers.delete('connection');
   response.headers.delete('transfer-encoding');
   return response;
+}
+
+/** A check that fails for another reason, such as an outage of the database, ends nothing. */
+async function endIfRefused(check: EventSource['check'], gone: AbortController): Promise<void> {
+  try {
+    await check();
+  } catch (error) {
+    if (error instanceof AppError && ['unauthorized', 'forbidden', 'not_found'].includes(error.code)) gone.abort();
+  }
 }

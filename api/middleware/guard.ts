@@ -64,8 +64,11 @@ async function serve(c: ApiContext, next: Next, access: Access, options: GuardOp
 
 async function serveCaller(c: ApiContext, next: Next, access: Access, options: GuardOptions): Promise<void> {
   const { calls, accounts } = options;
-  const { caller, tokenId } = await verifyBearer(readBearer(c), c.req.header('x-paas-tenant'), options);
+  const token = readBearer(c);
+  const tenant = c.req.header('x-paas-tenant');
+  const { caller, tokenId } = await verifyBearer(token, tenant, options);
   c.set('caller', caller);
+  c.set('verifyAgain', async () => (await verifyBearer(token, tenant, options)).caller);
   const subject = { tokenId, userId: caller.userId };
   const known = calls.refusal(subject);
   if (known !== undefined) refuseForLimit(c, known);
@@ -135,8 +138,8 @@ export async function verifyBearer(
   { identity, apiTokens }: Pick<BearerOptions, 'identity' | 'apiTokens'>,
 ): Promise<VerifiedBearer> {
   if (!token.startsWith(apiTokenPrefix)) {
-    const { id, email, tokenId } = await identity.verifyAccessToken(token);
-    return { caller: { userId: id, email, requestedTenantId: requestedTenant }, tokenId };
+    const { id, email, tokenId, sessionId } = await identity.verifyAccessToken(token);
+    return { caller: { userId: id, email, sessionId, requestedTenantId: requestedTenant }, tokenId };
   }
   const found = await apiTokens.resolveToken(token);
   if (found === undefined)

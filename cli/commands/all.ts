@@ -1,5 +1,6 @@
 import type { Command } from '#cli/command-line/command.ts';
 import { login, logout, signup, whoami } from '#cli/commands/account.ts';
+import { accountEmail, accountPassword } from '#cli/commands/account-changes.ts';
 import { addons, addonsCreate, addonsDestroy, addonsRotate, kvCli, pgPsql } from '#cli/commands/addons.ts';
 import { apps, create, destroy, info, open, restore } from '#cli/commands/apps.ts';
 import { builds, buildsCache, buildsCachePurge, buildsCancel, buildsCreate, buildsLogs } from '#cli/commands/builds.ts';
@@ -14,6 +15,7 @@ import { members, membersInvite, membersJoin, membersRemove, membersRole, teams 
 import { metrics } from '#cli/commands/metrics.ts';
 import { ps, psScale, restart } from '#cli/commands/processes.ts';
 import { releases, rollback } from '#cli/commands/releases.ts';
+import { sessions, sessionsEnd } from '#cli/commands/sessions.ts';
 import { status } from '#cli/commands/status.ts';
 import { tokens, tokensCreate, tokensRevoke } from '#cli/commands/tokens.ts';
 
@@ -23,6 +25,10 @@ export const commands: readonly Command[] = [
   login,
   logout,
   whoami,
+  accountEmail,
+  accountPassword,
+  sessions,
+  sessionsEnd,
   tokens,
   tokensCreate,
   tokensRevoke,

@@ -17,9 +17,10 @@ export interface KeysetPage {
 /**
  * The condition that a newest-first list continues after `before`; always true on the first page.
  * @param table qualifies the columns `created_at` and `id` where a join makes them ambiguous
+ * @param idType the type of the column `id`
  */
-export function keysetBefore(before: Keyset | undefined, table?: string): RawBuilder<boolean> {
+export function keysetBefore(before: Keyset | undefined, table?: string, idType: 'uuid' | 'text' = 'uuid'): RawBuilder<boolean> {
   if (before === undefined) return sql<boolean>`true`;
   const column = (name: string) => sql.ref(table === undefined ? name : `${table}.${name}`);
-  return sql<boolean>`(${column('created_at')}, ${column('id')}) < (${before.createdAt}, ${before.id}::uuid)`;
+  return sql<boolean>`(${column('created_at')}, ${column('id')}) < (${before.createdAt}, ${before.id}::${sql.raw(idType)})`;
 }

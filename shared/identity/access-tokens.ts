@@ -4,7 +4,7 @@ import { secondsPerHour } from '#shared/durations.ts';
 import { AppError } from '#shared/errors.ts';
 import type { IdentityUser, TokenSubject } from '#shared/identity/identity.ts';
 import type { VerifiedToken } from '#shared/identity/verified-tokens.ts';
-import { newUuid, type UserId } from '#shared/ids.ts';
+import { newUuid, type SessionId, type UserId } from '#shared/ids.ts';
 
 /** Lifetime of an access token. */
 export const accessTokenSeconds = secondsPerHour;
@@ -30,11 +30,23 @@ export interface KeyRing {
   find(id: string): Promise<CryptoKey | undefined>;
 }
 
+/** Whom a token is for. */
+export interface TokenOwner {
+  user: IdentityUser;
+  /** `sid`. */
+  sessionId: SessionId;
+}
+
 /** Signs an access token (RFC 9068) that is valid for `accessTokenSeconds`. */
-export async function issueAccessToken(user: IdentityUser, issuer: string, keys: KeyRing, clock: Clock): Promise<string> {
+export async function issueAccessToken(
+  { user, sessionId }: TokenOwner,
+  issuer: string,
+  keys: KeyRing,
+  clock: Clock,
+): Promise<string> {
   const { id, privateKey } = await keys.current();
   const issuedAt = Math.floor(clock.now().getTime() / 1000);
-  return new SignJWT({ email: user.email, client_id: audience })
+  return new SignJWT({ email: user.email, client_id: audience, sid: sessionId })
     .setProtectedHeader({ alg: signingAlgorithm, typ: tokenType, kid: id })
     .setIssuer(issuer)
     .setAudience(audience)
@@ -83,7 +95,9 @@ function readKeyId(token: string): string {
   return kid;
 }
 
-function toSubject({ sub, jti, email }: JWTPayload): TokenSubject {
+function toSubject({ sub, jti, email, sid }: JWTPayload): TokenSubject {
   if (typeof sub !== 'string' || typeof jti !== 'string' || typeof email !== 'string') throw new Error('a claim is not a string');
-  return { id: sub as UserId, email, tokenId: jti };
+  // Tokens of the version before have no session.
+  const session = typeof sid === 'string' ? { sessionId: sid as SessionId } : {};
+  return { id: sub as UserId, email, tokenId: jti, ...session };
 }

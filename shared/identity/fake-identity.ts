@@ -1,12 +1,12 @@
 import type { Clock } from '#shared/clock.ts';
-import type { IdentityUser } from '#shared/identity/identity.ts';
 import type { LoginAttemptStore } from '#shared/identity/login-limits.ts';
 import {
   createPasswordIdentity,
+  type NewSession,
   type PasswordHasher,
   type PasswordIdentity,
-  type RefreshTokenRow,
   type RefreshTokenStore,
+  type StoredUser,
   type UserStore,
 } from '#shared/identity/password-identity.ts';
 import type { SigningKeyStore, StoredKey } from '#shared/identity/signing-keys.ts';
@@ -21,7 +21,7 @@ export function createFakeIdentity({
   issuer: string;
   signingKeys?: SigningKeyStore;
 }): PasswordIdentity {
-  const users = new Map<string, IdentityUser & { passwordHash: string }>();
+  const users = new Map<string, StoredUser>();
   return createPasswordIdentity({
     users: createFakeUsers(users),
     refreshTokens: createFakeRefreshTokens((id) => [...users.values()].find((user) => user.id === id)),
@@ -33,7 +33,9 @@ export function createFakeIdentity({
   });
 }
 
-function createFakeUsers(users: Map<string, IdentityUser & { passwordHash: string }>): UserStore {
+/** @param users by `emailKey` */
+function createFakeUsers(users: Map<string, StoredUser>): UserStore {
+  const read = (id: string): StoredUser | undefined => [...users.values()].find((user) => user.id === id);
   return {
     async insert({ emailKey, ...user }) {
       if (users.has(emailKey)) return false;
@@ -41,33 +43,75 @@ function createFakeUsers(users: Map<string, IdentityUser & { passwordHash: strin
       return true;
     },
     find: async (key) => users.get(key),
+    read: async (id) => read(id),
+    async update({ emailKey, ...user }, passwordHash) {
+      const present = read(user.id);
+      if (present?.passwordHash !== passwordHash) return 'outdated';
+      if (users.has(emailKey) && users.get(emailKey) !== present) return 'taken';
+      for (const [key, each] of users) if (each === present) users.delete(key);
+      users.set(emailKey, user);
+      return 'changed';
+    },
   };
 }
 
-interface Token extends RefreshTokenRow {
+interface Token {
+  expiresAt: Date;
+  createdAt: Date;
   used: boolean;
-  family: { ended: boolean };
+  session: NewSession & { ended: boolean };
 }
 
-function createFakeRefreshTokens(findUser: (id: string) => IdentityUser | undefined): RefreshTokenStore {
+/** Access tokens of ended sessions stay valid: a database remembers the sessions, see ended-sessions-store.ts. */
+function createFakeRefreshTokens(findUser: (id: string) => StoredUser | undefined): RefreshTokenStore {
   const tokens = new Map<string, Token>();
+  const listOpen = (userId: string, now: Date): Token[] =>
+    [...tokens.values()].filter(
+      ({ session, used, expiresAt }) => session.userId === userId && !session.ended && !used && expiresAt > now,
+    );
   return {
-    async addFamily(row) {
-      tokens.set(row.hash, { ...row, used: false, family: { ended: false } });
+    async addSession(session, passwordHash) {
+      if (passwordHash !== undefined && findUser(session.userId)?.passwordHash !== passwordHash) return false;
+      const { expiresAt, createdAt } = session;
+      tokens.set(session.hash, { expiresAt, createdAt, used: false, session: { ...session, ended: false } });
+      return true;
     },
     async rotate(spent, next, now) {
       const token = tokens.get(spent);
       if (token === undefined) return undefined;
-      if (token.used) token.family.ended = true;
-      if (token.family.ended || token.expiresAt <= now) return undefined;
+      if (token.used) token.session.ended = true;
+      if (token.session.ended || token.expiresAt <= now) return undefined;
       token.used = true;
-      tokens.set(next.hash, { ...token, ...next, used: false });
-      const user = findUser(token.userId);
-      return user === undefined ? undefined : { id: user.id, email: user.email };
+      tokens.set(next.hash, { expiresAt: next.expiresAt, createdAt: now, used: false, session: token.session });
+      const user = findUser(token.session.userId);
+      return user && { user: { id: user.id, email: user.email }, sessionId: token.session.id };
     },
-    async endFamily(hash) {
+    async endSessionOf(hash) {
       const token = tokens.get(hash);
-      if (token !== undefined) token.family.ended = true;
+      if (token !== undefined) token.session.ended = true;
+    },
+    async listSessions(userId, now, { before, limit }) {
+      const sessions = listOpen(userId, now).map(({ session, createdAt: lastUsedAt, expiresAt }) => ({
+        id: session.id,
+        createdAt: session.createdAt,
+        source: session.source,
+        client: session.client,
+        lastUsedAt,
+        expiresAt,
+      }));
+      const orderOf = (at: Date, id: string): string => `${String(at.getTime()).padStart(15, '0')}${id}`;
+      const sorted = sessions.sort((one, other) =>
+        orderOf(one.createdAt, one.id) < orderOf(other.createdAt, other.id) ? 1 : -1,
+      );
+      const last = before === undefined ? undefined : orderOf(before.createdAt, before.id);
+      return sorted.filter(({ createdAt, id }) => last === undefined || orderOf(createdAt, id) < last).slice(0, limit);
+    },
+    async endSessions(userId, which, now) {
+      const ended = listOpen(userId, now).filter(({ session: { id } }) =>
+        'only' in which ? id === which.only : id !== which.except,
+      );
+      for (const { session } of ended) session.ended = true;
+      return ended.length;
     },
   };
 }

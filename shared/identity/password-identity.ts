@@ -1,13 +1,14 @@
 import type { Clock } from '#shared/clock.ts';
+import type { Keyset } from '#shared/database/keyset.ts';
 import { secondsPerDay } from '#shared/durations.ts';
 import { AppError } from '#shared/errors.ts';
-import { accessTokenSeconds, issueAccessToken, verifyAccessToken } from '#shared/identity/access-tokens.ts';
+import { accessTokenSeconds, issueAccessToken, type TokenOwner, verifyAccessToken } from '#shared/identity/access-tokens.ts';
 import { checkEmail, checkPassword, emailKey } from '#shared/identity/credentials.ts';
-import type { Identity, IdentityUser, TokenSet } from '#shared/identity/identity.ts';
+import type { Identity, IdentityUser, LoginOrigin, Session, TokenSet } from '#shared/identity/identity.ts';
 import { createLoginLimits, type LoginAttemptStore } from '#shared/identity/login-limits.ts';
 import { createSigningKeys, type SigningKeyStore } from '#shared/identity/signing-keys.ts';
 import { cacheVerified } from '#shared/identity/verified-tokens.ts';
-import { newUuid, type UserId } from '#shared/ids.ts';
+import { newUuid, type SessionId, type UserId } from '#shared/ids.ts';
 import { hashSecretToken, newSecretToken } from '#shared/secret-token.ts';
 
 /** Stores users. */
@@ -15,26 +16,45 @@ export interface UserStore {
   /** @returns false if the email key is taken */
   insert(user: IdentityUser & { emailKey: string; passwordHash: string }): Promise<boolean>;
   /** @param key see `emailKey` */
-  find(key: string): Promise<(IdentityUser & { passwordHash: string }) | undefined>;
-}
-
-/** Stores hashes of refresh tokens. A family is all tokens that descend from one login. */
-export interface RefreshTokenStore {
-  addFamily(token: RefreshTokenRow): Promise<void>;
+  find(key: string): Promise<StoredUser | undefined>;
+  read(id: UserId): Promise<StoredUser | undefined>;
   /**
-   * Marks `spent` as used and adds `next` to its family, atomically. Undefined if `spent` is unknown, expired or revoked.
-   * Using a token twice revokes its family.
+   * Replaces email and password hash, unless the password has changed meanwhile.
+   * @param passwordHash the present one
    */
-  rotate(spent: string, next: { hash: string; expiresAt: Date }, now: Date): Promise<IdentityUser | undefined>;
-  /** Revokes all tokens of the family. */
-  endFamily(hash: string, now: Date): Promise<void>;
+  update(user: StoredUser & { emailKey: string }, passwordHash: string): Promise<'changed' | 'taken' | 'outdated'>;
 }
 
-/** A stored refresh token. */
-export interface RefreshTokenRow {
+/** A user with the hash of their password. */
+export interface StoredUser extends IdentityUser {
+  passwordHash: string;
+}
+
+/** Stores hashes of refresh tokens. All tokens that descend from one login are a session. */
+export interface RefreshTokenStore {
+  /**
+   * Begins a session.
+   * @param passwordHash the session begins only if this is still the user's
+   * @returns false when the password has changed
+   */
+  addSession(session: NewSession, passwordHash?: string): Promise<boolean>;
+  /**
+   * Marks `spent` as used and adds `next` to its session, atomically. Undefined if `spent` is unknown, expired or revoked.
+   * Using a token twice ends its session.
+   */
+  rotate(spent: string, next: { hash: string; expiresAt: Date }, now: Date): Promise<TokenOwner | undefined>;
+  /** Ends the session of a token. */
+  endSessionOf(hash: string, now: Date): Promise<void>;
+  /** See Identity. */
+  listSessions(userId: UserId, now: Date, page: { before: Keyset | undefined; limit: number }): Promise<readonly Session[]>;
+  /** See Identity. */
+  endSessions(userId: UserId, which: { only: SessionId } | { except?: SessionId | undefined }, now: Date): Promise<number>;
+}
+
+/** A session and the hash of its first refresh token. */
+export interface NewSession extends Omit<Session, 'lastUsedAt'> {
   hash: string;
   userId: UserId;
-  expiresAt: Date;
 }
 
 /** Hashes passwords. */
@@ -69,6 +89,7 @@ export interface PasswordIdentity extends Identity {
 }
 
 const refreshTokenSeconds = 30 * secondsPerDay;
+const unknownOrigin: LoginOrigin = { source: '', client: '' };
 
 /** An issuer of our own: users with passwords, access tokens signed by stored keys, refresh tokens that rotate. */
 export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordIdentity {
@@ -78,23 +99,30 @@ export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordId
   // The password of an unknown email is compared with this hash, so that both cases take the same time.
   let decoy: Promise<string> | undefined;
 
-  const tokensFor = async (user: IdentityUser, refreshToken: string): Promise<TokenSet> => ({
-    accessToken: await issueAccessToken(user, issuer, keys, clock),
+  const tokensFor = async (owner: TokenOwner, refreshToken: string): Promise<TokenSet> => ({
+    accessToken: await issueAccessToken(owner, issuer, keys, clock),
     refreshToken,
     expiresIn: accessTokenSeconds,
   });
   const expiry = (): Date => new Date(clock.now().getTime() + refreshTokenSeconds * 1000);
-  const openFamily = async (user: IdentityUser): Promise<TokenSet> => {
+  /** Undefined when the password has changed since it was checked. */
+  const openSession = async (
+    user: IdentityUser,
+    { source, client }: LoginOrigin,
+    passwordHash?: string,
+  ): Promise<TokenSet | undefined> => {
     const token = newSecretToken('paas_rt_');
-    await refreshTokens.addFamily({ hash: await hashSecretToken(token), userId: user.id, expiresAt: expiry() });
-    return tokensFor(user, token);
+    const session = { id: newUuid<SessionId>(), createdAt: clock.now(), expiresAt: expiry(), source, client };
+    const row = { ...session, hash: await hashSecretToken(token), userId: user.id };
+    const added = await refreshTokens.addSession(row, passwordHash);
+    return added ? tokensFor({ user, sessionId: session.id }, token) : undefined;
   };
 
-  const check = async (email: string, password: string): Promise<IdentityUser | undefined> => {
+  const check = async (email: string, password: string): Promise<StoredUser | undefined> => {
     decoy ??= hasher.hash(newUuid());
     const user = await users.find(emailKey(email));
     const right = await hasher.verify(password, user?.passwordHash ?? (await decoy));
-    return user !== undefined && right ? { id: user.id, email: user.email } : undefined;
+    return right ? user : undefined;
   };
 
   return {
@@ -110,29 +138,60 @@ export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordId
       return user;
     },
 
-    async logIn(email, password, source) {
-      const attempt = await loginLimits.begin(email, source);
+    async logIn(email, password, origin) {
+      const attempt = await loginLimits.begin(email, origin.source);
       const user = await check(email, password).catch(async (error: unknown) => {
         await attempt.forgive();
         throw error;
       });
-      if (user === undefined) throw new AppError('unauthorized', 'Email or password is wrong.');
+      // A session that began with the old password after it was changed would outlive the change.
+      const tokens = user && (await openSession(user, origin, user.passwordHash));
+      if (tokens === undefined) throw new AppError('unauthorized', 'Email or password is wrong.');
       await attempt.succeed();
-      return openFamily(user);
+      return tokens;
     },
 
-    issueTokens: openFamily,
+    async issueTokens(user, origin = unknownOrigin) {
+      const tokens = await openSession(user, origin);
+      if (tokens === undefined) throw new Error('a session without a password cannot be refused');
+      return tokens;
+    },
+
+    async changeCredentials(userId, { currentPassword, email: typedEmail, password }, source) {
+      const newEmail = typedEmail === undefined ? undefined : checkEmail(typedEmail);
+      if (password !== undefined) checkPassword(password);
+      const user = await users.read(userId);
+      if (user === undefined) throw new AppError('not_found', 'No such user.');
+      const attempt = await loginLimits.begin(user.email, source);
+      const right = await hasher.verify(currentPassword, user.passwordHash).catch(async (error: unknown) => {
+        await attempt.forgive();
+        throw error;
+      });
+      if (!right) throw wrongPassword();
+      const email = newEmail ?? user.email;
+      const passwordHash = password === undefined ? user.passwordHash : await hasher.hash(password);
+      const outcome = await users.update({ id: userId, email, emailKey: emailKey(email), passwordHash }, user.passwordHash);
+      // It counts as a failure: otherwise many addresses could be tried to find out who has an account.
+      if (outcome === 'taken') throw new AppError('conflict', 'A user with this email already exists. Choose another one.');
+      if (outcome === 'outdated') throw wrongPassword();
+      await attempt.succeed();
+      if (newEmail !== undefined) await loginLimits.remember(newEmail, source);
+      return { id: userId, email };
+    },
+
+    listSessions: (userId, page) => refreshTokens.listSessions(userId, clock.now(), page),
+    endSessions: (userId, which) => refreshTokens.endSessions(userId, which, clock.now()),
 
     async refresh(refreshToken) {
       const next = newSecretToken('paas_rt_');
       const rotated = { hash: await hashSecretToken(next), expiresAt: expiry() };
-      const user = await refreshTokens.rotate(await hashSecretToken(refreshToken), rotated, clock.now());
-      if (user === undefined) throw new AppError('unauthorized', 'The refresh token is no longer valid. Log in again.');
-      return tokensFor(user, next);
+      const owner = await refreshTokens.rotate(await hashSecretToken(refreshToken), rotated, clock.now());
+      if (owner === undefined) throw new AppError('unauthorized', 'The refresh token is no longer valid. Log in again.');
+      return tokensFor(owner, next);
     },
 
     async revoke(refreshToken) {
-      await refreshTokens.endFamily(await hashSecretToken(refreshToken), clock.now());
+      await refreshTokens.endSessionOf(await hashSecretToken(refreshToken), clock.now());
     },
 
     verifyAccessToken: cacheVerified((token) => verifyAccessToken(token, issuer, keys, clock), clock),
@@ -140,4 +199,9 @@ export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordId
     rotateKeys: () => keys.rotate(),
     sweepLoginAttempts: () => loginLimits.sweep(),
   };
+}
+
+function wrongPassword(): AppError {
+  const details = [{ path: 'current_password', message: 'is wrong' }];
+  return new AppError('forbidden', 'The current password is wrong.', { details });
 }

@@ -1,15 +1,17 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api } from '#api/http/api-env.ts';
+import type { Api, ApiContext } from '#api/http/api-env.ts';
 import { answer, bearer, dataOf, guarded, jsonBody, lineOf, refusalsOf, withBody } from '#api/openapi/schemas.ts';
 import { presentTokens, presentUser, SignupSchema, TokensSchema, UserSchema } from '#api/resources/account.ts';
 import type { Accounts } from '#shared/core/accounts/accounts.ts';
-import type { Identity } from '#shared/identity/identity.ts';
+import type { Identity, LoginOrigin } from '#shared/identity/identity.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 import { sourceKey } from '#shared/rate-limits/source-key.ts';
 
 const tags = ['accounts'];
 /** Identity checks what an email and a password may be. Here only their length is limited. */
 const credentials = { email: lineOf(320), password: z.string().max(1000) };
+/** Characters of a `User-Agent` that are stored. */
+const longestClient = 200;
 const refreshBody = z.object({ refresh_token: z.string().min(1).max(200) });
 
 const signUpBody = z.object({
@@ -66,7 +68,7 @@ const logOut = createRoute({
   path: '/v1/auth/logout',
   operationId: 'logOut',
   summary: 'Log out',
-  description: 'Ends the session of a refresh token. Access tokens stay valid until they expire.',
+  description: 'Ends the session of a refresh token, and its access tokens.',
   tags,
   security: [],
   request: { body: jsonBody(refreshBody, true) },
@@ -83,19 +85,47 @@ const readUser = createRoute({
   responses: { 200: answer(dataOf(UserSchema), 'User, role and tenant.'), ...guarded },
 });
 
+const changeUser = createRoute({
+  method: 'patch',
+  path: '/v1/user',
+  operationId: 'changeUser',
+  summary: 'Change your email or password',
+  description:
+    'Requires the current password. A new password ends all other sessions. SSH keys and API tokens stay. Wrong passwords count as ' +
+    'failed logins.',
+  tags,
+  security: bearer,
+  request: {
+    body: jsonBody(
+      z.object({
+        current_password: credentials.password,
+        email: credentials.email.optional(),
+        password: credentials.password.optional().openapi({ description: 'The new password, 8 to 200 characters.' }),
+      }),
+      true,
+    ),
+  },
+  responses: { 200: answer(dataOf(UserSchema), 'Changed.'), ...guarded, ...withBody, ...refusalsOf(409) },
+});
+
 /** @param clientAddress IP address of the client, as the gateway saw it */
 export function addAccountRoutes(
   api: Api,
-  accounts: Pick<Accounts, 'signUp' | 'readSelf'>,
+  accounts: Pick<Accounts, 'signUp' | 'readSelf' | 'changeSelf'>,
   identity: Pick<Identity, 'logIn' | 'refresh' | 'revoke'>,
   clientAddress: (request: Request) => string,
 ): void {
+  const originOf = (c: ApiContext): LoginOrigin => ({
+    source: sourceKey(clientAddress(c.req.raw)),
+    client: (c.req.header('user-agent') ?? '').slice(0, longestClient),
+  });
+
   api.openapi(signUp, async (c) => {
     const { email, password, tenant_name, invitation_token } = c.req.valid('json');
     const { user, tenant, tokens } = await accounts.signUp({
       email,
       password,
-      source: sourceKey(clientAddress(c.req.raw)),
+      origin: originOf(c),
       ...omitUndefined({ tenantName: tenant_name, invitation: invitation_token }),
     });
     const data = {
@@ -108,7 +138,7 @@ export function addAccountRoutes(
 
   api.openapi(logIn, async (c) => {
     const { email, password } = c.req.valid('json');
-    return c.json({ data: presentTokens(await identity.logIn(email, password, sourceKey(clientAddress(c.req.raw)))) }, 200);
+    return c.json({ data: presentTokens(await identity.logIn(email, password, originOf(c))) }, 200);
   });
 
   api.openapi(refresh, async (c) => {
@@ -122,6 +152,13 @@ export function addAccountRoutes(
 
   api.openapi(readUser, async (c) => {
     const { principal, tenant } = await accounts.readSelf(c.get('caller'));
+    return c.json({ data: presentUser(principal, tenant) }, 200);
+  });
+
+  api.openapi(changeUser, async (c) => {
+    const { current_password, email, password } = c.req.valid('json');
+    const change = { currentPassword: current_password, email, password };
+    const { principal, tenant } = await accounts.changeSelf(c.get('caller'), change, originOf(c).source);
     return c.json({ data: presentUser(principal, tenant) }, 200);
   });
 }

@@ -158,11 +158,15 @@ export function addBuildRoutes(api: Api, builds: Builds): void {
     const caller = c.get('caller');
     if (wantsEvents(c)) {
       const afterSeq = Number(lastSeq(c.req.header('last-event-id')) ?? cursor ?? 0);
+      const verifyAgain = c.get('verifyAgain');
       // Follow one build, also when `latest` becomes another one in the meantime.
       const build = await builds.readBuild(caller, id, bid);
-      return streamEvents(c, async (signal) => {
-        const lines = await builds.followBuildLog(caller, id, build.id, { afterSeq }, signal);
-        return toEvents(lines, async () => presentBuild(await builds.readBuild(caller, id, build.id)));
+      return streamEvents(c, {
+        async open(signal) {
+          const lines = await builds.followBuildLog(caller, id, build.id, { afterSeq }, signal);
+          return toEvents(lines, async () => presentBuild(await builds.readBuild(caller, id, build.id)));
+        },
+        check: async () => builds.readBuild(await verifyAgain(), id, build.id),
       });
     }
     const lines = await builds.readBuildLog(caller, id, bid, { afterSeq: Number(cursor ?? 0), limit });

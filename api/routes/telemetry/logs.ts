@@ -71,7 +71,11 @@ export function addLogRoutes(api: Api, logs: Logs): void {
       return c.json({ data: entries.map(presentLogEntry) }, 200);
     }
     const after = c.req.header('last-event-id');
-    return streamEvents(c, async (signal) => toEvents(await logs.followLogs(caller, id, query, signal, after)));
+    const verifyAgain = c.get('verifyAgain');
+    return streamEvents(c, {
+      open: async (signal) => toEvents(await logs.followLogs(caller, id, query, signal, after)),
+      check: async () => logs.checkAccess(await verifyAgain(), id),
+    });
   });
 }
 

@@ -5,7 +5,7 @@
  */
 import type { Caller, Person, Principal, Role, Tenant, TokenScope } from '#shared/core/accounts/principals.ts';
 import type { Page, PageQuery } from '#shared/core/page.ts';
-import type { TokenSet } from '#shared/identity/identity.ts';
+import type { CredentialChange, LoginOrigin, Session, TokenSet } from '#shared/identity/identity.ts';
 import type { ApiTokenId, InvitationId, MembershipId, SshKeyId, UserId } from '#shared/ids.ts';
 
 /** What a sign-up asks for. */
@@ -14,8 +14,8 @@ export interface SignUpRequest {
   password: string;
   /** Left out: the part of the address before the @. */
   tenantName?: string | undefined;
-  /** Where the request comes from, for the login limits: `sourceKey` of the client's address. */
-  source?: string | undefined;
+  /** Where the request comes from, for the login limits and the list of sessions. */
+  origin?: LoginOrigin | undefined;
   /** The token of an invitation: the user joins its tenant, and no tenant is created. */
   invitation?: string | undefined;
 }
@@ -27,6 +27,32 @@ export interface Accounts {
   resolvePrincipal(caller: Caller): Promise<Principal>;
   /** The caller with the tenant they act for. */
   readSelf(caller: Caller): Promise<{ principal: Principal; tenant: Tenant }>;
+  /**
+   * Changes the email, the password or both, and ends all other sessions of the user if the password was changed. `forbidden` to
+   * API tokens, for a wrong password, and where an external issuer manages users; `conflict` if the email is taken.
+   * @param source rate limit key of the client's address: wrong passwords count as failed logins
+   */
+  changeSelf(caller: Caller, change: CredentialChange, source: string): Promise<{ principal: Principal; tenant: Tenant }>;
+}
+
+/** What `endSessions` ends. */
+export interface SessionEnding {
+  /** `others`: all but the caller's. */
+  which: 'all' | 'others';
+  /** Whether the user's SSH keys are deleted, too. */
+  sshKeys: boolean;
+  /** Whether the user's API tokens are revoked, in each of their tenants. */
+  apiTokens: boolean;
+}
+
+/** The logins of the caller. `forbidden` to API tokens, and where an external issuer manages users. */
+export interface Sessions {
+  /** Newest first. */
+  listSessions(caller: Caller, page: PageQuery): Promise<Page<Session & { current: boolean }>>;
+  /** Its refresh tokens and access tokens are refused from now on. */
+  endSession(caller: Caller, id: string): Promise<void>;
+  /** @returns how many were ended, deleted and revoked */
+  endSessions(caller: Caller, ending: SessionEnding): Promise<{ sessions: number; sshKeys: number; apiTokens: number }>;
 }
 
 export interface SshKey {

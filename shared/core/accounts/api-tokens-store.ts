@@ -62,6 +62,12 @@ export async function deleteApiToken(db: Db, { userId, tenantId }: TokenOwner, i
   return result.numDeletedRows > 0n;
 }
 
+/** All tokens of a user, in every tenant. @returns how many */
+export async function deleteApiTokensOf(db: Db, userId: UserId): Promise<number> {
+  const result = await db.deleteFrom('api_tokens').where('user_id', '=', userId).executeTakeFirst();
+  return Number(result.numDeletedRows);
+}
+
 /** A token with its owner's membership, expired ones too. */
 export async function readApiTokenByHash(
   db: Db,

@@ -1,5 +1,6 @@
 import type { Person, Principal, Role, TokenScope } from '#shared/core/accounts/principals.ts';
 import { AppError } from '#shared/errors.ts';
+import type { Identity } from '#shared/identity/identity.ts';
 
 const ranks: Record<Role, number> = { viewer: 0, developer: 1, admin: 2, owner: 3 };
 
@@ -16,6 +17,15 @@ export function requireRole(principal: Pick<Principal, 'role'>, role: Role): voi
 export function requireLogin({ tokenScope }: Person): void {
   if (tokenScope === undefined) return;
   throw new AppError('forbidden', 'An API token may not do this. Log in, and use the access token of the login.');
+}
+
+/** @throws AppError `forbidden` where an external issuer manages users, passwords and sessions */
+export function requireOwnIssuer({ capabilities }: Pick<Identity, 'capabilities'>): void {
+  if (capabilities.passwords) return;
+  throw new AppError(
+    'forbidden',
+    'An external identity provider manages the users of this platform. Change your email, password and sessions there.',
+  );
 }
 
 /** Whether `role` may do more than `other`. */

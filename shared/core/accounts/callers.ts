@@ -1,19 +1,24 @@
 import type { FoundMembership } from '#shared/core/accounts/memberships-store.ts';
 import { findMembership } from '#shared/core/accounts/memberships-store.ts';
-import type { Caller, CallerContext, Principal, VerifiedLogin } from '#shared/core/accounts/principals.ts';
+import type { Caller, CallerContext, Person, Principal, VerifiedLogin } from '#shared/core/accounts/principals.ts';
 import { checkSignUpIsOpen, createFirstTenant, firstTenantName } from '#shared/core/accounts/tenant-creation.ts';
 import type { Db } from '#shared/database/db.ts';
 import { AppError } from '#shared/errors.ts';
+import { hasSessionEnded } from '#shared/identity/ended-sessions-store.ts';
 import type { TenantId, UserId } from '#shared/ids.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 
 /**
  * The principal of a caller, read for logins. The first visit of a user from an outside issuer creates their tenant.
- * @throws AppError `forbidden` when the caller is no member of the requested tenant, or there is no such tenant
+ * @throws AppError `forbidden` when the caller is no member of the requested tenant, or there is no such tenant; `unauthorized` when
+ * their session has ended
  */
 export async function resolveCaller(context: CallerContext, caller: Caller): Promise<Principal> {
   if (isPrincipal(caller)) return caller;
-  const { userId, requestedTenantId } = caller;
-  return (await readPrincipal(context.db, userId, requestedTenantId)) ?? resolveFirstVisit(context, caller);
+  const { userId, sessionId = null } = caller;
+  const tenantId = (caller.requestedTenantId as TenantId | undefined) ?? null;
+  const found = await findMembership(context.db, { userId, tenantId, sessionId });
+  return found === undefined ? resolveFirstVisit(context, caller) : toPrincipal(caller, found);
 }
 
 /** API tokens and SSH keys are principals; logins are not until their membership is read. */
@@ -24,12 +29,25 @@ export function isPrincipal(caller: Caller): caller is Principal {
 /** A user in a tenant, or in the one they have been a member of longest; undefined when they are no member. */
 export async function readPrincipal(db: Db, userId: UserId, tenantId?: string): Promise<Principal | undefined> {
   const found = await findMembership(db, { userId, tenantId: (tenantId as TenantId | undefined) ?? null });
-  return found && toPrincipal(userId, found);
+  return found && toPrincipal({ userId }, found);
 }
 
-/** The principal that a membership makes of its user. */
-export function toPrincipal(userId: UserId, { email, member_of, role }: FoundMembership): Principal {
-  return { userId, email, tenantId: member_of, role };
+/** The principal that a membership makes of its user. @throws AppError `unauthorized` when their session has ended */
+export function toPrincipal(
+  { userId, sessionId }: Pick<VerifiedLogin, 'userId' | 'sessionId'>,
+  { email, member_of, role, session_ended }: FoundMembership,
+): Principal {
+  if (session_ended) throw sessionEnded();
+  return { userId, email, tenantId: member_of, role, ...omitUndefined({ sessionId }) };
+}
+
+/** For operations that read no membership. @throws AppError `unauthorized` when the session of the person has ended */
+export async function checkSession(db: Db, { sessionId }: Person): Promise<void> {
+  if (sessionId !== undefined && (await hasSessionEnded(db, sessionId))) throw sessionEnded();
+}
+
+function sessionEnded(): AppError {
+  return new AppError('unauthorized', 'The session has ended. Log in again.');
 }
 
 /**
@@ -37,16 +55,15 @@ export function toPrincipal(userId: UserId, { email, member_of, role }: FoundMem
  * user and the tenant. Where sign-up is closed only an invitation leads into a team, whoever issued the login.
  * @throws AppError `forbidden`, with one answer for "no such tenant" and "not a member of it"
  */
-export async function resolveFirstVisit(
-  context: CallerContext,
-  { userId, email, requestedTenantId }: VerifiedLogin,
-): Promise<Principal> {
+export async function resolveFirstVisit(context: CallerContext, login: VerifiedLogin): Promise<Principal> {
+  const { userId, email, requestedTenantId } = login;
+  await checkSession(context.db, login);
   if (requestedTenantId !== undefined) throw notAMember();
   await checkSignUpIsOpen(context);
   await createFirstTenant(context.db, { userId, email }, firstTenantName(email));
-  const principal = await readPrincipal(context.db, userId);
-  if (principal === undefined) throw new AppError('internal', 'The team could not be created.');
-  return principal;
+  const found = await findMembership(context.db, { userId, tenantId: null });
+  if (found === undefined) throw new AppError('internal', 'The team could not be created.');
+  return toPrincipal(login, found);
 }
 
 /** The answer to a request for a tenant that the caller does not belong to. */

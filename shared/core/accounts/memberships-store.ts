@@ -3,7 +3,8 @@ import type { Role, Tenant } from '#shared/core/accounts/principals.ts';
 import type { CreatedAt, Db, Tables } from '#shared/database/db.ts';
 import { type KeysetPage, keysetBefore } from '#shared/database/keyset.ts';
 import { prepare } from '#shared/database/prepared.ts';
-import type { MembershipId, TenantId, UserId } from '#shared/ids.ts';
+import { isSessionEnded } from '#shared/identity/ended-sessions-store.ts';
+import type { MembershipId, SessionId, TenantId, UserId } from '#shared/ids.ts';
 
 declare module '#shared/database/db.ts' {
   interface Tables {
@@ -26,6 +27,8 @@ export interface MembershipQuery {
   userId: UserId;
   /** Null for the tenant they have been a member of longest. */
   tenantId: TenantId | null;
+  /** Of the caller; null for callers without a session. */
+  sessionId: SessionId | null;
 }
 
 /** `member_of` is the tenant's id; columns of other tables can be selected beside these. */
@@ -33,24 +36,32 @@ export interface FoundMembership {
   email: string;
   member_of: TenantId;
   role: Role;
+  /** Whether the caller's session has ended: then their access token is refused. */
+  session_ended: boolean;
 }
 
-const findOne = prepare<MembershipQuery, FoundMembership>('find-member', (db, value) =>
-  selectMembership(db, value('userId'), value('tenantId')).compile(),
-);
+const findOne = prepare<MembershipQuery, FoundMembership>('find-member', (db, value) => selectMembership(db, value).compile());
 
 /** Undefined when the user is no member of the tenant, or of any. */
-export async function findMembership(db: Db, query: MembershipQuery): Promise<FoundMembership | undefined> {
-  const [row] = await findOne.execute(db, query);
+export async function findMembership(
+  db: Db,
+  { userId, tenantId, sessionId = null }: Omit<MembershipQuery, 'sessionId'> & { sessionId?: SessionId | null | undefined },
+): Promise<FoundMembership | undefined> {
+  const [row] = await findOne.execute(db, { userId, tenantId, sessionId });
   return row;
 }
 
 /** The query of `findMembership`, for stores that join it with a table of their own. */
-export function selectMembership(db: Db, userId: RawBuilder<UserId>, tenantId: RawBuilder<TenantId | null>) {
+export function selectMembership(
+  db: Db,
+  value: <Name extends keyof MembershipQuery>(name: Name) => RawBuilder<MembershipQuery[Name]>,
+) {
+  const tenantId = value('tenantId');
   return db
     .selectFrom('memberships as member')
     .select(['member.email', 'member.tenant_id as member_of', 'member.role'])
-    .where('member.user_id', '=', userId)
+    .select(isSessionEnded(value('sessionId')).as('session_ended'))
+    .where('member.user_id', '=', value('userId'))
     .where(sql<boolean>`(${tenantId}::text is null or member.tenant_id = ${tenantId})`)
     .orderBy('member.created_at')
     .orderBy('member.tenant_id')
@@ -109,6 +120,11 @@ export async function listTenantsOf(
 
 export async function setRole(db: Db, id: MembershipId, role: Role): Promise<void> {
   await db.updateTable('memberships').set({ role }).where('id', '=', id).execute();
+}
+
+/** In each of their tenants. */
+export async function setEmailOf(db: Db, userId: UserId, email: string): Promise<void> {
+  await db.updateTable('memberships').set({ email }).where('user_id', '=', userId).execute();
 }
 
 /** The member's API tokens and open invitations of this tenant are deleted with it, by foreign keys. */

@@ -1,5 +1,5 @@
 import type { Db } from '#shared/database/db.ts';
-import type { TenantId, UserId } from '#shared/ids.ts';
+import type { SessionId, TenantId, UserId } from '#shared/ids.ts';
 import type { Platform } from '#shared/platform/platform.ts';
 import type { Settings } from '#shared/settings/settings.ts';
 
@@ -15,6 +15,8 @@ export interface Person {
   email: string;
   /** Set when an API token is used; unset for logins and SSH keys. */
   tokenScope?: TokenScope | undefined;
+  /** The session of a login. */
+  sessionId?: SessionId | undefined;
 }
 
 /** A person in the tenant they act for. */

@@ -50,6 +50,12 @@ export async function deleteSshKey(db: Db, userId: UserId, key: { id: SshKeyId }
   return (await matching.executeTakeFirst()).numDeletedRows > 0n;
 }
 
+/** All keys of a user. @returns how many */
+export async function deleteSshKeysOf(db: Db, userId: UserId): Promise<number> {
+  const result = await db.deleteFrom('ssh_keys').where('user_id', '=', userId).executeTakeFirst();
+  return Number(result.numDeletedRows);
+}
+
 /** Records the use of a key and returns it; undefined when nobody has registered it. */
 export async function useSshKey(db: Db, keyHash: string, now: Date): Promise<SshKeyRow | undefined> {
   return db.updateTable('ssh_keys').set({ last_used_at: now }).where('key_hash', '=', keyHash).returningAll().executeTakeFirst();

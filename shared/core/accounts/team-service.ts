@@ -1,6 +1,6 @@
 import type { Invitation, Member, Team } from '#shared/core/accounts/accounts.ts';
 import { outranks, requireLogin, requireRole } from '#shared/core/accounts/authorization.ts';
-import { resolveCaller } from '#shared/core/accounts/callers.ts';
+import { checkSession, resolveCaller } from '#shared/core/accounts/callers.ts';
 import { acceptInvitation } from '#shared/core/accounts/invitations.ts';
 import {
   deleteInvitation,
@@ -123,6 +123,7 @@ export function createTeam(context: Context): Team {
 
     async acceptInvitation(person, token) {
       requireLogin(person);
+      await checkSession(db, person);
       return acceptInvitation(context, person, token);
     },
   };

@@ -23,8 +23,9 @@ export async function resolveCallerAndApp(
   const { db } = context;
   if (isPrincipal(caller)) return { principal: caller, row: await findApp(db, app) };
   const tenantId = (caller.requestedTenantId as TenantId | undefined) ?? null;
-  const found = await findMembershipAndApp(db, { userId: caller.userId, tenantId, app });
-  if (found !== undefined) return { principal: toPrincipal(caller.userId, found.membership), row: found.app };
+  const { userId, sessionId = null } = caller;
+  const found = await findMembershipAndApp(db, { userId, tenantId, sessionId, app });
+  if (found !== undefined) return { principal: toPrincipal(caller, found.membership), row: found.app };
   return { principal: await resolveFirstVisit(context, caller), row: await findApp(db, app) };
 }
 

@@ -105,7 +105,7 @@ const findMembershipAndAppByName = prepareMembershipAndApp('find-member-and-app-
 
 function prepareMembershipAndApp(name: string, key: 'apps.id' | 'apps.name') {
   return prepare<MembershipQuery & { app: string }, MembershipAndApp>(name, (db, value) =>
-    selectMembership(db, value('userId'), value('tenantId'))
+    selectMembership(db, value)
       .leftJoin('apps', (join) => join.on(key, '=', value('app')))
       .leftJoin('releases as current', 'current.id', 'apps.current_release_id')
       .select([...appColumns, 'current.version as current_version'])
@@ -122,8 +122,8 @@ export async function findMembershipAndApp(
   const statement = isUuid(query.app) ? findMembershipAndAppById : findMembershipAndAppByName;
   const [found] = await statement.execute(db, query);
   if (found === undefined) return undefined;
-  const { email, member_of, role, ...app } = found;
-  return { membership: { email, member_of, role }, app: app.id === null ? undefined : app };
+  const { email, member_of, role, session_ended, ...app } = found;
+  return { membership: { email, member_of, role, session_ended }, app: app.id === null ? undefined : app };
 }
 
 export interface AppListQuery extends KeysetPage {

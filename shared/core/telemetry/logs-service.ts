@@ -25,6 +25,10 @@ export function createLogs(context: Context, readEnvironments: ReadLoggedEnviron
   }
 
   return {
+    async checkAccess(caller, app) {
+      await requireApp(context, caller, app);
+    },
+
     async readLogs(caller, app, query) {
       const { row } = await requireApp(context, caller, app);
       const entries = await platform.logs.readLogs(row.id, query);

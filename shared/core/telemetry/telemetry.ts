@@ -8,6 +8,8 @@ import type { AppLogEntry, AppLogQuery } from '#shared/platform/app-logs.ts';
 import type { MetricKind } from '#shared/platform/metrics.ts';
 
 export interface Logs {
+  /** For a reader who goes on. @throws AppError as the methods below, when the caller may no longer read the logs of the app */
+  checkAccess(caller: Caller, app: string): Promise<void>;
   readLogs(caller: Caller, app: string, query: AppLogQuery): Promise<readonly AppLogEntry[]>;
   followLogs(
     caller: Caller,

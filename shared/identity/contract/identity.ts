@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Clock } from '#shared/clock.ts';
 import { millisecondsPerDay, secondsPerDay } from '#shared/durations.ts';
-import type { IdentityUser } from '#shared/identity/identity.ts';
+import type { CredentialChange, IdentityUser } from '#shared/identity/identity.ts';
 import type { PasswordIdentity } from '#shared/identity/password-identity.ts';
 import { announcedSeconds, signingDays } from '#shared/identity/signing-keys.ts';
+import type { SessionId } from '#shared/ids.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 
 /**
@@ -13,7 +14,7 @@ import { TestClock } from '#test/support/test-clock.ts';
 export function describeIdentity(name: string, create: (clock: Clock) => PasswordIdentity): void {
   describe(`identity contract: ${name}`, () => {
     const password = 'correct horse';
-    const home = '203.0.113.7';
+    const home = { source: '203.0.113.7', client: 'a test' };
     let clock: TestClock;
     let identity: PasswordIdentity;
     let email: string;
@@ -79,8 +80,8 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
     });
 
     it('counts wrong passwords, and at ten refuses the right one too, but not where the user is at home', async () => {
-      await identity.createUser(email, password, home);
-      const elsewhere = '198.51.100.9';
+      await identity.createUser(email, password, home.source);
+      const elsewhere = { source: '198.51.100.9', client: 'another test' };
       for (let time = 0; time < 10; time += 1)
         await expect(identity.logIn(email, 'wrong horse', elsewhere)).rejects.toMatchObject({ code: 'unauthorized' });
       await expect(identity.logIn(email, password, elsewhere)).rejects.toMatchObject({ code: 'rate_limited' });
@@ -143,6 +144,130 @@ export function describeIdentity(name: string, create: (clock: Clock) => Passwor
       await identity.revoke(second.refreshToken);
       await identity.revoke('unknown');
       await expect(identity.refresh(second.refreshToken)).rejects.toMatchObject({ code: 'unauthorized' });
+    });
+
+    const sessionsOf = (user: IdentityUser) => identity.listSessions(user.id, { before: undefined, limit: 10 });
+
+    it('lists sessions, newest first, page by page: when they began and were used, and from where', async () => {
+      const user = await identity.createUser(email, password);
+      const first = await identity.logIn(email, password, home);
+      clock.advance(1000);
+      await identity.logIn(email, password, { source: '198.51.100.9', client: 'curl' });
+      clock.advance(1000);
+      await identity.refresh(first.refreshToken);
+      const at = clock.now().getTime();
+      const [newest, oldest] = await sessionsOf(user);
+      expect(newest).toMatchObject({ source: '198.51.100.9', client: 'curl', createdAt: new Date(at - 1000) });
+      expect(oldest).toMatchObject({ ...home, createdAt: new Date(at - 2000), lastUsedAt: new Date(at) });
+      expect(oldest?.expiresAt).toEqual(new Date(at + 30 * millisecondsPerDay));
+      expect((await identity.verifyAccessToken(first.accessToken)).sessionId).toBe(oldest?.id);
+      const before = { createdAt: newest?.createdAt ?? new Date(), id: newest?.id ?? '' };
+      expect(await identity.listSessions(user.id, { before, limit: 10 })).toEqual([oldest]);
+      expect(await identity.listSessions(user.id, { before: undefined, limit: 1 })).toEqual([newest]);
+    });
+
+    it('does not list sessions that have ended or expired, nor those of others', async () => {
+      const user = await identity.createUser(email, password);
+      await identity.issueTokens(await identity.createUser(`x${email}`, password));
+      await identity.issueTokens(user);
+      clock.advance((30 * secondsPerDay + 1) * 1000);
+      const { refreshToken } = await identity.issueTokens(user);
+      await identity.revoke(refreshToken);
+      expect(await sessionsOf(user)).toEqual([]);
+    });
+
+    it('ends one session, all but one, or all, and says how many', async () => {
+      const user = await identity.createUser(email, password);
+      const tokens = [await identity.issueTokens(user), await identity.issueTokens(user), await identity.issueTokens(user)];
+      const ids = await Promise.all(
+        tokens.map(async ({ accessToken }) => (await identity.verifyAccessToken(accessToken)).sessionId as SessionId),
+      );
+      const [one, kept] = ids as [SessionId, SessionId];
+      expect(await identity.endSessions(user.id, { only: one })).toBe(1);
+      expect(await identity.endSessions(user.id, { only: one })).toBe(0);
+      await expect(identity.refresh(tokens[0]?.refreshToken ?? '')).rejects.toMatchObject({ code: 'unauthorized' });
+      expect(await identity.endSessions(user.id, { except: kept })).toBe(1);
+      expect((await sessionsOf(user)).map(({ id }) => id)).toEqual([kept]);
+      await expect(identity.refresh(tokens[1]?.refreshToken ?? '')).resolves.toBeDefined();
+      expect(await identity.endSessions(user.id, {})).toBe(1);
+      expect(await sessionsOf(user)).toEqual([]);
+    });
+
+    it("ends no other user's session", async () => {
+      const user = await identity.createUser(email, password);
+      const { accessToken } = await identity.issueTokens(await identity.createUser(`x${email}`, password));
+      const { sessionId } = await identity.verifyAccessToken(accessToken);
+      expect(await identity.endSessions(user.id, { only: sessionId as SessionId })).toBe(0);
+      expect(await identity.endSessions(user.id, {})).toBe(0);
+    });
+
+    it('changes the password for who knows it', async () => {
+      const user = await identity.createUser(email, password);
+      const changed = await identity.changeCredentials(
+        user.id,
+        { currentPassword: password, password: 'new horse' },
+        home.source,
+      );
+      expect(changed).toEqual(user);
+      await expect(identity.logIn(email, password, home)).rejects.toMatchObject({ code: 'unauthorized' });
+      await expect(identity.logIn(email, 'new horse', home)).resolves.toBeDefined();
+    });
+
+    it('changes the email: the old one is free again, and refreshed tokens have the new one', async () => {
+      const user = await identity.createUser(email, password);
+      const { refreshToken } = await identity.issueTokens(user);
+      const changed = await identity.changeCredentials(user.id, { currentPassword: password, email: ` y${email}` }, home.source);
+      expect(changed).toEqual({ id: user.id, email: `y${email}` });
+      await expect(identity.logIn(`Y${email}`, password, home)).resolves.toBeDefined();
+      const { accessToken } = await identity.refresh(refreshToken);
+      expect(await identity.verifyAccessToken(accessToken)).toMatchObject({ id: user.id, email: `y${email}` });
+      await expect(identity.createUser(email, password)).resolves.toBeDefined();
+    });
+
+    it('changes the case of an email', async () => {
+      const user = await identity.createUser(email, password);
+      const change = { currentPassword: password, email: email.toLowerCase() };
+      await expect(identity.changeCredentials(user.id, change, home.source)).resolves.toMatchObject({
+        email: email.toLowerCase(),
+      });
+    });
+
+    it('changes nothing for a wrong password, a bad value or an email that is taken', async () => {
+      const user = await identity.createUser(email, password);
+      await identity.createUser(`x${email}`, password);
+      const change = (values: Partial<CredentialChange>) =>
+        identity.changeCredentials(user.id, { currentPassword: password, ...values }, home.source);
+      await expect(change({ currentPassword: 'wrong horse', password: 'new horse' })).rejects.toMatchObject({
+        code: 'forbidden',
+      });
+      await expect(change({ password: 'short' })).rejects.toMatchObject({ details: [{ path: 'password' }] });
+      await expect(change({ email: 'ada' })).rejects.toMatchObject({ details: [{ path: 'email' }] });
+      await expect(change({ email: `X${email}`, password: 'new horse' })).rejects.toMatchObject({ code: 'conflict' });
+      await expect(identity.logIn(email, password, home)).resolves.toBeDefined();
+    });
+
+    it('limits wrong passwords and taken emails of a change like failed logins', async () => {
+      const user = await identity.createUser(email, password);
+      await identity.createUser(`x${email}`, password);
+      const change = { currentPassword: 'wrong horse', password: 'new horse' };
+      const taken = { currentPassword: password, email: `x${email}` };
+      for (let time = 0; time < 5; time += 1) {
+        await expect(identity.changeCredentials(user.id, change, home.source)).rejects.toMatchObject({ code: 'forbidden' });
+        await expect(identity.changeCredentials(user.id, taken, home.source)).rejects.toMatchObject({ code: 'conflict' });
+      }
+      await expect(identity.changeCredentials(user.id, taken, home.source)).rejects.toMatchObject({ code: 'rate_limited' });
+    });
+
+    it('begins no session with a password that is changed while it is checked', async () => {
+      const user = await identity.createUser(email, password);
+      const results = await Promise.allSettled([
+        ...Array.from({ length: 6 }, () => identity.logIn(email, password, home)),
+        identity
+          .changeCredentials(user.id, { currentPassword: password, password: 'new horse' }, home.source)
+          .then(() => identity.endSessions(user.id, {})),
+      ]);
+      expect(results.at(-1)?.status).toBe('fulfilled');
+      expect(await sessionsOf(user)).toEqual([]);
     });
 
     it('publishes the public key that its tokens name, and nothing private', async () => {

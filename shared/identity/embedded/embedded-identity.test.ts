@@ -32,7 +32,7 @@ describeLoginLimits('PostgreSQL', () => createPostgresLoginAttempts(database.db)
 
 describe('embedded identity', () => {
   const password = 'correct horse';
-  const home = '203.0.113.7';
+  const home = { source: '203.0.113.7', client: 'a test' };
   const newEmail = () => `${crypto.randomUUID()}@example.com`;
 
   it('makes one signing key however many processes start at once', async () => {
@@ -142,7 +142,7 @@ describe('embedded identity', () => {
     const attempts = createPostgresLoginAttempts(database.db);
     const limits = createLoginLimits(attempts, systemClock);
     const unknown = newEmail();
-    for (const address of [email, unknown]) for (let time = 0; time < 10; time += 1) await limits.begin(address, home);
+    for (const address of [email, unknown]) for (let time = 0; time < 10; time += 1) await limits.begin(address, home.source);
     const before = process.cpuUsage();
     for (const address of [email, unknown])
       await expect(identity.logIn(address, password, home)).rejects.toMatchObject({ code: 'rate_limited' });

@@ -1,11 +1,13 @@
 import type { Clock } from '#shared/clock.ts';
 import type { Db } from '#shared/database/db.ts';
-import { addSeconds, secondsPerDay } from '#shared/durations.ts';
+import { addSeconds, secondsPerDay, secondsPerMinute } from '#shared/durations.ts';
+import { accessTokenSeconds } from '#shared/identity/access-tokens.ts';
 import { type Argon2Cost, createArgon2Hasher } from '#shared/identity/embedded/argon2-hasher.ts';
 import { createPostgresLoginAttempts } from '#shared/identity/embedded/postgres-login-attempts.ts';
 import { createPostgresRefreshTokens } from '#shared/identity/embedded/postgres-refresh-tokens.ts';
 import { createPostgresSigningKeys } from '#shared/identity/embedded/postgres-signing-keys.ts';
 import { createPostgresUsers } from '#shared/identity/embedded/postgres-users.ts';
+import { deleteEndedSessions } from '#shared/identity/ended-sessions-store.ts';
 import { createPasswordIdentity, type PasswordIdentity } from '#shared/identity/password-identity.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 
@@ -33,9 +35,10 @@ export function createEmbeddedIdentity({ db, secrets, clock, issuer, passwordCos
   });
 }
 
-/** Removes refresh tokens that expired more than a day ago. @returns how many */
+/** Removes refresh tokens that expired more than a day ago, and ended sessions without valid access tokens. @returns how many */
 export async function sweepRefreshTokens(db: Db, clock: Clock): Promise<number> {
   const dayAgo = addSeconds(clock.now(), -secondsPerDay);
   const result = await db.deleteFrom('refresh_tokens').where('expires_at', '<', dayAgo).executeTakeFirst();
-  return Number(result.numDeletedRows);
+  const ended = await deleteEndedSessions(db, addSeconds(clock.now(), -accessTokenSeconds - secondsPerMinute));
+  return Number(result.numDeletedRows) + ended;
 }

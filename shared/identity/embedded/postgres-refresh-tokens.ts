@@ -1,19 +1,25 @@
-import { sql, type Transaction } from 'kysely';
-import type { CreatedAt, Db, Tables } from '#shared/database/db.ts';
+import { type Generated, sql } from 'kysely';
+import type { CreatedAt, Db } from '#shared/database/db.ts';
+import { keysetBefore } from '#shared/database/keyset.ts';
+import { insertEndedSessions } from '#shared/identity/ended-sessions-store.ts';
 import type { RefreshTokenStore } from '#shared/identity/password-identity.ts';
-import type { UserId } from '#shared/ids.ts';
+import type { SessionId, UserId } from '#shared/ids.ts';
 
 declare module '#shared/database/db.ts' {
   interface Tables {
-    /** Only the SHA-256 of a token is stored. */
+    /** Only the SHA-256 of a token is stored. The tokens of one session are its family. */
     refresh_tokens: {
       token_hash: string;
-      family_id: string;
+      family_id: SessionId;
       user_id: UserId;
       created_at: CreatedAt;
       expires_at: Date;
       used_at: Date | null;
       revoked_at: Date | null;
+      /** Of the session, as are the next two. */
+      logged_in_at: Generated<Date>;
+      source: Generated<string>;
+      client: Generated<string>;
     };
   }
 }
@@ -21,14 +27,19 @@ declare module '#shared/database/db.ts' {
 /** Refresh tokens in PostgreSQL, shared by all processes. */
 export function createPostgresRefreshTokens(db: Db): RefreshTokenStore {
   return {
-    async addFamily({ hash, userId, expiresAt }) {
-      const row = { token_hash: hash, family_id: crypto.randomUUID(), user_id: userId, expires_at: expiresAt };
-      await db.insertInto('refresh_tokens').values(row).execute();
+    async addSession({ id, hash, userId, createdAt, expiresAt, source, client }, passwordHash) {
+      const row = sql`select ${hash}, ${id}, ${userId}, ${createdAt}::timestamptz, ${expiresAt}::timestamptz,
+        ${createdAt}::timestamptz, ${source}, ${client}`;
+      const user = sql`select from users where id = ${userId} and password_hash = ${passwordHash ?? ''} for share`;
+      const result = await sql`
+        insert into refresh_tokens (token_hash, family_id, user_id, created_at, expires_at, logged_in_at, source, client)
+        ${row} where ${passwordHash === undefined} or exists (${user})`.execute(db);
+      return result.numAffectedRows === 1n;
     },
 
     rotate: (spent, next, now) =>
       db.transaction().execute(async (trx) => {
-        const familyId = await lockFamily(trx, spent);
+        const familyId = await lockFamilyOf(trx, spent);
         if (familyId === undefined) return undefined;
         const token = await trx
           .updateTable('refresh_tokens')
@@ -37,7 +48,7 @@ export function createPostgresRefreshTokens(db: Db): RefreshTokenStore {
           .where('used_at', 'is', null)
           .where('revoked_at', 'is', null)
           .where('expires_at', '>', now)
-          .returning('user_id')
+          .returning(['user_id', 'logged_in_at', 'source', 'client'])
           .executeTakeFirst();
         if (token === undefined) {
           const stolen = await trx
@@ -46,35 +57,80 @@ export function createPostgresRefreshTokens(db: Db): RefreshTokenStore {
             .where('token_hash', '=', spent)
             .where('used_at', 'is not', null)
             .executeTakeFirst();
-          if (stolen !== undefined) await endFamily(trx, familyId, now);
+          if (stolen !== undefined) await endFamilies(trx, [familyId], now);
           return undefined;
         }
-        const row = { token_hash: next.hash, family_id: familyId, user_id: token.user_id, expires_at: next.expiresAt };
+        const row = { ...token, token_hash: next.hash, family_id: familyId, created_at: now, expires_at: next.expiresAt };
         await trx.insertInto('refresh_tokens').values(row).execute();
-        return trx.selectFrom('users').select(['id', 'email']).where('id', '=', token.user_id).executeTakeFirst();
+        const user = await trx.selectFrom('users').select(['id', 'email']).where('id', '=', token.user_id).executeTakeFirst();
+        return user && { user, sessionId: familyId };
       }),
 
-    endFamily: (hash, now) =>
+    endSessionOf: (hash, now) =>
       db.transaction().execute(async (trx) => {
-        const familyId = await lockFamily(trx, hash);
-        if (familyId !== undefined) await endFamily(trx, familyId, now);
+        const familyId = await lockFamilyOf(trx, hash);
+        if (familyId !== undefined) await endFamilies(trx, [familyId], now);
+      }),
+
+    async listSessions(userId, now, { before, limit }) {
+      const sessions = selectOpen(db, userId, now)
+        .select(['family_id as id', 'logged_in_at as created_at', 'created_at as lastUsedAt', 'expires_at as expiresAt'])
+        .select(['source', 'client']);
+      const rows = await db
+        .selectFrom(sessions.as('session'))
+        .selectAll()
+        .where(keysetBefore(before, 'session', 'text'))
+        .orderBy('created_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(limit)
+        .execute();
+      return rows.map(({ created_at, ...session }) => ({ ...session, createdAt: created_at }));
+    },
+
+    endSessions: (userId, which, now) =>
+      db.transaction().execute(async (trx) => {
+        const open = selectOpen(trx, userId, now).select('family_id').orderBy('family_id');
+        const rows = await open
+          .$if('only' in which, (query) => query.where('family_id', '=', 'only' in which ? which.only : ('' as SessionId)))
+          .execute();
+        const except = 'except' in which ? which.except : undefined;
+        const ids = rows.map((row) => row.family_id).filter((id) => id !== except);
+        // One order for all, so that two of these cannot wait for each other.
+        for (const id of ids) await lockFamily(trx, id);
+        await endFamilies(trx, ids, now);
+        return ids.length;
       }),
   };
 }
 
-/** Serializes changes of a family: otherwise a token added while the family is revoked would stay valid. */
-async function lockFamily(trx: Transaction<Tables>, hash: string): Promise<string | undefined> {
-  const token = await trx.selectFrom('refresh_tokens').select('family_id').where('token_hash', '=', hash).executeTakeFirst();
-  if (token === undefined) return undefined;
-  await sql`select pg_advisory_xact_lock(hashtextextended(${token.family_id}, 0))`.execute(trx);
-  return token.family_id;
+/** The newest token of each open session. */
+function selectOpen(db: Db, userId: UserId, now: Date) {
+  return db
+    .selectFrom('refresh_tokens')
+    .where('user_id', '=', userId)
+    .where('used_at', 'is', null)
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '>', now);
 }
 
-async function endFamily(trx: Transaction<Tables>, familyId: string, now: Date): Promise<void> {
+/** Serializes changes of a family: otherwise a token added while the family is revoked would stay valid. */
+async function lockFamilyOf(trx: Db, hash: string): Promise<SessionId | undefined> {
+  const token = await trx.selectFrom('refresh_tokens').select('family_id').where('token_hash', '=', hash).executeTakeFirst();
+  if (token !== undefined) await lockFamily(trx, token.family_id);
+  return token?.family_id;
+}
+
+async function lockFamily(trx: Db, familyId: SessionId): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${familyId}, 0))`.execute(trx);
+}
+
+async function endFamilies(trx: Db, familyIds: readonly SessionId[], now: Date): Promise<void> {
+  if (familyIds.length === 0) return;
   await trx
     .updateTable('refresh_tokens')
     .set({ revoked_at: now })
-    .where('family_id', '=', familyId)
+    .where('family_id', 'in', familyIds)
     .where('revoked_at', 'is', null)
     .execute();
+  await insertEndedSessions(trx, familyIds, now);
 }

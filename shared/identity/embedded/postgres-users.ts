@@ -1,4 +1,5 @@
 import type { CreatedAt, Db } from '#shared/database/db.ts';
+import { isUniqueViolation } from '#shared/database/violations.ts';
 import type { UserStore } from '#shared/identity/password-identity.ts';
 import type { UserId } from '#shared/ids.ts';
 
@@ -20,11 +21,27 @@ export function createPostgresUsers(db: Db): UserStore {
         .executeTakeFirst();
       return result.numInsertedOrUpdatedRows === 1n;
     },
-    find: (key) =>
-      db
-        .selectFrom('users')
-        .select(['id', 'email', 'password_hash as passwordHash'])
-        .where('email_key', '=', key)
-        .executeTakeFirst(),
+    find: (key) => selectUser(db).where('email_key', '=', key).executeTakeFirst(),
+    read: (id) => selectUser(db).where('id', '=', id).executeTakeFirst(),
+
+    async update({ id, email, emailKey, passwordHash }, present) {
+      const row = { email, email_key: emailKey, password_hash: passwordHash };
+      try {
+        const result = await db
+          .updateTable('users')
+          .set(row)
+          .where('id', '=', id)
+          .where('password_hash', '=', present)
+          .executeTakeFirst();
+        return result.numUpdatedRows === 1n ? 'changed' : 'outdated';
+      } catch (error) {
+        if (isUniqueViolation(error)) return 'taken';
+        throw error;
+      }
+    },
   };
+}
+
+function selectUser(db: Db) {
+  return db.selectFrom('users').select(['id', 'email', 'password_hash as passwordHash']);
 }

@@ -1,5 +1,5 @@
 import { seedBuild, seedRelease } from '#test/support/api/seeds.ts';
-import type { TestApi, TestUser } from '#test/support/api/test-api.ts';
+import { type TestApi, type TestUser, testPassword } from '#test/support/api/test-api.ts';
 
 /** Values of path parameters, by name. */
 export type PathValues = Readonly<Record<string, string>>;
@@ -19,6 +19,9 @@ export async function seedWorld(test: TestApi, user: TestUser): Promise<Record<s
   const email = `${crypto.randomUUID()}@example.com`;
   const invitation = await test.ask('POST', '/v1/tenant/invitations', { as: user, json: { email, role: 'viewer' } });
   const members = await test.ask('GET', '/v1/tenant/members', { as: user });
+  // A session besides the one that is used.
+  await test.ask('POST', '/v1/auth/login', { json: { email: user.email, password: testPassword } });
+  const sessions = await test.ask('GET', '/v1/auth/sessions', { as: user });
   return {
     id: app.id,
     host: domain.body.data.host,
@@ -28,6 +31,7 @@ export async function seedWorld(test: TestApi, user: TestUser): Promise<Record<s
     addon_type: addon.body.data.addon_type,
     key: key.body.data.id,
     token_id: token.body.data.id,
+    session_id: sessions.body.data.find(({ current }) => !current)?.id ?? '',
     invitation: invitation.body.data.id,
     member: members.body.data.find((member) => member.user_id === user.id)?.id ?? '',
   };

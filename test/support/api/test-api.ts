@@ -14,7 +14,8 @@ import { createFakeResolver, type FakeResolver } from '#shared/dns/fake-resolver
 import type { ErrorDetail } from '#shared/errors.ts';
 import { createFakeGitStorage } from '#shared/git/storage/fake-git-storage.ts';
 import { createFakeIdempotencyKeys } from '#shared/idempotency/fake-idempotency.ts';
-import { createFakeIdentity, createFakeSigningKeys } from '#shared/identity/fake-identity.ts';
+import { createEmbeddedIdentity } from '#shared/identity/embedded/embedded-identity.ts';
+import { createPostgresSigningKeys } from '#shared/identity/embedded/postgres-signing-keys.ts';
 import type { PasswordIdentity } from '#shared/identity/password-identity.ts';
 import type { SigningKeyStore } from '#shared/identity/signing-keys.ts';
 import type { AppId } from '#shared/ids.ts';
@@ -106,6 +107,8 @@ type AnyResource = Merged<
   | Schemas['MetricSeries']
   | Schemas['Process']
   | Schemas['Release']
+  | Schemas['Session']
+  | Schemas['EndedSessions']
   | Schemas['Restart']
   | Schemas['Signup']
   | Schemas['SshKey']
@@ -125,6 +128,8 @@ export interface AnswerBody {
 
 export const testWebhookSecret = 'a secret that the git host knows';
 export const testPassword = 'correct horse';
+/** The rules are the same whatever a hash costs. */
+const passwordCost = { memory: 8, passes: 1, parallelism: 1 };
 
 /** The API on the real core and a real database; what runs builds and apps are the twins in memory. */
 export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'builds' | 'logs'>> = {}): Promise<TestApi> {
@@ -134,13 +139,12 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
   const logged: string[] = [];
   const log = createLog('debug', (line) => logged.push(line));
   const issuer = 'http://localhost:8080/v1/auth';
-  const signingKeys = createFakeSigningKeys();
-  const identity = createFakeIdentity({ clock, issuer, signingKeys });
   const logs = createFakeAppLogs(clock);
   const platform = createFakePlatform({ clock, logs });
   const resolver = createFakeResolver();
   const git = createFakeGitStorage({ directory, log });
   const secrets = await createSecretBox(crypto.getRandomValues(new Uint8Array(32)));
+  const identity = createEmbeddedIdentity({ db: database.db, secrets, clock, issuer, passwordCost });
   const context: Context = {
     db: database.db,
     clock,
@@ -212,7 +216,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     context,
     services,
     identity,
-    signingKeys,
+    signingKeys: createPostgresSigningKeys(database.db, secrets),
     clock,
     logs,
     metrics,
