@@ -1,4 +1,7 @@
-/** Runs on a worker thread: makes a built tree immutable and computes its digest. No code of the tenant may run meanwhile. */
+/**
+ * Runs on a worker thread: makes a built tree immutable and computes its digest. Code of the tenant may run meanwhile and hold
+ * directories of the tree open: a build can pass them to the running app (decision 25).
+ */
 import { createHash, type Hash } from 'node:crypto';
 import {
   chmodSync,
@@ -12,7 +15,6 @@ import {
   readlinkSync,
   readSync,
   rmSync,
-  type Stats,
 } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 
@@ -24,10 +26,11 @@ export interface SealRequest {
   readonly longestBytes: number;
 }
 
-/** `tooLarge` as soon as the files exceed `longestBytes`. */
+/** `tooLarge` as soon as the files exceed `longestBytes`, `tooDeep` for a path that is too long for the kernel. */
 export type SealAnswer =
   | { readonly manifestDigest: string; readonly bytes: number; readonly files: number }
-  | { readonly tooLarge: true };
+  | { readonly tooLarge: true }
+  | { readonly tooDeep: true };
 
 const slash = Buffer.from('/');
 const buffer = Buffer.allocUnsafe(1024 * 1024);
@@ -35,6 +38,9 @@ const buffer = Buffer.allocUnsafe(1024 * 1024);
 /**
  * Computes the SHA-256 over kind, mode, content hash and path of each entry in path order. Paths are bytes, since names need not be
  * UTF-8. Files become 0644 or 0755, directories 0755; sockets and pipes are removed.
+ *
+ * As root it takes each directory over before it looks inside, and gives it away after everything below was visited: what it finds
+ * in a directory cannot be replaced by a link to a directory of the host before it is opened.
  */
 function seal({ directory, owner, longestBytes }: SealRequest): SealAnswer {
   const manifest = createHash('sha256');
@@ -46,17 +52,22 @@ function seal({ directory, owner, longestBytes }: SealRequest): SealAnswer {
       const target = readlinkSync(path, 'buffer');
       record(manifest, 'symlink', createHash('sha256').update(target).digest('hex'), name);
     } else if (facts.isDirectory()) {
-      setMode(path, facts, 0o755);
+      if (owner !== undefined) lchownSync(path, 0, 0);
+      // Whatever the mode was a moment ago. It also limits what access lists of the directory allow.
+      chmodSync(path, 0o755);
       record(manifest, 'directory', '', name);
       for (const entry of readdirSync(path, { encoding: 'buffer' }).sort(Buffer.compare)) {
         if (!visit(Buffer.concat([path, slash, entry]), Buffer.concat([name, slash, entry]))) return false;
       }
+      if (owner !== undefined) lchownSync(path, owner, owner);
+      return true;
     } else if (facts.isFile()) {
       bytes += facts.size;
       files += 1;
       if (bytes > longestBytes) return false;
       const executable = (facts.mode & 0o111) !== 0;
-      setMode(path, facts, executable ? 0o755 : 0o644);
+      const mode = executable ? 0o755 : 0o644;
+      if ((facts.mode & 0o7777) !== mode) chmodSync(path, mode);
       record(manifest, executable ? 'executable' : 'file', hashFile(path), name);
     } else {
       rmSync(path);
@@ -68,10 +79,6 @@ function seal({ directory, owner, longestBytes }: SealRequest): SealAnswer {
   return visit(Buffer.from(directory), Buffer.alloc(0))
     ? { manifestDigest: manifest.digest('hex'), bytes, files }
     : { tooLarge: true };
-}
-
-function setMode(path: Buffer, facts: Stats, mode: number): void {
-  if ((facts.mode & 0o7777) !== mode) chmodSync(path, mode);
 }
 
 function record(manifest: Hash, kind: string, content: string, name: Buffer): void {
@@ -94,4 +101,13 @@ function hashFile(path: Buffer): string {
   }
 }
 
-parentPort?.postMessage(seal(workerData as SealRequest));
+function answer(request: SealRequest): SealAnswer {
+  try {
+    return seal(request);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENAMETOOLONG') return { tooDeep: true };
+    throw error;
+  }
+}
+
+parentPort?.postMessage(answer(workerData as SealRequest));

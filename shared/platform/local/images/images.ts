@@ -6,6 +6,7 @@ import { AppError } from '#shared/errors.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { type AppId, isUuid } from '#shared/ids.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
+import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { Images } from '#shared/platform/images.ts';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
 import { type PlatformPart, platformParts, resolveToolchain } from '../toolchains/toolchain-mounts.ts';
@@ -50,6 +51,7 @@ export interface LocalImages extends Images {
   /**
    * Moves a built tree into an image, which is immutable from then on. `directory` must be in the data directory.
    * @returns undefined when it is larger than `longestBytes`
+   * @throws BuildFailure for paths that are too long for the kernel
    */
   storeImage(
     appId: AppId,
@@ -133,6 +135,8 @@ export function createLocalImages({ dataDir, parts, ensureOwner }: LocalImagesOp
         await rename(directory, `${staged}/app`);
         const sealed = await seal({ directory: `${staged}/app`, owner: await ensureOwner(appId), longestBytes });
         if ('tooLarge' in sealed) return undefined;
+        if ('tooDeep' in sealed)
+          throw new BuildFailure('The built app has directories in one another until their path is longer than 4096 bytes.');
         const text = JSON.stringify(description);
         const digest = createHash('sha256').update(sealed.manifestDigest).update(text).digest('hex');
         await writeFile(`${staged}/image.json`, text);

@@ -12,8 +12,9 @@ export async function removeTree(path: string): Promise<void> {
   try {
     await run('rm', ['-rf', '--one-file-system', '--', path], { env });
   } catch {
-    // Without root, directories without write permission (mode 0000, or read-only as Go's modules) need it first.
-    await run('chmod', ['-R', 'u+rwX', '--', path], { env }).catch(() => undefined);
+    // Without root, directories without write permission (mode 0000, or read-only as Go's modules) need it first. Root never does,
+    // and must not: code that still holds a directory open could replace a file by a link before its mode is changed.
+    if (process.getuid?.() !== 0) await run('chmod', ['-R', 'u+rwX', '--', path], { env }).catch(() => undefined);
     await run('rm', ['-rf', '--one-file-system', '--', path], { env });
   }
 }

@@ -1,8 +1,9 @@
-import { lstat, open, readdir, realpath } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises';
 
 /**
  * Looking at files that tenants wrote, from outside the sandbox: a symlink that leads out of the tree is as good as
- * absent. Only to be used while none of their code runs.
+ * absent. What is read is inside also if the tenant's code changes the tree meanwhile.
  */
 export interface SourceTree {
   /** A regular file, or a symlink to one within the tree. */
@@ -23,8 +24,14 @@ export function openSourceTree(root: string): SourceTree {
   };
   const readBytes = async (path: string, longest: number): Promise<Uint8Array | undefined> => {
     const file = await inside(path);
-    if (file === undefined || !(await lstat(file)).isFile()) return undefined;
-    await using handle = await open(file);
+    if (file === undefined) return undefined;
+    // Not blocking: opening a pipe would wait for who writes to it.
+    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => undefined);
+    if (handle === undefined) return undefined;
+    await using _ = handle;
+    // Where the open file is now, whatever its path led to.
+    const opened = await readlink(`/proc/self/fd/${handle.fd}`);
+    if (!(await handle.stat()).isFile() || !opened.startsWith(`${await realpath(root)}/`)) return undefined;
     const buffer = new Uint8Array(longest);
     const { bytesRead } = await handle.read(buffer, 0, longest, 0);
     return buffer.subarray(0, bytesRead);
@@ -33,7 +40,7 @@ export function openSourceTree(root: string): SourceTree {
     readBytes,
     async hasFile(path) {
       const file = await inside(path);
-      return file !== undefined && (await lstat(file)).isFile();
+      return file !== undefined && (await lstat(file).catch(() => undefined))?.isFile() === true;
     },
     async readText(path) {
       const bytes = await readBytes(path, longestText);
