@@ -59,7 +59,7 @@ export async function tryApp(trial: AppTrial): Promise<AppResult> {
     return await pushAll(trial, app, cases);
   } finally {
     await user.ask('DELETE', `/v1/apps/${app.id}`);
-    await waitUntil(async () => (await visit(platform, trial.name).catch(() => undefined))?.status === 404, 15);
+    await waitUntil(async () => (await visit(platform, trial.name).catch(() => undefined))?.status === 404, 5);
     for (const path of appDataPaths(platform.dataDir, app.id)) await removeTree(path);
   }
 }
@@ -93,7 +93,7 @@ async function pushAll(trial: AppTrial, app: AppAnswer, cases: readonly AppCase[
     cold: secondsOf(first?.build),
     warm: secondsOf(warm?.build),
     imageMebibytes: toNumber(/([\d.]+) MiB, sha256:/.exec(output)?.[1]),
-    lastLine: problems[0] ?? lastLineOf(output),
+    lastLine: problems[0] ?? lastLineOf(output.replace(/\n[^\n]*Storing the image[^]*/, '')),
   };
 }
 
@@ -110,21 +110,20 @@ async function push(trial: AppTrial, app: AppAnswer, appCase: AppCase): Promise<
   const ending = new AbortController();
   const limit = AbortSignal.timeout(trial.seconds * 1000);
   let output = '';
-  const pushing = user.git(directory, ['push', '-f', 'paas', 'main'], {
-    signal: AbortSignal.any([ending.signal, limit]),
-    onOutput: (text) => {
-      output += text;
-      trial.log(text);
-    },
-  });
+  const onOutput = (text: string): void => {
+    output += text;
+    trial.log(text);
+  };
+  const signal = AbortSignal.any([ending.signal, limit]);
+  // It rejects when it is aborted, which is how some pushes end here.
+  const pushing = user.git(directory, ['push', '-f', 'paas', 'main'], { signal, onOutput }).catch(() => undefined);
   const since = new Date().toISOString();
   let ended = false;
   void pushing.then(() => (ended = true));
   let verdict: string | undefined =
     appCase.httpCheck === undefined ? await watchOutput(trial, appCase, () => ended, since) : undefined;
-  ending.abort();
-  if (appCase.httpCheck !== undefined) await pushing;
-  await pushing.catch(() => undefined);
+  if (appCase.httpCheck === undefined) ending.abort();
+  await pushing;
   const [build] = await user.api<BuildAnswer[]>('GET', `/v1/apps/${app.id}/builds?limit=1`);
   if (limit.aborted) {
     if (build !== undefined) await user.ask('POST', `/v1/apps/${app.id}/builds/${build.id}/cancel`);

@@ -52,7 +52,7 @@ export async function createLocalPlatform({
   const opened = await openNetworks({ dataDir, path, range: appNetwork.range, allowedNetworks: appNetwork.allowed });
   const networks = opened.problem === undefined ? opened : undefined;
   const sandbox = await openSandbox({ dataDir, path, networks });
-  const { caches, builds, images, recover } = createBuildDrivers({ dataDir, sandbox, hostEnv, shareRegistryCredentials });
+  const { caches, builds, images, recover } = createBuildDrivers({ dataDir, sandbox, hostEnv, shareRegistryCredentials, log });
   const programs = createSandboxedPrograms({ sandbox, readImage: images.readImage });
   const local = await createLocalWorkloads({ dataDir, router, programs, secretBox, clock, log });
   const addons = createLocalAddons({ dataDir, sandbox, networks, path, clock, log });

@@ -5,7 +5,7 @@ import type { AppId } from '#shared/ids.ts';
 import type { BuildCaches } from '#shared/platform/build-caches.ts';
 import { measureTree, moveTree, removeTree } from '../images/trees.ts';
 import type { SandboxBind, SandboxMount } from '../sandbox/sandbox.ts';
-import type { CachedTree } from './builders/builder.ts';
+import type { CachedTree } from './plans/builder.ts';
 
 /**
  * An app's cache volume. Package managers write `tools/<name>` in the sandbox and keep it consistent themselves. `trees/<path>` holds

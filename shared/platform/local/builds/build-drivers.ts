@@ -1,12 +1,16 @@
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findExecutable } from '#shared/files/find-executable.ts';
 import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
+import type { Log } from '#shared/log.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 import type { InProcessBuilds } from '#shared/platform/in-process-builds.ts';
 import { createLocalImages, type LocalImages, removeImageLeftovers } from '../images/images.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import { readRegistrySettings } from '../toolchains/registry-settings.ts';
+import { createToolStore, removeHalfInstalledTools } from '../toolchains/tool-store.ts';
 import type { PlatformPart } from '../toolchains/toolchain-mounts.ts';
 import { openToolchains } from '../toolchains/toolchains.ts';
 import { createLocalBuildCaches, type LocalBuildCaches, removeCacheRubbish } from './build-caches.ts';
@@ -22,6 +26,7 @@ export interface BuildDriversOptions {
   readonly hostEnv: Readonly<Record<string, string | undefined>>;
   /** Whether builds of all tenants get the operator's credentials for package registries. By default they do not. */
   readonly shareRegistryCredentials?: boolean;
+  readonly log?: Log;
   /** Smaller ones for tests. */
   readonly limits?: Partial<BuildLimits>;
 }
@@ -36,12 +41,17 @@ export interface BuildDrivers {
 }
 
 export function createBuildDrivers(options: BuildDriversOptions): BuildDrivers {
-  const { dataDir, sandbox, hostEnv, shareRegistryCredentials = false, limits: changed } = options;
+  const { dataDir, sandbox, hostEnv, shareRegistryCredentials = false, limits: changed, log } = options;
   const root = process.getuid?.() === 0;
   const ensureOwner = async (appId: AppId) => (root ? sandbox.ensureUid(appId) : undefined);
   const parts = findPlatformParts();
   const caches = createLocalBuildCaches(dataDir);
-  const images = createLocalImages({ dataDir, parts: parts.paths, ensureOwner });
+  const toolsDirectory = `${dataDir}/toolchains`;
+  const findProgram = async (name: string): Promise<string | undefined> => findExecutable(name, hostEnv['PATH'] ?? '');
+  const { node, npm } = parts.paths;
+  const store = createToolStore(omitUndefined({ directory: toolsDirectory, hostEnv, node, npm, findProgram, log }));
+  const places = { parts: parts.paths, store };
+  const images = createLocalImages({ dataDir, places, ensureOwner });
   return {
     caches,
     images,
@@ -50,15 +60,15 @@ export function createBuildDrivers(options: BuildDriversOptions): BuildDrivers {
       sandbox,
       caches,
       images,
-      toolchains: openToolchains(hostEnv, parts.nodeVersion),
+      toolchains: openToolchains({ env: hostEnv, platformNodeVersion: parts.nodeVersion, store }),
       registries: () => readRegistrySettings({ env: hostEnv, shareCredentials: shareRegistryCredentials }),
-      parts: parts.paths,
+      places,
       root,
       limits: { ...limits.build, ...changed },
     }),
     async recover() {
       await removeLeftBuilds(dataDir, sandbox);
-      await Promise.all([removeImageLeftovers(dataDir), removeCacheRubbish(dataDir)]);
+      await Promise.all([removeImageLeftovers(dataDir), removeCacheRubbish(dataDir), removeHalfInstalledTools(toolsDirectory)]);
     },
   };
 }
@@ -71,8 +81,9 @@ function findPlatformParts(): { paths: Readonly<Record<PlatformPart, string>>; n
   return {
     paths: {
       node: `${dirname(manifest)}/bin/node`,
+      'node-headers': `${dirname(manifest)}/include`,
       npm: dirname(require.resolve('npm/package.json')),
-      'static-server': fileURLToPath(new URL('./builders/static-server.ts', import.meta.url)),
+      'static-server': fileURLToPath(new URL('./static-server', import.meta.url)),
     },
     nodeVersion: version,
   };

@@ -8,7 +8,7 @@ import { explainFailure } from './build-causes.ts';
 import { rememberSandbox } from './build-leftovers.ts';
 import type { BuildOutput } from './build-output.ts';
 import type { BuildDirectories, BuildLimits } from './build-space.ts';
-import type { BuildStep } from './builders/builder.ts';
+import type { BuildStep } from './plans/builder.ts';
 
 export interface StepRunnerParts {
   readonly sandbox: Sandbox;

@@ -1,13 +1,17 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseProcfile } from '#shared/platform/procfile.ts';
+import type { ToolStore } from '../toolchains/tool-store.ts';
 import { openToolchains } from '../toolchains/toolchains.ts';
 import { explainFailure } from './build-causes.ts';
-import type { BuildContext } from './builders/builder.ts';
 import { goBuilder } from './builders/go.ts';
-import { nodeBuilder } from './builders/node.ts';
-import { pythonBuilder } from './builders/python.ts';
+import { nodeBuilder } from './builders/node/node.ts';
+import { pythonBuilder } from './builders/python/python.ts';
+import { findPythonProcesses } from './builders/python/python-processes.ts';
+import { readPythonProject } from './builders/python/python-project.ts';
 import { rustBuilder } from './builders/rust.ts';
-import type { SourceTree } from './builders/source-tree.ts';
+import type { BuildContext } from './plans/builder.ts';
+import type { SourceTree } from './plans/source-tree.ts';
+import { readVersionPins } from './plans/version-pins.ts';
 
 function treeOf(files: Readonly<Record<string, string>>): SourceTree {
   const encoder = new TextEncoder();
@@ -19,7 +23,10 @@ function treeOf(files: Readonly<Record<string, string>>): SourceTree {
   };
 }
 
-const context: BuildContext = { toolchains: openToolchains({ PATH: '/usr/bin:/bin' }, '26.0.0'), env: {}, cache: 'cold' };
+/** Nothing is installed here. */
+const store: ToolStore = { listVersions: async () => ['1.0.0'], ensureTool: async ({ version }) => version };
+const toolchains = openToolchains({ env: { PATH: '/usr/bin:/bin' }, platformNodeVersion: '26.0.0', store });
+const context: BuildContext = { toolchains, env: {}, cache: 'cold' };
 /** Characters; files up to 1 MiB are read. A pattern that compares each character with all others takes ten seconds for these. */
 const length = 120_000;
 const manifest = (changes: object): string => JSON.stringify({ name: 'a', version: '1.0.0', ...changes });
@@ -62,6 +69,41 @@ describe('texts of tenants that patterns could take long for', () => {
     [
       'spaces in go.mod',
       () => planned(goBuilder.plan(treeOf({ 'go.mod': `module${' '.repeat(length)}/${'/'.repeat(length)}` }), context)),
+    ],
+    ['unclosed blocks of go.work', () => planned(goBuilder.plan(treeOf({ 'go.work': 'use (\n'.repeat(length) }), context))],
+    [
+      'empty lines of rust-toolchain',
+      () =>
+        planned(rustBuilder.plan(treeOf({ 'Cargo.toml': '[package]', 'rust-toolchain': `${'\n'.repeat(length)}x` }), context)),
+    ],
+    [
+      'stars in "workspaces"',
+      () => {
+        const files = { 'package.json': manifest({ workspaces: [`${'*a'.repeat(2000)}b`] }), ['a'.repeat(length)]: '' };
+        return planned(nodeBuilder.plan(treeOf(files), context));
+      },
+    ],
+    [
+      'empty lines of settings.py and main.py',
+      async () => {
+        const files = { 'manage.py': '', '/settings.py': '\n'.repeat(length), 'main.py': '\n'.repeat(length) };
+        await planned(pythonBuilder.plan({ ...treeOf(files), list: async () => [''] }, context));
+        return findPythonProcesses(
+          treeOf({ 'main.py': `${'\n'.repeat(length)}${'x'.repeat(length)} = ` }),
+          await readPythonProject(treeOf({})),
+        );
+      },
+    ],
+    [
+      'spaces in pins of versions',
+      () => {
+        const files = {
+          '.tool-versions': `node${' '.repeat(length)}x\n`,
+          'runtime.txt': `python-${' '.repeat(length)}`,
+          '.nvmrc': '\n'.repeat(length),
+        };
+        return readVersionPins(treeOf(files), {});
+      },
     ],
     [
       'spaces in Cargo.toml',

@@ -7,16 +7,16 @@ import { type LocalImages, type StoredImage, systemPath } from '../images/images
 import { removeTree } from '../images/trees.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import type { RegistrySettings } from '../toolchains/registry-settings.ts';
-import { type PlatformPart, resolveToolchain } from '../toolchains/toolchain-mounts.ts';
+import { resolveToolchain, type ToolchainPlaces } from '../toolchains/toolchain-mounts.ts';
 import type { Toolchains } from '../toolchains/toolchains.ts';
 import type { CacheVolume, LocalBuildCaches, ToolOwner } from './build-caches.ts';
 import { endLeftBuild } from './build-leftovers.ts';
 import { type BuildOutput, createBuildOutput } from './build-output.ts';
 import { type BuildDirectories, type BuildLimits, makeBuildDirectories } from './build-space.ts';
 import { createStepRunner, type StepRunner } from './build-steps.ts';
-import type { Builder, BuildPlan, Detection } from './builders/builder.ts';
 import { builders } from './builders/builders.ts';
-import { openSourceTree, type SourceTree } from './builders/source-tree.ts';
+import type { Builder, BuildPlan, CachedTree, CachedTrees, Detection } from './plans/builder.ts';
+import { openSourceTree, type SourceTree } from './plans/source-tree.ts';
 import { writeSource } from './source-writing.ts';
 
 export interface RunBuildParts {
@@ -27,8 +27,7 @@ export interface RunBuildParts {
   readonly images: LocalImages;
   readonly toolchains: Toolchains;
   readonly registries: () => Promise<RegistrySettings>;
-  /** Where the platform's own parts are on this machine. */
-  readonly parts: Readonly<Record<PlatformPart, string>>;
+  readonly places: ToolchainPlaces;
   /** Whether this process is root, and so gives a build's files to the app's user. */
   readonly root: boolean;
   readonly limits: BuildLimits;
@@ -109,7 +108,7 @@ async function build(parts: RunBuildParts, spec: BuildSpec, { base, output, volu
     mounts: [
       { source: directories.app, target: '/app', writable: true },
       { source: directories.home, target: '/home/app', writable: true },
-      ...resolveToolchain(plan.toolchain, parts.parts),
+      ...(await resolveToolchain(plan.toolchain, parts.places)),
       ...registries.mounts,
       ...(await volume.mountTools(plan.cacheDirectories, giveTo)),
     ],
@@ -152,18 +151,50 @@ interface StepsContext {
   readonly signal: AbortSignal;
 }
 
-async function runSteps(plan: BuildPlan, { volume, giveTo, output, runner, source, signal }: StepsContext): Promise<void> {
+async function runSteps(plan: BuildPlan, context: StepsContext): Promise<void> {
+  const { volume, giveTo, output, runner, source, signal } = context;
   const tree = plan.tree;
-  const committed = tree !== undefined && (await source.list(tree.path)).length > 0;
-  if (committed) output.detail(`${tree.path} is part of the source, so the cached one is not used. Better leave it out of git.`);
-  const restored = tree !== undefined && !committed && (await volume.restoreTree(tree, runner.copy));
+  const committed = tree !== undefined && (await source.list(tree.paths[0])).length > 0;
+  if (committed)
+    output.detail(`${tree.paths[0]} is part of the source, so the cached one is not used. Better leave it out of git.`);
+  const restored = tree !== undefined && !committed && (await restoreTrees(tree, context));
+  for (const path of plan.keptDirectories ?? [])
+    if ((await source.list(path)).length === 0) await volume.restoreTree(keptTree(path), runner.copy);
   for (const step of plan.steps) {
     signal.throwIfAborted();
     if ((step.when === 'if-restored' && !restored) || (step.when === 'unless-restored' && restored)) continue;
+    const reason = await step.skipIf?.(source);
+    if (reason !== undefined) {
+      output.detail(reason);
+      continue;
+    }
     output.detail(step.title);
     await runner.runStep(step);
-    if (step.savesTree === true && tree !== undefined && !committed) await volume.saveTree(tree, runner.copy, giveTo);
+    if (step.savesTree === true && tree !== undefined && !committed) await saveTrees(tree, context);
   }
+  for (const path of plan.keptDirectories ?? []) {
+    if ((await source.list(path)).length === 0) continue;
+    await volume.saveTree(keptTree(path), runner.copy, giveTo);
+    await runner.runStep({ title: '', argv: ['/bin/rm', '-rf', '--', path] });
+  }
+}
+
+/** Kept whatever the source is: the framework knows what of it is still valid. */
+function keptTree(path: string): CachedTree {
+  return { path, key: 'kept' };
+}
+
+async function restoreTrees({ paths, key }: CachedTrees, { volume, runner }: StepsContext): Promise<boolean> {
+  const [first, ...others] = paths;
+  if (!(await volume.restoreTree({ path: first, key }, runner.copy))) return false;
+  for (const path of others) await volume.restoreTree({ path, key }, runner.copy);
+  return true;
+}
+
+/** The first one last: it stands for all. */
+async function saveTrees({ paths, key }: CachedTrees, { volume, runner, giveTo, source }: StepsContext): Promise<void> {
+  for (const path of paths.toReversed())
+    if ((await source.list(path)).length > 0) await volume.saveTree({ path, key }, runner.copy, giveTo);
 }
 
 async function trimCache(volume: CacheVolume, longestBytes: number, output: BuildOutput): Promise<void> {

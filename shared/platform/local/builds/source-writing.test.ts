@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { SourceEntry } from '#shared/platform/builds.ts';
-import { openSourceTree } from './builders/source-tree.ts';
+import { openSourceTree } from './plans/source-tree.ts';
 import { type WrittenSource, writeSource } from './source-writing.ts';
 
 let root: string;

@@ -12,8 +12,15 @@ let images: LocalImages;
 let appId: AppId;
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'paas-images-'));
-  const parts = { node: '/parts/node', npm: '/parts/npm', 'static-server': '/parts/static-server.ts' };
-  images = createLocalImages({ dataDir, parts, ensureOwner: async () => (process.getuid?.() === 0 ? owner : undefined) });
+  const parts = {
+    node: '/parts/node',
+    'node-headers': '/parts/include',
+    npm: '/parts/npm',
+    'static-server': '/parts/static-server.ts',
+  };
+  const store = { ensureTool: async ({ name, version }: { name: string; version: string }) => `/store/${name}/${version}` };
+  const places = { parts, store };
+  images = createLocalImages({ dataDir, places, ensureOwner: async () => (process.getuid?.() === 0 ? owner : undefined) });
   appId = newUuid<AppId>();
 });
 afterEach(() => removeTree(dataDir));

@@ -9,7 +9,8 @@ import { omitUndefined } from '#shared/omit-undefined.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { Images } from '#shared/platform/images.ts';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
-import { type PlatformPart, platformParts, resolveToolchain } from '../toolchains/toolchain-mounts.ts';
+import { storedToolNames } from '../toolchains/tool-store.ts';
+import { platformParts, resolveToolchain, type ToolchainPlaces } from '../toolchains/toolchain-mounts.ts';
 import type { SealAnswer, SealRequest } from './image-worker.ts';
 import { moveTree, removeTree, syncTree } from './trees.ts';
 
@@ -24,6 +25,7 @@ const descriptionSchema = z.object({
     z.union([
       z.object({ kind: z.literal('host'), path: z.string() }),
       z.object({ kind: z.literal('platform'), name: z.enum(platformParts) }),
+      z.object({ kind: z.literal('stored'), name: z.enum(storedToolNames), version: z.string() }),
     ]),
   ),
 });
@@ -70,8 +72,7 @@ export interface StoredImage {
 
 export interface LocalImagesOptions {
   readonly dataDir: string;
-  /** Host paths of the platform's own parts. */
-  readonly parts: Readonly<Record<PlatformPart, string>>;
+  readonly places: ToolchainPlaces;
   /** Uid that owns an app's files, so that its code may change them in a layer; undefined: that of this process. */
   ensureOwner(appId: AppId): Promise<number | undefined>;
 }
@@ -83,7 +84,7 @@ export const systemPath = ['/usr/local/bin', '/usr/bin', '/bin'] as const;
 const appNode = '/app/node_modules/.bin';
 
 /** Images as directories on this machine, addressed by the digest of their content. */
-export function createLocalImages({ dataDir, parts, ensureOwner }: LocalImagesOptions): LocalImages {
+export function createLocalImages({ dataDir, places, ensureOwner }: LocalImagesOptions): LocalImages {
   const base = `${dataDir}/images`;
   const locate = (imageUrl: string): string | undefined => {
     const address = parseImageUrl(imageUrl);
@@ -121,7 +122,7 @@ export function createLocalImages({ dataDir, parts, ensureOwner }: LocalImagesOp
       return {
         imageUrl,
         root: `${path}/app`,
-        mounts: resolveToolchain(toolchain, parts),
+        mounts: await resolveToolchain(toolchain, places),
         env: { LANG: 'C.UTF-8', ...env, PATH: [...directories, appNode, ...systemPath].join(':') },
         builder,
         processes,

@@ -1,32 +1,51 @@
 import type { SandboxLink, SandboxMount } from '../sandbox/sandbox.ts';
+import { type StoredTool, type ToolStore, targetOf } from './tool-store.ts';
 
 /** A part of the platform or of the host that is shown inside, named by what it is so that images survive its moving. */
 export type ToolchainMount =
   | { readonly kind: 'host'; readonly path: string }
-  | { readonly kind: 'platform'; readonly name: PlatformPart };
+  | { readonly kind: 'platform'; readonly name: PlatformPart }
+  | ({ readonly kind: 'stored' } & StoredTool);
 
-export const platformParts = ['node', 'npm', 'static-server'] as const;
+export const platformParts = ['node', 'node-headers', 'npm', 'static-server'] as const;
 export type PlatformPart = (typeof platformParts)[number];
 
 /** Where the platform's own parts are seen inside. */
 export const partTargets: Readonly<Record<PlatformPart, string>> = {
   node: '/opt/paas/node/bin/node',
+  'node-headers': '/opt/paas/node/include',
   npm: '/opt/paas/node/lib/node_modules/npm',
-  'static-server': '/opt/paas/static-server.ts',
+  'static-server': '/opt/paas/static-server',
 };
 
 /** Programs of the parts, where Node's own archive has them. */
 const partLinks: Partial<Record<PlatformPart, readonly SandboxLink[]>> = {
   npm: ['npm', 'npx'].map((name) => ({ target: `/opt/paas/node/bin/${name}`, linkTo: `${partTargets.npm}/bin/${name}-cli.js` })),
+  // The name by which images of earlier versions start it.
+  'static-server': [{ target: '/opt/paas/static-server.ts', linkTo: '/opt/paas/static-server/main.ts' }],
 };
 
-export function resolveToolchain(
+/** Where toolchains are on this machine. */
+export interface ToolchainPlaces {
+  readonly parts: Readonly<Record<PlatformPart, string>>;
+  readonly store: Pick<ToolStore, 'ensureTool'>;
+}
+
+/** Installs tools of the store that are missing. @throws BuildFailure if one cannot be installed */
+export async function resolveToolchain(
   mounts: readonly ToolchainMount[],
-  parts: Readonly<Record<PlatformPart, string>>,
-): readonly SandboxMount[] {
-  return mounts.flatMap((mount) =>
-    mount.kind === 'host'
-      ? [{ source: mount.path, target: mount.path }]
-      : [{ source: parts[mount.name], target: partTargets[mount.name] }, ...(partLinks[mount.name] ?? [])],
-  );
+  { parts, store }: ToolchainPlaces,
+): Promise<readonly SandboxMount[]> {
+  const resolved = mounts.map(async (mount): Promise<readonly SandboxMount[]> => {
+    switch (mount.kind) {
+      case 'host':
+        return [{ source: mount.path, target: mount.path }];
+      case 'stored':
+        return [{ source: await store.ensureTool(mount), target: targetOf(mount) }];
+      case 'platform':
+        return [{ source: parts[mount.name], target: partTargets[mount.name] }, ...(partLinks[mount.name] ?? [])];
+    }
+  });
+  const unique = new Map((await Promise.all(resolved)).flat().map((mount) => [mount.target, mount]));
+  return [...unique.values()];
 }

@@ -1,41 +1,38 @@
-/** The compilers and interpreters of the host, found on the operator's PATH and shown to builds read-only. */
+/** The compilers and interpreters that builds use: of the host, of the platform, and of the tool store. */
 import { execFile } from 'node:child_process';
-import { realpath, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { satisfies, validRange } from 'semver';
-import { findExecutable } from '#shared/files/find-executable.ts';
+import { compare, rcompare, satisfies } from 'semver';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
-import { partTargets, type ToolchainMount } from './toolchain-mounts.ts';
+import { findHostGo, findHostNode, findHostPythons, findHostRusts } from './host-toolchains.ts';
+import { programsOf, type StoredToolName, type ToolStore, targetOf } from './tool-store.ts';
+import type { NodeToolchain, PythonToolchain, Toolchain, VersionRequest } from './toolchain.ts';
+import { partTargets } from './toolchain-mounts.ts';
+import { chooseVersion, newestOfMajors, toPythonRange, toRange } from './versions.ts';
 
-export interface Toolchain {
-  readonly version: string;
-  /** Directories of its programs, for PATH. */
-  readonly path: readonly string[];
-  readonly mounts: readonly ToolchainMount[];
-}
-
-export interface PythonToolchain extends Toolchain {
-  readonly executable: string;
-  /** Whether its own pip can install into another environment, which spares each one a copy of pip. */
-  readonly pip: boolean;
-}
-
-/** All of them throw BuildFailure when there is none that does. */
+/** All of them throw BuildFailure when there is none that does. A version that is asked for is never replaced by another. */
 export interface Toolchains {
-  /** The host's Node where it satisfies `range`, else the platform's own. npm comes with either. */
-  findNode(range: string | undefined): Promise<Toolchain>;
-  findPython(): Promise<PythonToolchain>;
-  findGo(): Promise<Toolchain>;
-  findRust(): Promise<Toolchain>;
+  /** The platform's own Node.js or the host's where it fits, else one of the store. Each comes with an npm that runs on it. */
+  findNode(request?: VersionRequest): Promise<NodeToolchain>;
+  /** A tool of the store, in the newest version that is asked for. Installs it. */
+  findTool(name: StoredToolName, request: VersionRequest): Promise<Toolchain>;
+  /** @param requests all of them hold: of a file of pins, of the project */
+  findPython(requests?: readonly VersionRequest[]): Promise<PythonToolchain>;
+  /** The host's Go where it is of the release that is asked for, else one of the store. */
+  findGo(request?: VersionRequest): Promise<Toolchain>;
+  /** @param request a version, or the name of a channel */
+  findRust(request?: VersionRequest): Promise<Toolchain>;
+}
+
+export interface ToolchainsOptions {
+  /** The operator's environment: PATH, and what the tools need to say where they live. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly platformNodeVersion: string;
+  readonly store: ToolStore;
 }
 
 const run = promisify(execFile);
 
-/** Characters. A range takes longer to compare the longer it is. */
-const longestRange = 256;
-
-/** @param env the operator's environment: PATH, and what the tools need to say where they live */
-export function openToolchains(env: Readonly<Record<string, string | undefined>>, platformNodeVersion: string): Toolchains {
+export function openToolchains({ env, platformNodeVersion, store }: ToolchainsOptions): Toolchains {
   const path = env.PATH ?? '/usr/local/bin:/usr/bin:/bin';
   const answer = async (program: string, args: readonly string[]): Promise<string | undefined> =>
     run(program, [...args], { env: env as NodeJS.ProcessEnv, timeout: 20_000 }).then(
@@ -43,152 +40,153 @@ export function openToolchains(env: Readonly<Record<string, string | undefined>>
       () => undefined,
     );
   const hostNode = once(() => findHostNode(path, answer));
-  const python = once(() => findHostPython(path, answer));
-  const go = once(() => findHostGo(path, answer));
-  const rust = once(() => findHostRust(path, answer));
-  const platformNode: Toolchain = {
+  const pythons = once(async () => {
+    const found = await findHostPythons(env, path, answer);
+    return found.length === 0 ? undefined : found;
+  });
+  const hostGo = once(() => findHostGo(path, answer));
+  const rusts = once(async () => {
+    const found = await findHostRusts(env, path, answer);
+    return found.length === 0 ? undefined : found;
+  });
+  const platformNode: NodeToolchain = {
     version: platformNodeVersion,
     path: [directoryOf(partTargets.node)],
     mounts: [
       { kind: 'platform', name: 'node' },
+      { kind: 'platform', name: 'node-headers' },
       { kind: 'platform', name: 'npm' },
     ],
+    headers: directoryOf(partTargets['node-headers']),
+  };
+  const findTool: Toolchains['findTool'] = async (name, request) => {
+    const tool = { name, version: await chooseStored(store, name, request) };
+    await store.ensureTool(tool);
+    return { version: tool.version, path: [programsOf(tool)], mounts: [{ kind: 'stored', ...tool }] };
   };
   return {
-    async findNode(range) {
-      if (range !== undefined && range.length > longestRange)
-        throw new BuildFailure(`"engines.node" in package.json is longer than ${longestRange} characters.`);
-      if (range !== undefined && validRange(range) === null)
-        throw new BuildFailure(`"engines.node" in package.json is not a version range: ${range}`);
-      const candidates = [await hostNode(), platformNode].filter((node) => node !== undefined);
-      const found = candidates.find((node) => range === undefined || satisfies(node.version, range));
-      if (found !== undefined) return found;
-      throw new BuildFailure(
-        `package.json asks for Node.js ${range}, and this platform has ${candidates.map((node) => node.version).join(' and ')}. Change "engines.node" to one that includes either.`,
-      );
+    findTool,
+    async findNode(request) {
+      const range = request === undefined ? '*' : toRange(request.version);
+      if (range === undefined) throw new BuildFailure(notAVersion('Node.js', request));
+      const ours = [platformNode, await hostNode()].find((node) => node !== undefined && satisfies(node.version, range));
+      if (ours !== undefined) return ours;
+      const node = await findTool('node', request ?? { version: '*', source: '' });
+      const npm = await findNpmFor(node.version, findTool);
+      const root = `${targetOf({ name: 'node', version: node.version })}/node_modules/node-linux-${process.arch}`;
+      return { version: node.version, path: [...node.path, ...npm.path], mounts: [...node.mounts, ...npm.mounts], headers: root };
     },
-    async findPython() {
-      const found = await python();
-      if (found !== undefined) return found;
-      throw new BuildFailure(
-        'No Python 3 with venv on this platform. Its operator can install it: apt-get install -y python3 python3-venv python3-pip',
-      );
+    async findPython(requests = []) {
+      const found = await pythons();
+      if (found === undefined)
+        throw new BuildFailure(
+          'No Python 3 with venv on this platform. Its operator can install it: apt-get install -y python3 python3-venv python3-pip',
+        );
+      return choosePython(found, requests);
     },
-    async findGo() {
-      const found = await go();
-      if (found !== undefined) return found;
-      throw new BuildFailure('No Go compiler on this platform. Its operator can install one: apt-get install -y golang-go');
+    async findGo(request) {
+      const found = await hostGo();
+      if (found === undefined)
+        throw new BuildFailure('No Go compiler on this platform. Its operator can install one: apt-get install -y golang-go');
+      const range = request === undefined ? '*' : toRange(request.version);
+      if (range === undefined) throw new BuildFailure(notAVersion('Go', request));
+      return satisfies(found.version, range) || request === undefined ? found : findTool('go', request);
     },
-    async findRust() {
-      const found = await rust();
-      if (found !== undefined) return found;
+    async findRust(request) {
+      const found = await rusts();
+      if (found === undefined)
+        throw new BuildFailure(
+          'No Rust compiler with a linker on this platform. Its operator can install them: apt-get install -y cargo gcc',
+        );
+      const chosen = found.find(({ version }) => request === undefined || fitsRust(version, request.version));
+      if (chosen !== undefined) return chosen;
+      const has = found.map(({ version }) => version).join(', ');
       throw new BuildFailure(
-        'No Rust compiler with a linker on this platform. Its operator can install them: apt-get install -y cargo gcc',
+        `${request?.source} asks for Rust ${request?.version}, and this platform has ${has}. Ask for one of them, or let its operator install it: rustup toolchain install ${request?.version.replace(/^>=/, '')}`,
       );
     },
   };
 }
 
-type Answer = (program: string, args: readonly string[]) => Promise<string | undefined>;
-
-async function findHostNode(path: string, answer: Answer): Promise<Toolchain | undefined> {
-  const [node, npm] = [await findExecutable('node', path), await findExecutable('npm', path)];
-  if (node === undefined || npm === undefined) return undefined;
-  const [prefix, npmPrefix] = [installPrefix(await realpath(node)), installPrefix(await realpath(npm))];
-  // A node that is only there because our own start put it on PATH is the platform's, and comes as such.
-  if (
-    prefix === undefined ||
-    npmPrefix === undefined ||
-    prefix.includes('/node_modules/') ||
-    npmPrefix.includes('/node_modules/')
-  )
-    return undefined;
-  const version = (await answer(node, ['--version']))?.replace(/^v/, '');
-  if (version === undefined) return undefined;
-  const visible = [prefix, npmPrefix, '/usr'].some((root) => npm.startsWith(`${root}/`));
-  const npmDirectory = directoryOf(visible ? npm : await realpath(npm));
-  return {
-    version,
-    path: [...new Set([directoryOf(await realpath(node)), npmDirectory])],
-    mounts: [...(await partMounts(prefix)), ...(await partMounts(npmPrefix))],
-  };
+/** 'stable' is the compiler without a suffix, 'nightly' and 'beta' those with one. */
+function fitsRust(version: string, request: string): boolean {
+  const channel = /^(stable|latest|beta|nightly)/.exec(request)?.[1];
+  if (channel === 'beta' || channel === 'nightly') return version.includes(`-${channel}`);
+  if (channel !== undefined) return !version.includes('-');
+  const range = toRange(request);
+  return range !== undefined && satisfies(version, range);
 }
 
-async function findHostPython(path: string, answer: Answer): Promise<PythonToolchain | undefined> {
-  const program = await findExecutable('python3', path);
-  if (program === undefined) return undefined;
-  // What is on PATH may be a shim; the interpreter itself knows where it lives.
-  const said = await answer(program, ['-c', probePython]);
-  if (said === undefined) return undefined;
-  const facts = JSON.parse(said) as { version: string; prefix: string; executable: string; ensurepip: boolean; pip: number };
-  const pip = facts.pip >= 23;
-  if (!facts.ensurepip && !pip) return undefined;
-  if (facts.prefix !== '/usr' && holdsMoreThanAToolchain(facts.prefix)) return undefined;
-  return {
-    version: facts.version,
-    executable: facts.executable,
-    pip,
-    path: [directoryOf(facts.executable)],
-    mounts: await partMounts(facts.prefix),
-  };
+/** Later requests are of files that say what a project is compatible with; the first one that is exact decides. */
+function choosePython(found: readonly PythonToolchain[], requests: readonly VersionRequest[]): PythonToolchain {
+  const [wanted, ...others] = requests;
+  if (wanted === undefined) return firstOf(found);
+  const range = toPythonRange(wanted.version);
+  if (range === undefined) throw new BuildFailure(notAVersion('Python', wanted));
+  const fitting = found.filter(({ version }) => satisfies(version, range));
+  if (fitting.length === 0) {
+    const has = found
+      .map(({ version }) => version)
+      .sort(compare)
+      .join(', ');
+    throw new BuildFailure(
+      `${wanted.source} asks for Python ${wanted.version}, and this platform has ${has}. Ask for one of them, or let its operator install it: uv python install ${wanted.version}`,
+    );
+  }
+  const rest = others.filter((request) =>
+    fitting.some(({ version }) => satisfies(version, toPythonRange(request.version) ?? '*')),
+  );
+  const newest = ['latest', '*'].includes(wanted.version);
+  const sorted = newest ? [...fitting].sort((one, other) => rcompare(one.version, other.version)) : fitting;
+  return firstOf(
+    sorted.filter(({ version }) => rest.every((request) => satisfies(version, toPythonRange(request.version) ?? '*'))),
+  );
 }
 
-const probePython = `
-import json, platform, sys
-from importlib.util import find_spec
-try:
-    import pip
-    major = int(pip.__version__.split('.')[0])
-except ImportError:
-    major = 0
-print(json.dumps({'version': platform.python_version(), 'prefix': sys.base_prefix, 'executable': sys._base_executable,
-    'ensurepip': find_spec('ensurepip') is not None and find_spec('venv') is not None, 'pip': major}))
-`;
-
-async function findHostGo(path: string, answer: Answer): Promise<Toolchain | undefined> {
-  const program = await findExecutable('go', path);
-  const said = program === undefined ? undefined : await answer(program, ['env', 'GOROOT', 'GOVERSION']);
-  const [root, version] = said?.split('\n') ?? [];
-  if (root === undefined || version === undefined) return undefined;
-  return { version: version.replace(/^go/, ''), path: [`${root}/bin`], mounts: hostMounts(await realpath(root)) };
+function firstOf(found: readonly PythonToolchain[]): PythonToolchain {
+  const [first] = found;
+  if (first === undefined) throw new BuildFailure('No Python on this platform is what all files of the app ask for.');
+  return first;
 }
 
-async function findHostRust(path: string, answer: Answer): Promise<Toolchain | undefined> {
-  const [compiler, linker] = [await findExecutable('rustc', path), await findExecutable('cc', '/usr/bin')];
-  if (compiler === undefined || linker === undefined) return undefined;
-  // What is on PATH may be rustup's shim, which has the toolchain elsewhere.
-  const [said, root] = [await answer(compiler, ['--version']), await answer(compiler, ['--print', 'sysroot'])];
-  const version = /^rustc (\S+)/.exec(said ?? '')?.[1];
-  if (version === undefined || root === undefined || (await findExecutable('cargo', `${root}/bin`)) === undefined)
-    return undefined;
-  return { version, path: [`${root}/bin`], mounts: hostMounts(await realpath(root)) };
+const labels: Partial<Record<StoredToolName, string>> = { node: 'Node.js', go: 'Go', 'yarn-berry': 'Yarn', yarn: 'Yarn' };
+
+async function chooseStored(store: ToolStore, name: StoredToolName, request: VersionRequest): Promise<string> {
+  const label = labels[name] ?? name;
+  const range = toRange(request.version);
+  if (range === undefined) throw new BuildFailure(notAVersion(label, request));
+  const versions = await store.listVersions(name);
+  const version = chooseVersion(range, versions);
+  if (version !== undefined) return version;
+  if (versions.length === 0)
+    throw new BuildFailure(
+      `${request.source} asks for ${label} ${request.version}, which is not on this platform, and its package registry could not be reached. Try again.`,
+    );
+  throw new BuildFailure(
+    `${request.source} asks for ${label} ${request.version}, which does not exist. The newest are ${newestOfMajors(versions, 5).join(', ')}.`,
+  );
 }
 
-/** `/opt/x` of `/opt/x/bin/node`, `/usr` of what lies below it. Undefined for a program outside any such layout. */
-function installPrefix(program: string): string | undefined {
-  if (program.startsWith('/usr/')) return '/usr';
-  const prefix = /^(.+?)\/(?:bin|lib)\//.exec(program)?.[1];
-  return prefix === undefined || holdsMoreThanAToolchain(prefix) ? undefined : prefix;
+function notAVersion(label: string, request: VersionRequest | undefined): string {
+  const version = request?.version ?? '';
+  const shown = version.length > 80 ? `${version.slice(0, 80)}…` : version;
+  return `${request?.source ?? 'The app'} asks for ${label} "${shown}", which is no version or range of versions.`;
 }
 
-/** Somebody's home (`~/bin/node`) or a top-level directory: tenants must not see the rest of it. */
-function holdsMoreThanAToolchain(prefix: string): boolean {
-  return /^\/[^/]*$|^\/home\/[^/]+$/.test(prefix);
-}
+/** The npm that comes with the platform needs a recent Node.js; older ones get the last npm that runs on them. */
+const npmByNode = [
+  { node: '^20.17.0 || >=22.9.0' },
+  { node: '>=18.17.0', npm: '10' },
+  { node: '^14.17.0 || ^16.13.0 || >=18', npm: '9' },
+  { node: '>=12.22', npm: '8.19.4' },
+  { node: '*', npm: '6' },
+] as const;
 
-/** /usr is in every sandbox already. */
-function hostMounts(prefix: string): readonly ToolchainMount[] {
-  return prefix === '/usr' || prefix.startsWith('/usr/') ? [] : [{ kind: 'host', path: prefix }];
-}
-
-/**
- * The parts of a prefix that programs and libraries are in: its `etc`, which npm reads, may contain credentials of the operator, and so
- * may its `pip.conf`.
- */
-async function partMounts(prefix: string): Promise<readonly ToolchainMount[]> {
-  const parts = ['bin', 'include', 'lib', 'lib64', 'libexec', 'share'].map((part) => `${prefix}/${part}`);
-  const found = await Promise.all(parts.map((part) => stat(part).catch(() => undefined)));
-  return parts.filter((_, index) => found[index]?.isDirectory()).flatMap(hostMounts);
+async function findNpmFor(node: string, findTool: Toolchains['findTool']): Promise<Pick<Toolchain, 'path' | 'mounts'>> {
+  const paired = npmByNode.find(({ node: range }) => satisfies(node, range));
+  if (paired === undefined || !('npm' in paired))
+    return { path: [directoryOf(partTargets.node)], mounts: [{ kind: 'platform', name: 'npm' }] };
+  return findTool('npm', { version: paired.npm, source: `Node.js ${node}` });
 }
 
 function directoryOf(file: string): string {

@@ -84,20 +84,27 @@ describe('a Node.js app', () => {
     expect(await (await real.visit(appId, built.imageUrl)).text()).toBe('true');
   });
 
-  it("gets the platform's own Node where the host's is not what it asks for", async () => {
+  it.each([
+    ['>=26', /^v26\./],
+    ['22.19.0', /^v22\.19\.0$/],
+  ])('that asks for Node.js %s runs on it', async (node, version) => {
     const appId = newUuid<AppId>();
     const built = await real.succeed(appId, {
-      'package.json': JSON.stringify({ engines: { node: '>=26' }, scripts: { start: 'node server.js' } }),
+      'package.json': JSON.stringify({ engines: { node }, scripts: { start: 'node server.js' } }),
       'server.js': serverOf('process.version'),
     });
-    expect(built.log).toContain('(package.json asks for >=26)');
-    expect(await (await real.visit(appId, built.imageUrl)).text()).toMatch(/^v26\./);
+    expect(built.log).toContain(`("engines" in package.json asks for ${node})`);
+    expect(await (await real.visit(appId, built.imageUrl)).text()).toMatch(version);
   });
 
   it.each<[string, Texts, RegExp]>([
     [
       'a lockfile that does not match',
-      { 'package.json': manifest({ dependencies: { 'is-odd': '3.0.1' } }), 'package-lock.json': npmLock() },
+      {
+        'package.json': manifest(),
+        'package-lock.json': JSON.stringify({ lockfileVersion: 3, packages: { '': { dependencies: { 'is-number': '7.0.0' } } } }),
+        'server.js': '',
+      },
       /^package-lock\.json does not match package\.json\. Run `npm install`/,
     ],
     [
@@ -108,8 +115,8 @@ describe('a Node.js app', () => {
     ['a package.json that is none', { 'package.json': '{"name": ' }, /^package\.json is not valid JSON/],
     [
       'an engine that nobody has',
-      { 'package.json': JSON.stringify({ engines: { node: '0.10.x' } }) },
-      /^package\.json asks for Node\.js 0\.10\.x, and this platform has/,
+      { 'package.json': JSON.stringify({ engines: { node: '99.x' } }), 'server.js': '' },
+      /^"engines" in package\.json asks for Node\.js 99\.x, which does not exist\. The newest are \d/,
     ],
     ['nothing to run', { 'package.json': '{}' }, /^package\.json has no "start" script/],
     [
@@ -159,7 +166,10 @@ describe('a Python app', () => {
 
   it('without a Procfile is told to add one', async () => {
     const { outcome } = await real.build(newUuid<AppId>(), { 'requirements.txt': '' });
-    expect(outcome).toMatchObject({ status: 'failed', cause: expect.stringContaining('Add one with a line as: web: gunicorn') });
+    expect(outcome).toMatchObject({
+      status: 'failed',
+      cause: expect.stringContaining('Add a Procfile with a line as: web: gunicorn'),
+    });
   });
 });
 

@@ -1,8 +1,8 @@
-import type { Builder } from './builder.ts';
+import type { Builder } from '../plans/builder.ts';
 import { goBuilder } from './go.ts';
-import { nodeBuilder } from './node.ts';
+import { nodeBuilder } from './node/node.ts';
 import { procfileBuilder } from './procfile.ts';
-import { pythonBuilder } from './python.ts';
+import { pythonBuilder } from './python/python.ts';
 import { rustBuilder } from './rust.ts';
 import { staticBuilder } from './static.ts';
 

@@ -1,29 +1,44 @@
-import type { Builder } from './builder.ts';
-import type { SourceTree } from './source-tree.ts';
+import type { VersionRequest } from '../../toolchains/toolchain.ts';
+import type { Builder } from '../plans/builder.ts';
+import type { SourceTree } from '../plans/source-tree.ts';
+import { readVersionPins, type VersionPins } from '../plans/version-pins.ts';
 
 export const goBuilder: Builder = {
   name: 'go',
-  looksFor: 'go.mod (Go)',
+  looksFor: 'go.mod, go.work or main.go (Go)',
   async detect(source) {
-    return (await source.hasFile('go.mod')) ? { what: 'Go app', why: 'go.mod' } : undefined;
+    for (const why of ['go.mod', 'go.work', 'main.go']) if (await source.hasFile(why)) return { what: 'Go app', why };
+    return undefined;
   },
   async plan(source, context) {
-    const go = await context.toolchains.findGo();
+    const request = await findGoRequest(source, await readVersionPins(source, context.env));
+    const go = await context.toolchains.findGo(request);
     const before = new Set(await source.list('bin'));
+    const packages = await listPackages(source);
     return {
-      notes: [`Using Go ${go.version}`],
-      steps: [{ title: `go build -o bin/ ./..., cache ${context.cache}`, argv: ['go', 'build', '-o', 'bin/', './...'] }],
+      notes: [`Using Go ${go.version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`],
+      steps: [
+        {
+          title: `go build -o bin/ ${packages.join(' ')}, cache ${context.cache}`,
+          argv: ['go', 'build', '-o', 'bin/', ...packages],
+        },
+      ],
       // Without -modcacherw Go's module cache is read-only even for its owner, who could then not delete it.
-      env: { GOPATH: '/tmp/go', GOMODCACHE: '/cache/go-modules', GOCACHE: '/cache/go-build', GOFLAGS: '-modcacherw' },
+      env: {
+        GOPATH: '/tmp/go',
+        GOMODCACHE: '/cache/go-modules',
+        GOCACHE: '/cache/go-build',
+        GOFLAGS: '-modcacherw',
+        // The toolchain is chosen above. Another one would be installed into the cache of the app.
+        GOTOOLCHAIN: 'local',
+      },
       path: ['/app/bin', ...go.path],
       toolchain: go.mounts,
       cacheDirectories: ['go-modules', 'go-build'],
       runtimeEnv: {},
       async defaultProcesses(built) {
         const programs = await findPrograms(built, before);
-        const module = /^module\s+(?:\S*\/)?([^/\s]+)/m.exec((await source.readText('go.mod')) ?? '')?.[1];
-        const chosen =
-          programs.length === 1 ? programs[0] : programs.find((name) => name === 'web' || name === 'server' || name === module);
+        const chosen = programs.length === 1 ? programs[0] : choose(programs, await moduleName(source));
         return chosen === undefined ? {} : { web: `bin/${chosen}` };
       },
       processHint:
@@ -31,6 +46,45 @@ export const goBuilder: Builder = {
     };
   },
 };
+
+/** A pin is exact. The lines of go.mod and go.work name the oldest Go that will do, by Go's own rules. */
+async function findGoRequest(source: SourceTree, pins: VersionPins): Promise<VersionRequest | undefined> {
+  const pinned = pins.get('go');
+  if (pinned !== undefined) return pinned;
+  for (const file of ['go.work', 'go.mod']) {
+    const text = (await source.readText(file)) ?? '';
+    const version = /^toolchain\s+go([\d.]+)/m.exec(text)?.[1] ?? /^go\s+(\d+\.\d+(?:\.\d+)?)/m.exec(text)?.[1];
+    if (version !== undefined) return { version: `>=${version}`, source: file };
+  }
+  return undefined;
+}
+
+/** `./...`, or that of each module of a workspace. */
+async function listPackages(source: SourceTree): Promise<readonly string[]> {
+  const work = await source.readText('go.work');
+  if (work === undefined) return (await source.hasFile('go.mod')) ? ['./...'] : ['main.go'];
+  const directories: string[] = [];
+  let inside = false;
+  for (const line of work.split('\n')) {
+    const words = line
+      .replace(/\/\/.*/, '')
+      .trim()
+      .split(/\s+/);
+    if (words[0] === 'use' && words[1] === '(') inside = true;
+    else if (words[0] === ')') inside = false;
+    else if (words[0] === 'use' && words[1] !== undefined) directories.push(words[1]);
+    else if (inside && words[0] !== undefined && words[0] !== '') directories.push(words[0]);
+  }
+  return directories.map((directory) => `${directory.replace(/\/$/, '')}/...`.replace(/^(?!\.)/, './'));
+}
+
+async function moduleName(source: SourceTree): Promise<string | undefined> {
+  return /^module\s+(?:\S*\/)?([^/\s]+)/m.exec((await source.readText('go.mod')) ?? '')?.[1];
+}
+
+function choose(programs: readonly string[], module: string | undefined): string | undefined {
+  return programs.find((name) => ['web', 'server', 'api', 'app', 'main', module].includes(name));
+}
 
 const elf = [0x7f, 0x45, 0x4c, 0x46];
 

@@ -1,4 +1,4 @@
-import type { Builder } from './builder.ts';
+import type { Builder } from '../plans/builder.ts';
 
 /** Whatever the host's own programs can run: scripts, committed binaries. */
 export const procfileBuilder: Builder = {

@@ -1,5 +1,22 @@
-import type { Builder } from './builder.ts';
-import type { SourceTree } from './source-tree.ts';
+import { parse } from 'smol-toml';
+import { z } from 'zod';
+import { BuildFailure } from '#shared/platform/build-failure.ts';
+import type { VersionRequest } from '../../toolchains/toolchain.ts';
+import type { Builder, BuildStep } from '../plans/builder.ts';
+import { expandDirectories } from '../plans/expand-directories.ts';
+import type { SourceTree } from '../plans/source-tree.ts';
+import { readVersionPins, type VersionPins } from '../plans/version-pins.ts';
+
+const manifestSchema = z.looseObject({
+  package: z
+    .looseObject({ name: z.string().optional(), 'rust-version': z.unknown().optional(), 'default-run': z.string().optional() })
+    .optional(),
+  bin: z.array(z.looseObject({})).optional(),
+  workspace: z
+    .looseObject({ members: z.array(z.string()).optional(), 'default-members': z.array(z.string()).optional() })
+    .optional(),
+});
+type Manifest = z.infer<typeof manifestSchema>;
 
 export const rustBuilder: Builder = {
   name: 'rust',
@@ -8,41 +25,84 @@ export const rustBuilder: Builder = {
     return (await source.hasFile('Cargo.toml')) ? { what: 'Rust app', why: 'Cargo.toml' } : undefined;
   },
   async plan(source, context) {
-    const rust = await context.toolchains.findRust();
+    const manifest = (await readManifest(source, '')) ?? {};
+    const request = await findRustRequest(source, manifest, await readVersionPins(source, context.env));
+    const rust = await context.toolchains.findRust(request);
     const locked = await source.hasFile('Cargo.lock');
-    const install = [
-      'cargo',
-      'install',
-      '--path',
-      '.',
-      '--root',
-      '/app',
-      '--no-track',
-      '--force',
-      ...(locked ? ['--locked'] : []),
-    ];
+    const crates = await listCrates(source, manifest);
     return {
       notes: [
-        `Using Rust ${rust.version}`,
+        `Using Rust ${rust.version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`,
         ...(locked ? [] : ['No Cargo.lock: versions may differ from build to build. Commit one to fix them.']),
       ],
-      steps: [{ title: `cargo install --path ., cache ${context.cache}`, argv: install }],
+      steps: crates.map((directory) => install(directory, { locked, cache: context.cache })),
       env: { CARGO_HOME: '/cache/cargo', CARGO_TARGET_DIR: '/cache/cargo-target', CARGO_TERM_COLOR: 'never' },
       path: ['/app/bin', ...rust.path],
       toolchain: rust.mounts,
       cacheDirectories: ['cargo', 'cargo-target'],
       runtimeEnv: {},
-      defaultProcesses: (built) => findPrograms(built, source),
+      defaultProcesses: (built) => findProcesses(built, manifest),
       processHint:
         'This package has no program, or several and none is called web, server or like the package. Add a Procfile with a line as: web: bin/<program>',
     };
   },
 };
 
-async function findPrograms(built: SourceTree, source: SourceTree): Promise<Readonly<Record<string, string>>> {
+function install(directory: string, { locked, cache }: { locked: boolean; cache: string }): BuildStep {
+  const flags = ['--root', '/app', '--no-track', '--force', ...(locked ? ['--locked'] : [])];
+  return {
+    title: `cargo install --path ${directory}, cache ${cache}`,
+    argv: ['cargo', 'install', '--path', directory, ...flags],
+  };
+}
+
+/** The oldest Rust of "rust-version" is the least; other files name exactly one. */
+async function findRustRequest(source: SourceTree, manifest: Manifest, pins: VersionPins): Promise<VersionRequest | undefined> {
+  for (const file of ['rust-toolchain.toml', 'rust-toolchain']) {
+    const text = await source.readText(file);
+    const version =
+      /^[ \t]*channel[ \t]{0,9}=[ \t]{0,9}["']([^"'\n]{1,80})/m.exec(text ?? '')?.[1] ??
+      /^[\w.-]{1,80}$/.exec(text?.trim() ?? '')?.[0];
+    if (version !== undefined) return { version, source: file };
+  }
+  const least = manifest.package?.['rust-version'];
+  return (
+    pins.get('rust') ??
+    (typeof least === 'string' ? { version: `>=${least}`, source: '"rust-version" in Cargo.toml' } : undefined)
+  );
+}
+
+/** Directories of the packages that have programs. */
+async function listCrates(source: SourceTree, manifest: Manifest): Promise<readonly string[]> {
+  if (manifest.package !== undefined) return ['.'];
+  const patterns = manifest.workspace?.['default-members'] ?? manifest.workspace?.members ?? [];
+  const directories = (await Promise.all(patterns.map((pattern) => expandDirectories(source, pattern)))).flat();
+  const crates: string[] = [];
+  for (const directory of directories) {
+    const found = await readManifest(source, directory);
+    if (found?.package === undefined) continue;
+    const bins = found.bin !== undefined || (await source.list(`${directory}/src/bin`)).length > 0;
+    if (bins || (await source.hasFile(`${directory}/src/main.rs`))) crates.push(directory);
+  }
+  if (crates.length === 0) throw new BuildFailure('No package of the workspace in Cargo.toml has a program (src/main.rs).');
+  return crates;
+}
+
+async function readManifest(source: SourceTree, directory: string): Promise<Manifest | undefined> {
+  const path = directory === '' ? 'Cargo.toml' : `${directory}/Cargo.toml`;
+  const text = await source.readText(path);
+  if (text === undefined) return undefined;
+  try {
+    return manifestSchema.parse(parse(text));
+  } catch (error) {
+    const reason = error instanceof z.ZodError ? error.issues[0]?.message : (error as Error).message.split('\n')[0];
+    throw new BuildFailure(`${path} is not valid: ${reason}`);
+  }
+}
+
+async function findProcesses(built: SourceTree, { package: crate }: Manifest): Promise<Readonly<Record<string, string>>> {
   const programs = (await built.list('bin')).filter((name) => /^[\w.-]+$/.test(name));
-  const packageName = /^name\s*=\s*"([^"]+)"/m.exec((await source.readText('Cargo.toml')) ?? '')?.[1];
-  const chosen =
-    programs.length === 1 ? programs[0] : programs.find((name) => name === 'web' || name === 'server' || name === packageName);
+  const preferred = [crate?.['default-run'], 'web', 'server', crate?.name];
+  const chosen = programs.length === 1 ? programs[0] : preferred.find((name) => name !== undefined && programs.includes(name));
   return chosen === undefined ? {} : { web: `bin/${chosen}` };
 }

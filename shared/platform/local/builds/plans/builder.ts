@@ -41,8 +41,10 @@ export interface BuildPlan {
   readonly toolchain: readonly ToolchainMount[];
   /** Names of directories of the cache volume, writable at `/cache/<name>` for tools that keep their own caches. */
   readonly cacheDirectories: readonly string[];
-  /** A directory of the app that is put back when its key is the one it was saved under. */
-  readonly tree?: CachedTree;
+  /** Directories of the app that are put back when their key is the one they were saved under. */
+  readonly tree?: CachedTrees;
+  /** Directories of the app, such as `.next/cache`, that each build gets as the last one left them. They are no part of the image. */
+  readonly keptDirectories?: readonly string[];
   /** At run time, below the app's own variables. */
   readonly runtimeEnv: Readonly<Record<string, string>>;
   /** What runs when the Procfile declares no such type. Called after the steps; may be empty. */
@@ -60,8 +62,18 @@ export interface BuildStep {
   readonly when?: 'if-restored' | 'unless-restored';
   /** The plan's tree is complete after this step and goes into the cache. */
   readonly savesTree?: boolean;
+  /** Called right before the step: why it is to be left out, for the log. */
+  readonly skipIf?: (built: SourceTree) => Promise<string | undefined>;
 }
 
+export interface CachedTrees {
+  /** Relative to the app. The first one makes the set complete; others may be missing: 'node_modules', 'packages/a/node_modules'. */
+  readonly paths: readonly [string, ...string[]];
+  /** Everything their content follows from. */
+  readonly key: string;
+}
+
+/** One of them in the cache. */
 export interface CachedTree {
   /** Relative to the app: 'node_modules'. */
   readonly path: string;

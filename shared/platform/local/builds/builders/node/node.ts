@@ -1,0 +1,139 @@
+import { BuildFailure } from '#shared/platform/build-failure.ts';
+import type { NodeToolchain, Toolchain } from '../../../toolchains/toolchain.ts';
+import type { BuildContext, Builder, BuildPlan, BuildStep } from '../../plans/builder.ts';
+import type { SourceTree } from '../../plans/source-tree.ts';
+import { staticServerMounts } from '../../plans/static-process.ts';
+import { readVersionPins, type VersionPins } from '../../plans/version-pins.ts';
+import { findNodeProcesses, startHint } from './node-processes.ts';
+import { findNodeRequest, findToolRequest } from './node-versions.ts';
+import { allDependencies, manifestNames, type PackageJson, readPackageJson } from './package-json.ts';
+import { findPackageManager, type PackageManager } from './package-manager.ts';
+import { planNodeInstall } from './package-managers.ts';
+import { readWorkspace } from './workspace.ts';
+
+export const nodeBuilder: Builder = {
+  name: 'node',
+  looksFor: 'package.json (Node.js)',
+  async detect(source) {
+    for (const name of manifestNames) if (await source.hasFile(name)) return { what: 'Node.js app', why: name };
+    return undefined;
+  },
+  async plan(source, context) {
+    const manifest = (await readPackageJson(source)) ?? {};
+    await refuseWithoutStart(source, manifest);
+    const pins = await readVersionPins(source, context.env);
+    const manager = await findPackageManager(source, manifest, pins);
+    const tools = await findTools(context, { manifest, pins, manager });
+    const workspace = await readWorkspace(source, manifest);
+    const versions = tools.all.map(({ version }) => version);
+    const install = await planNodeInstall({ source, manifest, manager, versions, workspace, cache: context.cache });
+    const headers = tools.node?.headers;
+    return {
+      notes: [...tools.notes, ...install.notes],
+      steps: [...install.steps, ...buildSteps(manifest, manager), ...install.prune],
+      env: {
+        NODE_ENV: 'production',
+        npm_config_update_notifier: 'false',
+        NEXT_TELEMETRY_DISABLED: '1',
+        // Native addons are compiled with these rather than with a download.
+        ...(headers === undefined ? {} : { npm_config_nodedir: headers }),
+        ...install.env,
+      },
+      path: [...tools.all.flatMap(({ path }) => path), '/app/node_modules/.bin'],
+      toolchain: [...tools.all.flatMap(({ mounts }) => mounts), ...staticServerMounts],
+      cacheDirectories: install.cacheDirectories,
+      ...(install.tree === undefined ? {} : { tree: install.tree }),
+      keptDirectories: frameworkCaches(workspace.packages),
+      runtimeEnv: {
+        NODE_ENV: 'production',
+        // What the app writes beside its code has a limit of its own, which npm's files shall not use up.
+        npm_config_cache: '/tmp/.npm',
+        npm_config_update_notifier: 'false',
+        npm_config_logs_max: '0',
+        ...install.runtimeEnv,
+      },
+      defaultProcesses: (built) => findNodeProcesses(built, { manifest, manager: manager.name, runsOnBun: tools.runsOnBun }),
+      processHint: startHint,
+    } satisfies BuildPlan;
+  },
+};
+
+/** What cannot start is refused before its dependencies are installed. A build or a framework may still make something to start. */
+async function refuseWithoutStart(source: SourceTree, manifest: PackageJson): Promise<void> {
+  if ((await source.hasFile('Procfile')) || manifest.scripts?.['build'] !== undefined) return;
+  if (Object.keys(allDependencies(manifest)).length > 0 || (await source.hasFile('index.html'))) return;
+  const started = await findNodeProcesses(source, { manifest, manager: 'npm', runsOnBun: false });
+  if (Object.keys(started).length === 0) throw new BuildFailure(startHint);
+}
+
+interface Tools {
+  readonly node: NodeToolchain | undefined;
+  /** Node.js first. */
+  readonly all: readonly Toolchain[];
+  /** Whether files are run by Bun where no script says otherwise. */
+  readonly runsOnBun: boolean;
+  readonly notes: readonly string[];
+}
+
+interface Asked {
+  readonly manifest: PackageJson;
+  readonly pins: VersionPins;
+  readonly manager: PackageManager;
+}
+
+async function findTools({ toolchains }: BuildContext, { manifest, pins, manager }: Asked): Promise<Tools> {
+  const notes: string[] = [];
+  const note = (name: string, version: string, request: { version: string; source: string } | undefined): void => {
+    notes.push(`Using ${name} ${version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`);
+  };
+  const runsOnBun = manager.name === 'bun';
+  const withoutNode = runsOnBun && Object.keys(allDependencies(manifest)).length === 0 && !pins.has('node');
+  const request = findNodeRequest(manifest, pins);
+  const node = withoutNode ? undefined : await toolchains.findNode(request);
+  if (node !== undefined) note('Node.js', node.version, request);
+  const all: Toolchain[] = node === undefined ? [] : [node];
+  const npm = findToolRequest('npm', manifest, pins);
+  if (manager.name !== 'npm' || npm !== undefined) {
+    const asked = manager.name === 'npm' ? npm : manager.request;
+    const tool = await toolchains.findTool(manager.tool, asked ?? { version: 'latest', source: 'package.json' });
+    note(manager.name, tool.version, asked);
+    // Before Node.js, which brings an npm of its own.
+    all.unshift(tool);
+  }
+  const scripts = Object.values(manifest.scripts ?? {});
+  if (!runsOnBun && (pins.has('bun') || scripts.some((script) => /(^|[\s;&|])bunx?\s/.test(script)))) {
+    const bun = findToolRequest('bun', manifest, pins) ?? { version: 'latest', source: 'package.json' };
+    all.push(await toolchains.findTool('bun', bun));
+  }
+  if (scripts.some((script) => /\bcorepack\b/.test(script)))
+    all.push(await toolchains.findTool('corepack', { version: 'latest', source: 'package.json' }));
+  return { node, all, runsOnBun, notes };
+}
+
+function buildSteps(manifest: PackageJson, manager: PackageManager): readonly BuildStep[] {
+  if (manifest.scripts?.['heroku-postbuild'] !== undefined && manifest.scripts['build'] === undefined)
+    return [{ title: `${manager.name} run heroku-postbuild`, argv: [manager.name, 'run', 'heroku-postbuild'] }];
+  if (manifest.scripts?.['build'] !== undefined)
+    return [{ title: `${manager.name} run build`, argv: [manager.name, 'run', 'build'] }];
+  return [];
+}
+
+/** Where frameworks keep what makes their next build faster. */
+const caches: readonly (readonly [dependency: string, directory: string])[] = [
+  ['next', '.next/cache'],
+  ['nuxt', 'node_modules/.cache'],
+  ['gatsby', '.cache'],
+  ['astro', 'node_modules/.astro'],
+  ['@angular/cli', '.angular/cache'],
+  ['turbo', '.turbo/cache'],
+  ['nx', '.nx/cache'],
+];
+
+function frameworkCaches(packages: ReadonlyMap<string, PackageJson>): readonly string[] {
+  const found = [...packages].flatMap(([directory, manifest]) => {
+    const dependencies = allDependencies(manifest);
+    const here = caches.filter(([name]) => dependencies[name] !== undefined);
+    return here.map(([, cache]) => (directory === '' ? cache : `${directory}/${cache}`));
+  });
+  return [...new Set(found)];
+}

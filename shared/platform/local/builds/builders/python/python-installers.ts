@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto';
+import type { PythonToolchain } from '../../../toolchains/toolchain.ts';
+import type { BuildStep, CachedTrees } from '../../plans/builder.ts';
+import type { PythonProject } from './python-project.ts';
+
+/** Where the packages of every Python app are. */
+export const environment = '/app/.venv';
+
+export type InstallerName = 'pip' | 'uv' | 'uv-pip' | 'poetry' | 'pdm' | 'pipenv' | 'none';
+
+export interface PythonInstall {
+  readonly steps: readonly BuildStep[];
+  readonly tree?: CachedTrees;
+}
+
+export interface InstallFacts {
+  readonly project: PythonProject;
+  readonly python: PythonToolchain;
+  readonly cache: 'cold' | 'warm';
+}
+
+/** The tool whose files the app has. requirements.txt comes first: exports of other tools are there to be installed. */
+export function findInstaller({ files, pyproject }: PythonProject): InstallerName {
+  if (files.has('requirements.txt')) return 'pip';
+  if (pyproject !== undefined) {
+    if (files.has('uv.lock') || pyproject.tool?.['uv'] !== undefined) return 'uv';
+    if (files.has('poetry.lock') || pyproject.tool?.['poetry'] !== undefined) return 'poetry';
+    if (files.has('pdm.lock') || pyproject.tool?.['pdm'] !== undefined) return 'pdm';
+    return pyproject['build-system'] === undefined && pyproject.tool?.['setuptools'] === undefined ? 'uv-pip' : 'pip';
+  }
+  if (files.has('Pipfile')) return 'pipenv';
+  return files.has('setup.py') ? 'pip' : 'none';
+}
+
+export function planInstall(name: InstallerName, facts: InstallFacts): PythonInstall {
+  switch (name) {
+    case 'pip':
+      return planPip(facts);
+    case 'uv':
+      return planUv(facts);
+    case 'uv-pip':
+      return planReplaced(facts, 'uv pip install', ['uv', 'pip', 'install', '-r', 'pyproject.toml'], ['pyproject.toml']);
+    case 'poetry': {
+      const argv = ['uvx', 'poetry', 'install', '--no-interaction', '--no-ansi', '--only', 'main', '--no-root'];
+      return planReplaced(facts, 'poetry install', argv, ['pyproject.toml', 'poetry.lock']);
+    }
+    case 'pdm': {
+      const argv = [
+        'uvx',
+        'pdm',
+        'install',
+        '--prod',
+        '--no-editable',
+        ...(facts.project.files.has('pdm.lock') ? ['--check'] : []),
+      ];
+      return planReplaced(facts, 'pdm install', argv, ['pyproject.toml', 'pdm.lock']);
+    }
+    case 'pipenv': {
+      const locked = facts.project.files.has('Pipfile.lock');
+      const argv = ['uvx', 'pipenv', 'install', ...(locked ? ['--deploy', '--ignore-pipfile'] : ['--skip-lock'])];
+      return planReplaced(facts, 'pipenv install', argv, ['Pipfile', 'Pipfile.lock']);
+    }
+    case 'none':
+      return { steps: [makeEnvironment(facts)] };
+  }
+}
+
+function makeEnvironment({ python }: InstallFacts): BuildStep {
+  return {
+    title: `Making an environment with Python ${python.version}`,
+    argv: [python.executable, '-m', 'venv', ...(python.pip ? ['--without-pip'] : []), environment],
+    when: 'unless-restored',
+  };
+}
+
+function planPip(facts: InstallFacts): PythonInstall {
+  const { python, project, cache } = facts;
+  const python3 = `${environment}/bin/python3`;
+  const pip = [
+    ...(python.pip ? [python.executable, '-m', 'pip', '--python', python3] : [python3, '-m', 'pip']),
+    'install',
+    '--disable-pip-version-check',
+  ];
+  const wanted = project.files.has('requirements.txt') ? ['-r', 'requirements.txt'] : ['.'];
+  const title = `pip install ${wanted.join(' ')}, cache ${cache}`;
+  const reused = `${title}, environment reused`;
+  const requirements = project.files.get('requirements.txt');
+  // The environment follows from requirements.txt alone, unless that names other files.
+  const alone = requirements !== undefined && !namesOtherFiles.test(requirements);
+  const exact = alone && requirements.split('\n').every(isExact);
+  return {
+    steps: [
+      makeEnvironment(facts),
+      { title: reused, argv: [...pip, ...wanted], when: 'if-restored', ...(exact ? { skipIf: async () => reused } : {}) },
+      { title, argv: [...pip, ...wanted], when: 'unless-restored', savesTree: true },
+    ],
+    ...(alone ? { tree: { paths: ['.venv'], key: keyOf(facts, ['requirements.txt']) } } : {}),
+  };
+}
+
+// Never a line break before the words: each line would be read to the end of the file.
+const namesOtherFiles = /^[ \t]*(-[rce]|--requirement|--constraint|--editable|\.{0,2}\/|\.[ \t\r]*$|file:)|@[ \t]*file:/m;
+
+/** Whether a line of requirements.txt names one version, or none. */
+function isExact(line: string): boolean {
+  const text = line.trim();
+  return text === '' || text.startsWith('#') || text.startsWith('--hash') || text.includes('==');
+}
+
+/** The packages of others are kept; the project and its workspace are installed anew. */
+function planUv(facts: InstallFacts): PythonInstall {
+  const locked = facts.project.files.has('uv.lock') ? ['--locked'] : [];
+  const flags = ['--no-dev', '--no-editable'];
+  const others = ['uv', 'sync', ...locked, ...flags, '--no-install-project', '--no-install-workspace'];
+  const all = ['uv', 'sync', ...locked, ...flags];
+  const title = `uv sync ${[...locked, ...flags].join(' ')}, cache ${facts.cache}`;
+  return {
+    steps: [
+      { title, argv: others, when: 'unless-restored', savesTree: true },
+      { title: `${title}, environment reused`, argv: all, when: 'if-restored' },
+      { title: 'uv sync, the project itself', argv: all, when: 'unless-restored' },
+    ],
+    tree: { paths: ['.venv'], key: keyOf(facts, ['pyproject.toml', 'uv.lock', 'uv.toml']) },
+  };
+}
+
+/** Tools whose lockfile says all: a restored environment needs nothing more. */
+function planReplaced(facts: InstallFacts, name: string, argv: readonly string[], files: readonly string[]): PythonInstall {
+  const title = `${name}, cache ${facts.cache}`;
+  const reused = `${title}, environment reused`;
+  return {
+    steps: [
+      makeEnvironment(facts),
+      { title: reused, argv, when: 'if-restored', skipIf: async () => reused },
+      { title, argv, when: 'unless-restored', savesTree: true },
+    ],
+    tree: { paths: ['.venv'], key: keyOf(facts, files) },
+  };
+}
+
+function keyOf({ python, project }: InstallFacts, names: readonly string[]): string {
+  const texts = names.map((name) => project.files.get(name));
+  return createHash('sha256')
+    .update(JSON.stringify([python.version, ...texts]))
+    .digest('hex');
+}

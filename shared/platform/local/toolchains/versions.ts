@@ -1,0 +1,51 @@
+/** Which of the versions that exist is the one that was asked for. */
+import { compare, maxSatisfying, prerelease, valid, validRange } from 'semver';
+
+/** Names of Node.js lines, as nvm has them; the value is the major version. */
+const nodeLines: Readonly<Record<string, string>> = {
+  argon: '4', boron: '6', carbon: '8', dubnium: '10', erbium: '12', fermium: '14', gallium: '16', hydrogen: '18', iron: '20', jod: '22', krypton: '24',
+}; // biome-ignore format: a table
+
+/** Node.js lines with long support have even numbers. */
+const longSupport = '26 || 24 || 22 || 20 || 18';
+
+/** Characters. A range takes longer to compare the longer it is. */
+const longestRange = 256;
+
+/**
+ * The npm range that a request stands for: 'v22' → '22', 'lts/jod' → '22', 'latest' → '*'.
+ * @returns undefined if it is no version
+ */
+export function toRange(request: string): string | undefined {
+  if (request.length > longestRange) return undefined;
+  const text = request.trim().replace(/^(?:node|go|deno|bun|v)[-@]?(?=\d)/, '');
+  if (['latest', 'current', 'node', 'stable', ''].includes(text)) return '*';
+  if (/^lts(\/\*|\/-\d+)?$/.test(text)) return longSupport.split(' || ')[0];
+  const line = nodeLines[/^lts[/-](\w+)$/.exec(text)?.[1]?.toLowerCase() ?? ''];
+  return line ?? (validRange(text) === null ? undefined : text);
+}
+
+/** The highest of `versions` in a range. Prereleases only if the range names one. */
+export function chooseVersion(range: string, versions: readonly string[]): string | undefined {
+  return maxSatisfying([...versions], range) ?? undefined;
+}
+
+/** The newest version of each of the newest major versions, newest first: for a message that names what there is. */
+export function newestOfMajors(versions: readonly string[], majors: number): readonly string[] {
+  const released = versions.filter((version) => valid(version) !== null && prerelease(version) === null).sort(compare);
+  const newest = new Map(released.map((version) => [version.split('.')[0], version]));
+  return [...newest.values()].reverse().slice(0, majors);
+}
+
+/** The npm range for a version specifier of Python: '>=3.11,<4', '==3.11.*', '~=3.10', '^3.11', '3.11'. Undefined if it is none. */
+export function toPythonRange(request: string): string | undefined {
+  if (request.length > longestRange) return undefined;
+  const parts = request.split(',').map((part) => part.trim().replaceAll(/\s+/g, ''));
+  const ranges = parts.map((part) => {
+    const compatible = /^~=(\d+(?:\.\d+)*)\.(\d+)$/.exec(part);
+    if (compatible !== null)
+      return compatible[1]?.includes('.') ? `~${part.slice(2)}` : `>=${part.slice(2)} <${Number(compatible[1]) + 1}`;
+    return part.startsWith('!=') ? '*' : part.replace(/^={2,3}/, '').replace(/\.\*$/, '');
+  });
+  return toRange(ranges.join(' '));
+}
