@@ -78,12 +78,15 @@ async function startServer(listener: RequestListener): Promise<Server> {
   return server;
 }
 
-function visit({ httpPort }: GatewayOptions, host: string, path = '/'): Promise<number> {
+function visit({ httpPort }: GatewayOptions, host: string, path = '/', bucket = 0): Promise<number> {
   return new Promise((resolve, reject) => {
-    get({ host: '127.0.0.1', port: httpPort, path, headers: { host }, agent: false }, (incoming) => {
-      incoming.resume();
-      incoming.once('end', () => resolve(incoming.statusCode ?? 0)).once('error', reject);
-    }).once('error', reject);
+    get(
+      { host: '127.0.0.1', port: httpPort, path, headers: { host, cookie: `paas_visitor=${bucket}` }, agent: false },
+      (incoming) => {
+        incoming.resume();
+        incoming.once('end', () => resolve(incoming.statusCode ?? 0)).once('error', reject);
+      },
+    ).once('error', reject);
   });
 }
 
@@ -112,8 +115,8 @@ describeRouter('gateway process', async () => {
       });
       return { host: '127.0.0.1', port: (server.address() as AddressInfo).port };
     },
-    async visit(host, status = 200) {
-      expect(await visit(options, host, `/${status}`)).toBe(status);
+    async visit(host, status = 200, bucket) {
+      expect(await visit(options, host, `/${status}`, bucket)).toBe(status);
     },
     async hold(host) {
       const before = held.length;

@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { Agent, type Dispatcher, Pool } from 'undici';
 import type { Upstream } from '#gateway/routes/upstream.ts';
 import type { ForwardTimeouts } from './forward-timeouts.ts';
-import { headerPairs, type RequestPlan, responseHeaders } from './request-plan.ts';
+import type { HeldResponse } from './not-found-fallback.ts';
+import { headerPairs, type RequestPlan } from './request-plan.ts';
 
 /**
  * Connections to upstreams that are reused. An upstream may close one just as a request is sent, so only requests that may
@@ -18,16 +19,19 @@ export interface PooledRequest {
   readonly method: string;
   readonly plan: RequestPlan;
   readonly response: ServerResponse;
+  /** The headers for the client. @param raw those of the upstream, names and values in turn */
+  readonly headersOf: (raw: readonly string[]) => string[];
+  /** Whether nothing is sent to the client before the caller decides what becomes of the response. */
+  readonly keepsBack?: ((status: number, response: HeldResponse) => boolean) | undefined;
   /** Called when the upstream's response is complete; its status is in `response`. */
   readonly onEnd: () => void;
   /** Called when the upstream's response broke off. */
   readonly onBroken: () => void;
-  /** Called when there is no response. */
+  /** Called when there is no response, or it broke off while it was kept back. */
   readonly onFailed: (error: NodeJS.ErrnoException) => void;
 }
 
-/** @param platformDomains see `confineCookie` */
-export function createConnectionPool(timeouts: ForwardTimeouts, platformDomains: readonly string[]): ConnectionPool {
+export function createConnectionPool(timeouts: ForwardTimeouts): ConnectionPool {
   const agent = new Agent({
     // Shorter than usual servers keep idle connections: Node.js 5 s, gunicorn 2 s.
     keepAliveTimeout: 1500,
@@ -42,7 +46,7 @@ export function createConnectionPool(timeouts: ForwardTimeouts, platformDomains:
   });
   return {
     send(request) {
-      const handler = new ResponseHandler(request, platformDomains);
+      const handler = new ResponseHandler(request);
       const { upstream, method, plan } = request;
       agent.dispatch({ origin: originOf(upstream), path: plan.path, method, headers: plan.headers }, handler);
       return () => handler.abort();
@@ -64,23 +68,32 @@ function socketPathOf(origin: string): string | null {
 /** Largest first chunk that is sent together with the headers. */
 const joinedBytes = 16 * 1024;
 
-class ResponseHandler implements Dispatcher.DispatchHandler {
+interface ResponseHead {
+  readonly controller: Dispatcher.DispatchController;
+  readonly status: number;
+  readonly statusMessage: string;
+}
+
+class ResponseHandler implements Dispatcher.DispatchHandler, HeldResponse {
   readonly #request: PooledRequest;
-  readonly #platformDomains: readonly string[];
   #controller: Dispatcher.DispatchController | undefined;
   #aborted = false;
   #started = false;
   #hasLength = false;
   #sentBody = false;
+  #dropped = false;
+  #head: ResponseHead | undefined;
+  #keptBack = false;
+  /** What to do instead of sending the head when the response has ended or broken off while it was kept back. */
+  #afterHead: (() => void) | undefined;
 
-  constructor(request: PooledRequest, platformDomains: readonly string[]) {
+  constructor(request: PooledRequest) {
     this.#request = request;
-    this.#platformDomains = platformDomains;
   }
 
   abort(): void {
     this.#aborted = true;
-    this.#controller?.abort(new Error('the client has disconnected'));
+    if (!this.#dropped) this.#controller?.abort(new Error('the client has disconnected'));
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -91,8 +104,36 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
   onResponseStart(controller: Dispatcher.DispatchController, status: number, _: unknown, statusMessage = ''): void {
     // 102 and 103 precede a response.
     if (status < 200) return;
-    const { response } = this.#request;
-    const headers = responseHeaders(decode(controller.rawHeaders), this.#platformDomains);
+    this.#head = { controller, status, statusMessage };
+    this.#keptBack = true;
+    if (this.#request.keepsBack?.(status, this) === true) {
+      if (this.#keptBack) controller.pause();
+      return;
+    }
+    this.#keptBack = false;
+    this.#writeHead(this.#head);
+  }
+
+  forward(): void {
+    this.#keptBack = false;
+    if (this.#afterHead !== undefined) this.#afterHead();
+    else if (this.#head !== undefined) {
+      const { controller } = this.#head;
+      this.#writeHead(this.#head);
+      // Later: undici's parser cannot resume while it parses another response, which may be what decided.
+      queueMicrotask(() => controller.resume());
+    }
+  }
+
+  drop(): void {
+    this.#keptBack = false;
+    this.#dropped = true;
+    this.#head?.controller.abort(new Error('the response is not needed'));
+  }
+
+  #writeHead({ controller, status, statusMessage }: ResponseHead): void {
+    const { response, headersOf } = this.#request;
+    const headers = headersOf(decode(controller.rawHeaders));
     this.#started = true;
     response.writeHead(status, statusMessage, headers);
     response.on('drain', () => controller.resume());
@@ -106,6 +147,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#dropped) return;
     const { response } = this.#request;
     const isFirst = !this.#sentBody;
     this.#sentBody = true;
@@ -118,6 +160,15 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
+    if (this.#dropped) return;
+    if (this.#keptBack) {
+      // A response without a body ends in spite of the pause.
+      this.#afterHead = () => {
+        if (this.#head !== undefined) this.#writeHead(this.#head);
+        this.onResponseEnd(controller);
+      };
+      return;
+    }
     const { response, onEnd } = this.#request;
     const trailers = decode(controller.rawTrailers);
     this.#sentBody = true;
@@ -127,6 +178,11 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: unknown, error: Error): void {
+    if (this.#dropped) return;
+    if (this.#keptBack && !this.#aborted) {
+      this.#afterHead = () => this.#request.onFailed(error);
+      return;
+    }
     if (this.#started) this.#request.onBroken();
     else this.#request.onFailed(error);
   }

@@ -288,10 +288,11 @@ describe('broken connections', () => {
 });
 
 describe('choosing an instance', () => {
-  it('uses all instances of a release in rotation', async () => {
+  it('uses all instances of a release in rotation where a visitor need not stay with one', async () => {
     const app = await test.startApp(
       ...['a', 'b', 'c'].map((name) => (_: IncomingMessage, response: ServerResponse) => void response.end(name)),
     );
+    await test.router.applyRoute({ ...app.route, sessionAffinity: false });
     const answers: string[] = [];
     for (let sent = 0; sent < 6; sent++) answers.push((await test.fetch(app.host)).body);
     expect(answers.join('')).toBe('abcabc');

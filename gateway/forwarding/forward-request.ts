@@ -1,8 +1,11 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AttemptOutcome, beginAttempt, type ChooseUpstream, type Upstream } from '#gateway/routes/upstream.ts';
+import type { UpstreamChoice } from '#gateway/routes/choose-upstream.ts';
+import { type AttemptOutcome, beginAttempt, type Upstream } from '#gateway/routes/upstream.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import type { ForwardTimeouts } from './forward-timeouts.ts';
+import { createNotFoundFallback, type HeldResponse } from './not-found-fallback.ts';
 import { headerPairs, type RequestPlan, responseHeaders } from './request-plan.ts';
+import { addVisitorCookie, type Visitor } from './visitor.ts';
 
 /** Why there is no response: no upstream could be reached, it closed the connection, or it took too long. */
 export type ForwardFailure = 'unreachable' | 'closed' | 'timeout';
@@ -10,7 +13,9 @@ export type ForwardFailure = 'unreachable' | 'closed' | 'timeout';
 /** How a request is forwarded. */
 export interface Forwarding {
   readonly plan: RequestPlan;
-  readonly choose: ChooseUpstream;
+  readonly upstreams: UpstreamChoice;
+  /** Undefined where the choice does not depend on the visitor. */
+  readonly visitor: Visitor | undefined;
   readonly pool: ConnectionPool;
   readonly timeouts: ForwardTimeouts;
   /** See `confineCookie`. */
@@ -27,23 +32,27 @@ export interface Forwarding {
  * never look like a whole one.
  */
 export function forwardRequest(request: IncomingMessage, response: ServerResponse, forwarding: Forwarding): void {
-  const { plan, choose, timeouts } = forwarding;
+  const { plan, upstreams, visitor, timeouts } = forwarding;
   const tried: Upstream[] = [];
-  let abort: () => void = () => undefined;
+  /** Each aborts one attempt. */
+  const aborts: (() => void)[] = [];
   let clientGone = false;
+  const chooseNext = (): Upstream | undefined => upstreams.choose(tried, visitor?.bucket);
+  const headersOf = (raw: readonly string[]): string[] =>
+    addVisitorCookie(responseHeaders(raw, forwarding.platformDomains), visitor?.newCookie);
 
   response.once('close', () => {
     if (response.writableFinished) return;
     clientGone = true;
-    abort();
+    for (const abort of aborts) abort();
   });
 
   /** There was no response: tries the next upstream if this one could not be reached. */
   const onFailed = (upstream: Upstream, error: NodeJS.ErrnoException): void => {
-    if (clientGone || response.headersSent) return;
+    if (clientGone || response.headersSent || fallback?.recover() === true) return;
     if (error.syscall !== 'connect') return forwarding.fail(isTimeout(error) ? 'timeout' : 'closed');
     tried.push(upstream);
-    const next = choose(tried);
+    const next = chooseNext();
     if (next === undefined) forwarding.fail('unreachable');
     else attempt(next);
   };
@@ -52,11 +61,20 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
   /** For requests that may be sent again. */
   const attemptPooled = (upstream: Upstream): void => {
     const end = beginAttempt(upstream);
-    abort = forwarding.pool.send({
+    const abort = forwarding.pool.send({
       upstream,
       method: request.method ?? 'GET',
       plan,
       response,
+      headersOf,
+      keepsBack:
+        fallback &&
+        ((status, held) =>
+          fallback.keepsBack(
+            upstream,
+            status,
+            thatEnds(held, () => end('succeeded')),
+          )),
       onEnd: () => end(outcome(response.statusCode < 500)),
       onBroken: () => {
         end(outcome(false));
@@ -70,6 +88,7 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
         else onFailed(upstream, error);
       },
     });
+    aborts.push(abort);
   };
 
   /** On a connection of its own, which cannot be stale: so no POST fails because an idle connection was closed. */
@@ -84,11 +103,26 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
       timeout: timeouts.responseMilliseconds,
       setDefaultHeaders: false,
     });
-    abort = () => outgoing.destroy();
+    let keptBack = false;
+    aborts.push(() => {
+      outgoing.destroy();
+      if (keptBack) end('succeeded');
+    });
     let responded = false;
     outgoing.once('response', (incoming) => {
       responded = true;
-      sendResponse(incoming, response, forwarding, (complete) => end(outcome(complete && response.statusCode < 500)));
+      const forward = (): void =>
+        sendResponse(incoming, response, {
+          headers: headersOf(incoming.rawHeaders),
+          timeouts,
+          onEnd: (complete) => end(outcome(complete && response.statusCode < 500)),
+        });
+      const drop = (): void => {
+        end('succeeded');
+        outgoing.destroy();
+      };
+      keptBack = fallback?.keepsBack(upstream, incoming.statusCode ?? 502, { forward, drop }) === true;
+      if (!keptBack) forward();
     });
     outgoing.once('timeout', () => outgoing.destroy(Object.assign(new Error('no response in time'), { code: 'ETIMEDOUT' })));
     outgoing.on('error', (error: NodeJS.ErrnoException) => {
@@ -102,9 +136,22 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
   };
 
   const attempt = plan.replayable ? attemptPooled : attemptUnpooled;
-  const first = choose(tried);
+  const fallback =
+    visitor !== undefined && plan.replayable && (request.method === 'GET' || request.method === 'HEAD')
+      ? createNotFoundFallback((upstream) => upstreams.chooseOther(upstream, visitor.bucket), attempt)
+      : undefined;
+  const first = chooseNext();
   if (first === undefined) forwarding.fail('unreachable');
   else attempt(first);
+}
+
+/** @param onDrop called when the response is dropped */
+function thatEnds(held: HeldResponse, onDrop: () => void): HeldResponse {
+  const drop = (): void => {
+    onDrop();
+    held.drop();
+  };
+  return { forward: () => held.forward(), drop };
 }
 
 function isTimeout({ code }: NodeJS.ErrnoException): boolean {
@@ -177,15 +224,15 @@ function sendBodyAfterContinue(
 function sendResponse(
   incoming: IncomingMessage,
   response: ServerResponse,
-  { timeouts, platformDomains }: Pick<Forwarding, 'timeouts' | 'platformDomains'>,
-  onEnd: (complete: boolean) => void,
+  { headers, timeouts, onEnd }: { headers: string[]; timeouts: ForwardTimeouts; onEnd: (complete: boolean) => void },
 ): void {
+  // It broke off while it was kept back.
+  if (incoming.destroyed) {
+    onEnd(false);
+    return breakOff(response);
+  }
   incoming.socket.setTimeout(timeouts.idleMilliseconds);
-  response.writeHead(
-    incoming.statusCode ?? 502,
-    incoming.statusMessage ?? '',
-    responseHeaders(incoming.rawHeaders, platformDomains),
-  );
+  response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage ?? '', headers);
   let sentBody = false;
   // The first event of an event stream may take long: its headers do not wait for it.
   if (incoming.headers['content-length'] === undefined) {

@@ -17,7 +17,8 @@ export function forwardUpgrade(
   head: Buffer,
   forwarding: Omit<Forwarding, 'expectsContinue' | 'pool'>,
 ): void {
-  const { plan, choose, timeouts, platformDomains } = forwarding;
+  const { plan, timeouts, platformDomains } = forwarding;
+  const choose = (tried: readonly Upstream[]) => forwarding.upstreams.choose(tried, forwarding.visitor?.bucket);
   const tried: Upstream[] = [];
   const kept = ({ rawHeaders }: IncomingMessage): string[] => responseHeaders(rawHeaders, platformDomains);
 

@@ -1,6 +1,7 @@
 import { type Client, clientOf, type IsTrusted } from './client.ts';
 import { confineCookie } from './cookies.ts';
 import { hostOfAuthority } from './host.ts';
+import { takeVisitorCookie } from './visitor.ts';
 
 /** The parts of an inbound request that decide how it is forwarded. */
 export interface InboundRequest {
@@ -26,6 +27,9 @@ export interface RequestPlan {
   readonly hasBody: boolean;
   /** May be sent again when there was no response: idempotent, without a body, and without trailers to negotiate. */
   readonly replayable: boolean;
+  readonly client: Client;
+  /** The bucket in the gateway's own cookie, which is not forwarded. Undefined without one. */
+  readonly visitorCookie: number | undefined;
   /** The Accept header, '' without one. */
   readonly accept: string;
 }
@@ -80,6 +84,7 @@ export function planRequest(inbound: InboundRequest, isTrusted: IsTrusted, upgra
   let accept = '';
   let trailers = false;
   const reported = new Map<string, string>();
+  let visitorCookie: number | undefined;
   const fault = (message: string, status: RequestFault['status'] = 400): RequestFault => ({
     status,
     message,
@@ -112,6 +117,12 @@ export function planRequest(inbound: InboundRequest, isTrusted: IsTrusted, upgra
       case 'te':
         trailers = /(^|,)\s*trailers\s*(,|$)/i.test(value);
         continue;
+      case 'cookie': {
+        const { rest, bucket } = takeVisitorCookie(value);
+        visitorCookie = bucket ?? visitorCookie;
+        if (rest !== '') forwarded.push(name, rest);
+        continue;
+      }
       case 'accept':
         accept = value;
         break;
@@ -170,6 +181,8 @@ export function planRequest(inbound: InboundRequest, isTrusted: IsTrusted, upgra
     headers,
     hasBody,
     replayable: !hasBody && !trailers && upgrade === undefined && idempotentMethods.has(method),
+    client,
+    visitorCookie,
     accept,
   };
 }

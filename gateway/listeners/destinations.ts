@@ -1,8 +1,9 @@
 import type { ForwardFailure } from '#gateway/forwarding/forward-request.ts';
 import type { ForwardTimeouts } from '#gateway/forwarding/forward-timeouts.ts';
 import { isAddress } from '#gateway/forwarding/host.ts';
+import type { UpstreamChoice } from '#gateway/routes/choose-upstream.ts';
 import type { RouteTable } from '#gateway/routes/route-table.ts';
-import { type ChooseUpstream, noTraffic, type Upstream } from '#gateway/routes/upstream.ts';
+import { noTraffic, type Upstream } from '#gateway/routes/upstream.ts';
 import {
   apiUnavailable,
   connectionClosed,
@@ -16,7 +17,7 @@ import {
 
 /** Where requests for a host are forwarded to. */
 export interface Destination {
-  readonly choose: ChooseUpstream;
+  readonly upstreams: UpstreamChoice;
   /** The response when forwarding failed. */
   readonly errorResponse: (failure: ForwardFailure) => ErrorResponse;
 }
@@ -43,7 +44,14 @@ export interface DestinationsOptions {
 export function createDestinations(options: DestinationsOptions): Destinations {
   const { table, apiHosts, appsDomain, apiSocket, timeouts } = options;
   const api: Upstream = { address: { socketPath: apiSocket }, inFlight: { count: 0 }, traffic: noTraffic(0) };
-  const toApi: Destination = { choose: (tried) => (tried.length === 0 ? api : undefined), errorResponse: () => apiUnavailable };
+  const toApi: Destination = {
+    upstreams: {
+      dependsOnVisitor: false,
+      choose: (tried) => (tried.length === 0 ? api : undefined),
+      chooseOther: () => undefined,
+    },
+    errorResponse: () => apiUnavailable,
+  };
   const isApiHost = (host: string): boolean => apiHosts.has(host) || host === 'localhost' || isAddress(host);
 
   return {
@@ -59,7 +67,7 @@ export function createDestinations(options: DestinationsOptions): Destinations {
         if (failure === 'unreachable') return notRunning(appName);
         return failure === 'timeout' ? responseTimeout(appName, timeouts.responseMilliseconds / 1000) : connectionClosed(appName);
       };
-      return { choose: app.choose, errorResponse };
+      return { upstreams: app.upstreams, errorResponse };
     },
     isApi: (host) => table.findByHost(host) === undefined && isApiHost(host),
   };

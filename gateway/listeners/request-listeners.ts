@@ -6,6 +6,7 @@ import { forwardRequest } from '#gateway/forwarding/forward-request.ts';
 import type { ForwardTimeouts } from '#gateway/forwarding/forward-timeouts.ts';
 import { forwardUpgrade } from '#gateway/forwarding/forward-upgrade.ts';
 import { planRequest, type RequestFault, type RequestPlan } from '#gateway/forwarding/request-plan.ts';
+import { identifyVisitor, type Visitor } from '#gateway/forwarding/visitor.ts';
 import { newRequestId } from '#shared/request-id.ts';
 import type { Destinations } from './destinations.ts';
 import {
@@ -47,7 +48,7 @@ export interface ClientError extends NodeJS.ErrnoException {
 /** Forwards each request to its destination, or answers with an error response. */
 export function createRequestListeners(options: RequestListenersOptions): RequestListeners {
   const { destinations, timeouts, isTrusted, platformDomains, now } = options;
-  const pool = createConnectionPool(timeouts, platformDomains);
+  const pool = createConnectionPool(timeouts);
 
   /** @param upgrade the Upgrade header of a request that asks for an upgrade */
   const readRequest = (request: IncomingMessage, upgrade?: string): { requestId: string; plan: RequestPlan | RequestFault } => {
@@ -88,11 +89,12 @@ export function createRequestListeners(options: RequestListenersOptions): Reques
     const refuse = (errorResponse: ErrorResponse): void => refuseRequest(response, errorResponse, plan, requestId);
     if (!('path' in plan)) return refuse(faultResponse(plan));
     const destination = destinations.find(plan.host);
-    if (!('choose' in destination)) return refuse(destination);
-    const { choose, errorResponse } = destination;
+    if (!('upstreams' in destination)) return refuse(destination);
+    const { upstreams, errorResponse } = destination;
     forwardRequest(request, response, {
       plan,
-      choose,
+      upstreams,
+      visitor: upstreams.dependsOnVisitor ? visitorOf(plan) : undefined,
       pool,
       timeouts,
       platformDomains,
@@ -128,11 +130,12 @@ export function createRequestListeners(options: RequestListenersOptions): Reques
       };
       if (!('path' in plan)) return refuse(faultResponse(plan));
       const destination = destinations.find(plan.host);
-      if (!('choose' in destination)) return refuse(destination);
-      const { choose, errorResponse } = destination;
+      if (!('upstreams' in destination)) return refuse(destination);
+      const { upstreams, errorResponse } = destination;
       forwardUpgrade(request, socket, head, {
         plan,
-        choose,
+        upstreams,
+        visitor: upstreams.dependsOnVisitor ? visitorOf(plan) : undefined,
         timeouts,
         platformDomains,
         fail: (failure) => refuse(errorResponse(failure)),
@@ -152,6 +155,10 @@ export function createRequestListeners(options: RequestListenersOptions): Reques
       socket.end(serializeResponse(response), () => socket.destroy());
     },
   };
+}
+
+function visitorOf({ visitorCookie, client }: RequestPlan): Visitor {
+  return identifyVisitor(visitorCookie, client.address, client.encrypted);
 }
 
 /** A request line whose method node:http does not know. */

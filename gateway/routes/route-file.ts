@@ -10,6 +10,7 @@ export const appRouteSchema = z.object({
   appId: z.uuid().transform((id) => id as AppId),
   appName: z.string().min(1),
   hosts: z.array(z.string()),
+  sessionAffinity: z.boolean().exactOptional(),
   backends: z.array(
     z.object({
       releaseVersion: z.number().int(),

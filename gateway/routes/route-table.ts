@@ -2,13 +2,13 @@ import type { AppId } from '#shared/ids.ts';
 import type { ReleaseTraffic } from '#shared/platform/traffic.ts';
 import type { AppRoute } from '#shared/routing/app-route.ts';
 import { checkRoute, refuseTakenHosts } from '#shared/routing/check-route.ts';
-import { createWeightedRotation } from '#shared/routing/weighted-rotation.ts';
-import { type ChooseUpstream, noTraffic, type Upstream } from './upstream.ts';
+import { createUpstreamChoice, type UpstreamChoice } from './choose-upstream.ts';
+import { noTraffic, type Upstream } from './upstream.ts';
 
 /** The route of an app, and how its requests are distributed. */
 export interface ServedApp {
   readonly route: AppRoute;
-  readonly choose: ChooseUpstream;
+  readonly upstreams: UpstreamChoice;
 }
 
 /** The counts of an earlier gateway, which may be of a version that did not count latencies. */
@@ -43,11 +43,6 @@ interface Entry extends ServedApp {
 /** More than an app replaces between two readings. */
 const pastReleases = 8;
 
-interface ServedBackend {
-  readonly weight: number;
-  readonly instances: readonly Upstream[];
-}
-
 export function createRouteTable(): RouteTable {
   const entries = new Map<AppId, Entry>();
   const byHost = new Map<string, Entry>();
@@ -64,19 +59,20 @@ export function createRouteTable(): RouteTable {
     for (const [key, { count }] of inFlight) if (count === 0 && !routed.has(key)) inFlight.delete(key);
   };
 
-  const serve = (route: AppRoute, counts: Entry['traffic']): ChooseUpstream => {
-    const backends = route.backends.map(({ releaseVersion, weight, instances }): ServedBackend => {
+  const serve = (route: AppRoute, counts: Entry['traffic']): UpstreamChoice => {
+    const backends = route.backends.map(({ releaseVersion, weight, instances }) => {
       const traffic = counts.get(releaseVersion) ?? noTraffic(releaseVersion);
       return {
+        releaseVersion,
         weight,
         instances: instances.map(({ key, host, port }) => {
           const counter = inFlight.get(key) ?? { count: 0 };
           inFlight.set(key, counter);
-          return { address: { host, port }, inFlight: counter, traffic };
+          return { key, upstream: { address: { host, port }, inFlight: counter, traffic } };
         }),
       };
     });
-    return chooseByWeight(backends);
+    return createUpstreamChoice(backends, route.sessionAffinity ?? true);
   };
 
   return {
@@ -91,7 +87,7 @@ export function createRouteTable(): RouteTable {
         route.backends.map(({ releaseVersion }) => [releaseVersion, known.get(releaseVersion) ?? noTraffic(releaseVersion)]),
       );
       const past = new Map([...known].filter(([releaseVersion]) => !traffic.has(releaseVersion)).slice(-pastReleases));
-      const entry: Entry = { route, choose: serve(route, traffic), traffic, past };
+      const entry: Entry = { route, upstreams: serve(route, traffic), traffic, past };
       remove(route.appId);
       entries.set(route.appId, entry);
       for (const host of route.hosts) byHost.set(host, entry);
@@ -127,24 +123,4 @@ export function createRouteTable(): RouteTable {
 
 function instancesOf(route: AppRoute) {
   return route.backends.flatMap((backend) => backend.instances);
-}
-
-/**
- * Chooses a release by weight, and its instances in rotation. After a failure: the other instances of that release, then
- * those of the others.
- */
-function chooseByWeight(backends: readonly ServedBackend[]): ChooseUpstream {
-  const rotation = createWeightedRotation(backends);
-  const all = backends.flatMap((backend) => backend.instances);
-  let requests = 0;
-  return (tried) => {
-    const last = tried.at(-1);
-    if (last === undefined) {
-      const instances = rotation.next()?.instances ?? [];
-      const chosen = instances[requests++ % Math.max(instances.length, 1)];
-      if (chosen !== undefined) return chosen;
-    }
-    const left = all.filter((instance) => !tried.includes(instance));
-    return left.find((instance) => instance.traffic === last?.traffic) ?? left[0];
-  };
 }

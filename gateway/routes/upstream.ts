@@ -10,7 +10,7 @@ export interface Upstream {
   readonly traffic: { -readonly [Count in keyof ReleaseTraffic]: ReleaseTraffic[Count] } & { readonly latencies: number[] };
 }
 
-/** Chooses the next upstream; `tried` are those that could not be reached. Undefined when none is left. */
+/** Chooses the next upstream for one request; `tried` are those that could not be reached. Undefined when none is left. */
 export type ChooseUpstream = (tried: readonly Upstream[]) => Upstream | undefined;
 
 /** How a request to an upstream ended. 'not-received': it never arrived and is sent again. */

@@ -6,6 +6,8 @@ export interface AppRoute {
   appName: string;
   /** Lower-case host names without port, at least one. */
   hosts: readonly string[];
+  /** Whether a visitor stays with one release and one instance. True when left out. */
+  sessionAffinity?: boolean;
   /** Their weights add up to 100. Empty while nothing is deployed. */
   backends: readonly Backend[];
 }
@@ -13,9 +15,9 @@ export interface AppRoute {
 /** A release that serves part of an app's traffic. */
 export interface Backend {
   releaseVersion: number;
-  /** Percent of the traffic, a whole number. */
+  /** Percent of the traffic, a whole number. One of 0 is only asked for what another release does not have. */
   weight: number;
-  /** Requests go to them in rotation. */
+  /** Visitors are spread over them. */
   instances: readonly BackendInstance[];
 }
 

@@ -6,7 +6,7 @@ describeRouter('fake', async () => {
   return {
     router,
     startInstance: async () => ({ host: '127.0.0.1', port: 9 }),
-    visit: async (host, status = 200) => router.beginRequest(host)?.end({ status }),
+    visit: async (host, status = 200, bucket) => router.beginRequest(host, bucket)?.end({ status }),
     hold: async (host) => {
       const request = router.beginRequest(host);
       return { end: async () => request?.end() };

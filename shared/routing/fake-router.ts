@@ -4,12 +4,16 @@ import type { ReleaseTraffic } from '#shared/platform/traffic.ts';
 import type { AppRoute, Backend, BackendInstance } from '#shared/routing/app-route.ts';
 import { checkRoute, refuseTakenHosts } from '#shared/routing/check-route.ts';
 import type { Router } from '#shared/routing/router.ts';
+import { hash, selectInstance, selectRelease } from '#shared/routing/visitor-buckets.ts';
 import { createWeightedRotation, type WeightedRotation } from '#shared/routing/weighted-rotation.ts';
 
 /** A router that opens no port: tests make requests by calling it. */
 export interface FakeRouter extends Router {
-  /** Begins a request; the instance is chosen as the gateway does. Undefined where the gateway would answer by itself. */
-  beginRequest(host: string): FakeRequest | undefined;
+  /**
+   * Begins a request; the instance is chosen as the gateway does. Undefined where the gateway would answer by itself.
+   * @param bucket of the visitor. Left out: each request is of another visitor, spread evenly
+   */
+  beginRequest(host: string, bucket?: number): FakeRequest | undefined;
 }
 
 export interface FakeRequest {
@@ -90,11 +94,13 @@ export function createFakeRouter(): FakeRouter {
     async readInFlight(instanceKey) {
       return inFlight.get(instanceKey) ?? 0;
     },
-    beginRequest(host) {
+    beginRequest(host, bucket) {
       const owner = ownerOf(host);
       const entry = owner === undefined ? undefined : entries.get(owner.appId);
-      const backend = entry?.rotation.next();
-      const instance = backend?.instances[requests++ % backend.instances.length];
+      const visitor = entry?.route.sessionAffinity === false ? undefined : bucket;
+      const backend = entry && (visitor === undefined ? entry.rotation.next() : selectRelease(newestFirst(entry.route), visitor));
+      const instance =
+        visitor === undefined ? backend?.instances[requests++ % backend.instances.length] : instanceOf(backend, visitor);
       if (entry === undefined || backend === undefined || instance === undefined) return undefined;
       inFlight.set(instance.key, (inFlight.get(instance.key) ?? 0) + 1);
       let ended = false;
@@ -118,4 +124,13 @@ export function createFakeRouter(): FakeRouter {
       };
     },
   };
+}
+
+function newestFirst({ backends }: AppRoute): Backend[] {
+  return backends.toSorted((one, other) => other.releaseVersion - one.releaseVersion);
+}
+
+function instanceOf(backend: Backend | undefined, bucket: number): BackendInstance | undefined {
+  const instances = backend?.instances.map((instance) => ({ instance, keyHash: hash(instance.key) })) ?? [];
+  return selectInstance(instances, bucket)?.instance;
 }

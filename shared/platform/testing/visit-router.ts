@@ -16,7 +16,9 @@ export function visitRouter(router: FakeRouter): Pick<WorkloadsUnderTest, 'visit
     },
     async readWeights(appId) {
       const backends = (await router.readRoute(appId))?.backends ?? [];
-      return Object.fromEntries(backends.map(({ releaseVersion, weight }) => [releaseVersion, weight]));
+      return Object.fromEntries(
+        backends.filter(({ weight }) => weight > 0).map(({ releaseVersion, weight }) => [releaseVersion, weight]),
+      );
     },
   };
 }

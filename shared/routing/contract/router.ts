@@ -8,8 +8,8 @@ export interface RouterHarness {
   readonly router: Router;
   /** Starts an instance that answers `visit` and `hold`. */
   startInstance(key: string): Promise<{ host: string; port: number }>;
-  /** A request that the app answers with `status` (200 by default). Resolves when it is counted. */
-  visit(host: string, status?: number): Promise<void>;
+  /** A request that the app answers with `status` (200 by default). Resolves when it is counted. @param bucket of the visitor */
+  visit(host: string, status?: number, bucket?: number): Promise<void>;
   /** A request that is in flight when this resolves. `end` ends it, and resolves when it is no longer counted as such. */
   hold(host: string): Promise<{ end(): Promise<void> }>;
   stop(): Promise<void>;
@@ -160,12 +160,51 @@ export function describeRouter(name: string, startHarness: () => Promise<RouterH
       expect(await router.readCertificate(hostOf(route))).toBeUndefined();
     });
 
-    it('splits requests exactly by weight', async () => {
+    const requestsOf = async ({ appId }: AppRoute) =>
+      Object.fromEntries((await router.readTraffic(appId)).map(({ releaseVersion, requests }) => [releaseVersion, requests]));
+
+    it('splits visitors exactly by weight', async () => {
       const route = routeOf([await backend(1, 75), await backend(2, 25)]);
       await router.applyRoute(route);
-      for (let request = 0; request < 100; request++) await harness.visit(hostOf(route));
-      const requests = new Map((await router.readTraffic(route.appId)).map((counts) => [counts.releaseVersion, counts.requests]));
-      expect(Object.fromEntries(requests)).toEqual({ 1: 75, 2: 25 });
+      for (let visitor = 0; visitor < 100; visitor++) await harness.visit(hostOf(route), 200, visitor * 100);
+      expect(await requestsOf(route)).toEqual({ 1: 75, 2: 25 });
+    });
+
+    it('sends a visitor to one release, and from the new one never back to the old while its weight rises', async () => {
+      const [old, fresh] = [await backend(1, 100), await backend(2, 100)];
+      const route = routeOf([old, fresh]);
+      const visitors = [0, 2500, 5000, 7500];
+      const served = new Map(visitors.map((visitor) => [visitor, [] as number[]]));
+      for (const weight of [10, 25, 50, 75, 100]) {
+        await router.applyRoute({
+          ...route,
+          backends: [
+            { ...old, weight: 100 - weight },
+            { ...fresh, weight },
+          ],
+        });
+        for (const visitor of visitors) {
+          for (let request = 0; request < 3; request += 1) {
+            const before = await requestsOf(route);
+            await harness.visit(hostOf(route), 200, visitor);
+            const after = await requestsOf(route);
+            served.get(visitor)?.push(after['2'] === before['2'] ? 1 : 2);
+          }
+        }
+      }
+      for (const versions of served.values()) {
+        expect(versions).toEqual(versions.toSorted((a, b) => a - b));
+        expect(versions.at(-1)).toBe(2);
+      }
+      expect([...served.values()].some((versions) => versions[0] === 1)).toBe(true);
+    });
+
+    it('splits requests exactly by weight where a visitor need not stay', async () => {
+      const route = { ...routeOf([await backend(1, 75), await backend(2, 25)]), sessionAffinity: false };
+      await router.applyRoute(route);
+      expect(await router.readRoute(route.appId)).toEqual(route);
+      for (let request = 0; request < 100; request++) await harness.visit(hostOf(route), 200, 5000);
+      expect(await requestsOf(route)).toEqual({ 1: 75, 2: 25 });
     });
 
     it('counts requests in flight on an instance, even after its route was deleted', async () => {

@@ -16,6 +16,7 @@ const quickTimings: Partial<WorkloadTimings> = {
   bootSeconds: 10,
   stopSeconds: 3,
   drainSeconds: 5,
+  assetSeconds: 0.3,
   settleMilliseconds: 300,
   alivePollMilliseconds: 50,
 };

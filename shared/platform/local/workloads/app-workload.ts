@@ -23,6 +23,7 @@ export interface AppDependencies extends InstanceDependencies {
   directory: string;
   drainSeconds: number;
   drainPollMilliseconds: number;
+  assetSeconds: number;
 }
 
 /** The first instance of several that did not come up. */
@@ -46,6 +47,8 @@ export class AppWorkload {
   #routing: Promise<void> = Promise.resolve();
   #lastRoute: AppRoute | undefined;
   readonly #retiring = new Set<Promise<void>>();
+  /** Keys of instances that are being stopped, and are still asked for what the present release does not have. */
+  readonly #askedForAssets = new Set<string>();
   /** Aborted when nothing is waited for any more: what drains is left as it is, or ended at once. */
   readonly #closing = new AbortController();
   #detached = false;
@@ -159,11 +162,21 @@ export class AppWorkload {
     return next;
   }
 
+  /** Gives one release all traffic. Those that had some are asked for assets until their instances end. */
+  async giveAllTraffic(releaseVersion: number): Promise<void> {
+    const versions = new Set([...this.weights.keys(), releaseVersion]);
+    const oldestFirst = [...versions].toSorted((one, other) => one - other);
+    await this.setWeights(oldestFirst.map((version) => [version, version === releaseVersion ? 100 : 0] as const));
+  }
+
   /**
    * Takes instances out of traffic, waits until they have answered what they had begun, and ends them. `outOfTraffic`
-   * resolves when they get no more requests, `gone` when they have ended. Neither rejects.
+   * resolves when they get no more visitors, `gone` when they have ended. Neither rejects.
    */
   retire(...instances: SupervisedInstance[]): { outOfTraffic: Promise<void>; gone: Promise<void> } {
+    for (const { record } of instances)
+      if (record.type === 'web' && record.state === 'up' && this.weights.get(record.releaseVersion) === 0)
+        this.#askedForAssets.add(record.key);
     const outOfTraffic = Promise.all(instances.map((instance) => instance.markStopping())).then(() => this.syncRoute());
     const gone = outOfTraffic
       .catch((error: unknown) => this.deps.log.warn('the gateway did not accept a route', { appId: this.appId, error }))
@@ -193,6 +206,7 @@ export class AppWorkload {
   async stopAll(route: 'keep' | 'delete'): Promise<boolean> {
     this.#closing.abort();
     const all = [...this.instances];
+    this.#askedForAssets.clear();
     await Promise.all(all.map((instance) => instance.markStopping()));
     const removed = route === 'delete' ? this.#deleteRoute() : this.syncRoute().then(() => true);
     const hadRoute = await removed.catch((error: unknown) => {
@@ -268,7 +282,9 @@ export class AppWorkload {
     if (this.#routeDeleted) return;
     const { appName, hosts } = this.candidate ?? this.live ?? this.#lastRoute ?? {};
     if (appName === undefined || hosts === undefined || hosts.length === 0) return;
-    const instances = [...this.instances].map(({ record }) => record);
+    const instances = [...this.instances].map(({ record }) =>
+      this.#askedForAssets.has(record.key) ? { ...record, state: 'up' as const } : record,
+    );
     const route = planRoute({ appId: this.appId, appName, hosts, weights: this.weights, instances });
     if (JSON.stringify(route) === JSON.stringify(this.#lastRoute)) return;
     await this.deps.router.applyRoute(route);
@@ -276,12 +292,22 @@ export class AppWorkload {
   }
 
   async #drainAndStop(instance: SupervisedInstance): Promise<void> {
+    const { key, type } = instance.record;
     try {
-      if (instance.record.type === 'web') await this.#drain(instance.record.key);
+      if (this.#askedForAssets.has(key)) await this.#leaveRoute(key);
+      if (type === 'web') await this.#drain(key);
       if (!this.#detached) await this.stop(instance);
     } catch (error) {
       this.deps.log.error('an instance could not be stopped', { instance: instance.record.key, error });
     }
+  }
+
+  /** Its port may be another's as soon as it has ended. */
+  async #leaveRoute(key: string): Promise<void> {
+    const { clock, assetSeconds } = this.deps;
+    await clock.sleep(assetSeconds * 1000, this.#closing.signal).catch(() => undefined);
+    this.#askedForAssets.delete(key);
+    if (!this.#detached) await this.syncRoute();
   }
 
   async #drain(key: string): Promise<void> {

@@ -20,7 +20,7 @@ export async function ensureRelease(app: AppWorkload, spec: WorkloadSpec, over: 
     await app.logLine(`Release v${spec.releaseVersion} did not start: ${failure.instance.name} ${failure.cause}`);
     return;
   }
-  await app.setWeights([[spec.releaseVersion, 100]]);
+  await app.giveAllTraffic(spec.releaseVersion);
   await retireSurplus(app, spec);
   // A worker that crashes is restarted like any other; this release is the live one even so.
   await switchOtherTypes(app, spec, over).catch(() => over.throwIfAborted());
@@ -71,14 +71,11 @@ export async function startWeb(app: AppWorkload, spec: WorkloadSpec, over: Abort
 /** Gives the release `weight` percent of the traffic and the live one the rest. */
 export async function moveTraffic(app: AppWorkload, releaseVersion: number, weight: number): Promise<void> {
   const live = app.live?.releaseVersion;
-  await app.setWeights(
-    weight === 100 || live === undefined
-      ? [[releaseVersion, 100]]
-      : [
-          [live, 100 - weight],
-          [releaseVersion, weight],
-        ],
-  );
+  if (weight === 100 || live === undefined) return app.giveAllTraffic(releaseVersion);
+  await app.setWeights([
+    [live, 100 - weight],
+    [releaseVersion, weight],
+  ]);
 }
 
 /**
@@ -102,7 +99,7 @@ export async function switchOtherTypes(
 /** Makes `spec` the live release. Instances of others drain and end. */
 export async function makeLive(app: AppWorkload, spec: WorkloadSpec): Promise<void> {
   await app.setReleases({ live: spec });
-  await app.setWeights([[spec.releaseVersion, 100]]);
+  await app.giveAllTraffic(spec.releaseVersion);
   const old = [...app.instances].filter(({ record }) => record.releaseVersion !== spec.releaseVersion);
   await app.retire(...old).outOfTraffic;
 }
@@ -111,7 +108,8 @@ export async function makeLive(app: AppWorkload, spec: WorkloadSpec): Promise<vo
 export async function discardCandidate(app: AppWorkload): Promise<void> {
   const { live, candidate } = app;
   if (candidate === undefined) return;
-  await app.setWeights(live === undefined ? [] : [[live.releaseVersion, 100]]);
+  if (live === undefined) await app.setWeights([]);
+  else await app.giveAllTraffic(live.releaseVersion);
   const fresh = [...app.instances].filter(({ record }) => record.releaseVersion === candidate.releaseVersion);
   await app.retire(...fresh).gone;
   await app.setReleases({ live });

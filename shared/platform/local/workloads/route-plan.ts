@@ -8,21 +8,21 @@ export interface RouteFacts {
   appId: AppId;
   appName: string;
   hosts: readonly string[];
-  /** Percent by release version: adds up to 100, or is empty. */
+  /** Percent by release version: adds up to 100, or is empty. One of 0 is only asked for what others do not have. */
   weights: ReadonlyMap<number, number>;
   instances: readonly Pick<InstanceRecord, 'key' | 'type' | 'state' | 'port' | 'address' | 'releaseVersion'>[];
 }
 
-/** A route to the web instances that are up, of the releases that have traffic. */
+/** A route to the web instances that are up. */
 export function planRoute({ appId, appName, hosts, weights, instances }: RouteFacts): AppRoute {
   const backends = [...weights]
-    .filter(([, weight]) => weight > 0)
     .map(([releaseVersion, weight]) => ({
       releaseVersion,
       weight,
       instances: instances
         .filter((instance) => instance.type === 'web' && instance.state === 'up' && instance.releaseVersion === releaseVersion)
         .map((instance) => ({ key: instance.key, host: addressOf(instance), port: instance.port })),
-    }));
+    }))
+    .filter((backend) => backend.weight > 0 || backend.instances.length > 0);
   return { appId, appName, hosts, backends };
 }

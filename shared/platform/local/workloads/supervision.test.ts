@@ -81,6 +81,7 @@ describe('supervision', () => {
         [1, 75],
         [2, 25],
         [3, 0],
+        [4, 0],
       ]),
       instances: [
         instance('a', {}),
@@ -95,6 +96,7 @@ describe('supervision', () => {
     expect(route.backends.map(({ weight, instances }) => [weight, instances.map(({ key }) => key)])).toEqual([
       [75, ['a']],
       [25, ['b']],
+      [0, ['c']],
     ]);
   });
 });

@@ -40,6 +40,8 @@ export interface WorkloadTimings extends InstanceTimings {
   /** Longest time that an instance out of traffic may take to answer what it has begun. */
   drainSeconds: number;
   drainPollMilliseconds: number;
+  /** How long a release that has served is still asked for assets of its pages that the next one does not have. */
+  assetSeconds: number;
   /** How often traffic is read while two releases get some. */
   trafficPollMilliseconds: number;
 }
@@ -71,6 +73,7 @@ const defaultTimings: WorkloadTimings = {
   healthPollMilliseconds: 50,
   alivePollMilliseconds: 500,
   drainPollMilliseconds: 50,
+  assetSeconds: 2,
   trafficPollMilliseconds: 100,
 };
 
@@ -94,6 +97,7 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
       directory: join(workloadsDir, appId),
       drainSeconds: timings.drainSeconds,
       drainPollMilliseconds: timings.drainPollMilliseconds,
+      assetSeconds: timings.assetSeconds,
     });
     await app.load();
     return app;
