@@ -11,6 +11,7 @@ import { openGitStorage } from '#deploy/parts/open-git-storage.ts';
 import { serveApi } from '#deploy/parts/serve-api.ts';
 import { serveMetrics } from '#deploy/parts/serve-metrics.ts';
 import { serveSsh } from '#deploy/parts/serve-ssh.ts';
+import { startDiskWatch } from '#deploy/parts/start-disk-watch.ts';
 import { startGateway } from '#deploy/parts/start-gateway.ts';
 import type { StartOptions } from '#deploy/parts/start-options.ts';
 import { startSampling } from '#deploy/parts/start-sampling.ts';
@@ -52,7 +53,7 @@ async function startParts(lifetime: Lifetime, options: StartOptions): Promise<Si
   const { db } = database;
   const secrets = await createSecretBox(await loadMasterKey(dataDir, settings.secretKey));
   const router = await startGateway(lifetime, options);
-  const { appNetwork, shareRegistryCredentials } = settings;
+  const { appNetwork, shareRegistryCredentials, diskReserveBytes } = settings;
   const platform = await createPlatform(lifetime, {
     dataDir,
     router,
@@ -62,9 +63,10 @@ async function startParts(lifetime: Lifetime, options: StartOptions): Promise<Si
     appNetwork,
     shareRegistryCredentials,
     hostEnv,
+    diskReserveBytes,
   });
   const { pipeline, sandbox, sandboxProblem } = platform.capabilities;
-  const metrics = createPrometheusMetrics({ pipeline, countBuildStarts: () => countBuildStarts(db), log });
+  const metrics = createPrometheusMetrics({ pipeline, countBuildStarts: () => countBuildStarts(db), ...platform.diskSpace, log });
   await serveMetrics(lifetime, metrics, options);
 
   const identity = createEmbeddedIdentity({ db, secrets, clock, issuer: issuerOf(settings.baseUrl) });
@@ -81,6 +83,7 @@ async function startParts(lifetime: Lifetime, options: StartOptions): Promise<Si
   const { apiSocket: socketPath } = gatewayFiles(dataDir);
   await serveApi(lifetime, { context, services: measured, rateLimits, eventLimits, idempotencyKeys, metrics, socketPath });
   await serveSsh(lifetime, { context, services: measured }, options);
+  startDiskWatch(lifetime, context);
   startSampling(lifetime, context);
   startHousekeeping(lifetime, listHousekeepingTasks({ context, identity, rateLimits, eventLimits, idempotencyKeys }), log);
 

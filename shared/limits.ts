@@ -85,6 +85,15 @@ export const limits = {
     logBytes: 10 * mebibyte,
     logLineBytes: 8 * 1024,
   },
+  disk: {
+    /** What must stay free of the disk of the data directory, unless the operator says otherwise: the smaller of both. */
+    reserveBytes: 2048 * mebibyte,
+    reserveShare: 0.05,
+    /** Builds are refused, and warned of, from these multiples of the reserve, or shares of all files, that are free. */
+    refuse: { reserves: 2, filesShare: 0.02 },
+    warn: { reserves: 4, filesShare: 0.05 },
+    checkSeconds: 10,
+  },
   app: {
     memoryBytes: 512 * mebibyte,
     processes: 256,

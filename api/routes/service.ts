@@ -10,6 +10,11 @@ const tags = ['service'];
 const anyObject = z.record(z.string(), z.unknown());
 const publicly = { 'cache-control': 'public, max-age=300' };
 
+const healthSchema = z.object({
+  status: z.literal('ok'),
+  builds: z.enum(['accepted', 'refused']).describe('`refused` while the disk of the platform is almost full.'),
+});
+
 const health = createRoute({
   method: 'get',
   path: '/v1/healthz',
@@ -17,7 +22,7 @@ const health = createRoute({
   summary: 'Check the health of the platform',
   tags,
   security: [],
-  responses: { 200: answer(dataOf(z.object({ status: z.literal('ok') })), 'Ready.'), ...refusalsOf(503) },
+  responses: { 200: answer(dataOf(healthSchema), 'Ready.'), ...refusalsOf(503) },
 });
 
 const documentJson = createRoute({
@@ -69,18 +74,26 @@ export interface ServiceFacts {
   issuer: string;
   /** Rejects when the platform cannot work, for example without its database. */
   checkReady(): Promise<void>;
+  /** Whether there is room for builds. */
+  acceptsBuilds(): Promise<boolean>;
 }
 
 export function addServiceRoutes(api: Api, identity: Pick<Identity, 'readKeys'>, facts: ServiceFacts): void {
   api.openapi(health, async (c) => {
+    let acceptsBuilds: boolean;
     try {
       await facts.checkReady();
+      acceptsBuilds = await facts.acceptsBuilds();
     } catch (cause) {
       c.header('retry-after', '1');
       const { body } = c.get('refuse')(new AppError('internal', 'The platform is not ready.', { cause }));
       return c.json(body, 503);
     }
-    return c.json({ data: { status: 'ok' as const } }, 200, { 'cache-control': 'no-store' });
+    return c.json(
+      { data: { status: 'ok' as const, builds: acceptsBuilds ? ('accepted' as const) : ('refused' as const) } },
+      200,
+      { 'cache-control': 'no-store' },
+    );
   });
 
   // All routes are known when the first request comes, and they never change.

@@ -46,8 +46,9 @@ async function checkTool(check: string, args: readonly string[], fix: string): P
 
 async function checkPlatform(context: Context): Promise<Finding> {
   return attempt('platform', async () => {
-    await answerOf((await context.anonymousApi()).GET('/v1/healthz'));
-    return `${await context.host()} answers`;
+    const { data } = await answerOf((await context.anonymousApi()).GET('/v1/healthz'));
+    const builds = data.builds === 'refused' ? ', but refuses builds: its disk is almost full' : '';
+    return `${await context.host()} answers${builds}`;
   });
 }
 

@@ -43,7 +43,7 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
     refreshTokens.set(refresh, 'fresh');
     return { access_token: access, token_type: 'Bearer', expires_in: platform.tokenSeconds, refresh_token: refresh };
   }
-  hono.get('/v1/healthz', (c) => c.json({ data: { status: 'ok' } }));
+  hono.get('/v1/healthz', (c) => c.json({ data: { status: 'ok', builds: 'accepted' } }));
   hono.post('/v1/signup', async (c) => {
     const { email, invitation_token } = await c.req.json<{ email: string; invitation_token?: string }>();
     const tenant = { id: 'k3v9x2ab', name: invitation_token === undefined ? 'ada' : 'engines' };

@@ -265,6 +265,7 @@ setInterval(() => undefined, 1000);`,
       canaryStepSeconds: 1,
       releaseCommandSeconds: 600,
       keptReleases: 10,
+      diskReserveBytes: undefined,
       logLevel: 'info',
     } as const;
     const options = gatewayOptions(settings, '/data', ['Box']);

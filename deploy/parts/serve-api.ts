@@ -4,6 +4,7 @@ import { createGitOverHttp } from '#api/git/git-over-http.ts';
 import { createApiServer } from '#deploy/parts/api-server.ts';
 import { closeServer } from '#deploy/parts/close-server.ts';
 import type { Lifetime } from '#deploy/parts/lifetime.ts';
+import { lacksRoomForBuilds } from '#shared/core/builds/disk-rules.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { issuerOf } from '#shared/identity/issuer.ts';
@@ -18,13 +19,14 @@ export interface ApiParts extends Pick<ApiOptions, 'rateLimits' | 'eventLimits' 
 
 /** Serves the REST API, and git over HTTP, to the gateway. */
 export async function serveApi(lifetime: Lifetime, { context, socketPath, ...parts }: ApiParts): Promise<void> {
-  const { db, clock, identity, git, log, settings } = context;
+  const { db, clock, identity, git, log, settings, platform } = context;
   const clientAddress = (request: Request): string =>
     request.headers.get('x-forwarded-for')?.split(',').at(-1)?.trim() ?? 'unknown';
   const api = createApi({
     ...parts,
     issuer: issuerOf(settings.baseUrl),
     checkReady: async () => void (await sql`select 1`.execute(db)),
+    acceptsBuilds: async () => !(await lacksRoomForBuilds({ platform })),
     identity,
     clock,
     log,

@@ -32,6 +32,18 @@ describe('the metrics of the platform', () => {
     expect(text).toContain('process_cpu_seconds_total');
   });
 
+  it('show the disk of the data directory, and leave it out while it cannot be read', async () => {
+    const countBuildStarts = async () => [];
+    const facts = { totalBytes: 1000, freeBytes: 300, reserveBytes: 50, totalFiles: 10, freeFiles: 5 };
+    const metrics = createPrometheusMetrics({ pipeline: 'local', countBuildStarts, readDiskSpace: async () => facts, log });
+    expect(await metrics.render()).toMatch(
+      /^paas_disk_bytes\{kind="total"\} 1000\npaas_disk_bytes\{kind="free"\} 300\npaas_disk_bytes\{kind="reserve"\} 50$/m,
+    );
+    const readDiskSpace = () => Promise.reject(new Error('no such directory'));
+    const broken = createPrometheusMetrics({ pipeline: 'local', countBuildStarts, readDiskSpace, log });
+    expect(await broken.render()).not.toMatch(/^paas_disk_bytes\{/m);
+  });
+
   it('count requests, pushes, builds and jobs by how they ended', async () => {
     const metrics = createPrometheusMetrics({ pipeline: 'local', countBuildStarts: async () => [], log });
     metrics.observeRequest({ method: 'GET', route: '/v1/apps/:id', status: 404, seconds: 0.02 });

@@ -1,7 +1,8 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { BuildStartCount } from '#shared/core/builds/build-starts-store.ts';
 import type { Log } from '#shared/log.ts';
 import type { Metrics } from '#shared/metrics/metrics.ts';
+import type { DiskSpace } from '#shared/platform/disk-space.ts';
 
 export interface PrometheusMetrics extends Metrics {
   readonly contentType: string;
@@ -9,7 +10,7 @@ export interface PrometheusMetrics extends Metrics {
   render(): Promise<string>;
 }
 
-export interface PrometheusMetricsOptions {
+export interface PrometheusMetricsOptions extends Partial<DiskSpace> {
   /** `pipeline` label of the builds that this platform starts. */
   pipeline: string;
   /** Of the whole platform, whichever process asks. */
@@ -21,7 +22,12 @@ const requestSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 const packCounts = [2, 4, 8, 16, 32, 64, 128, 512, 2048];
 const workSeconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 900];
 
-export function createPrometheusMetrics({ pipeline, countBuildStarts, log }: PrometheusMetricsOptions): PrometheusMetrics {
+export function createPrometheusMetrics({
+  pipeline,
+  countBuildStarts,
+  readDiskSpace,
+  log,
+}: PrometheusMetricsOptions): PrometheusMetrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -87,6 +93,23 @@ export function createPrometheusMetrics({ pipeline, countBuildStarts, log }: Pro
       } catch (error) {
         log.warn('The build starts could not be counted.', { error });
       }
+    },
+  });
+
+  new Gauge({
+    name: 'paas_disk_bytes',
+    help: 'Disk of the data directory: all of it, what is free, and what builds leave free.',
+    labelNames: ['kind'],
+    registers,
+    async collect() {
+      this.reset();
+      const facts = await readDiskSpace?.().catch((error: unknown) =>
+        log.warn('The free disk space could not be read.', { error }),
+      );
+      if (facts === undefined) return;
+      this.set({ kind: 'total' }, facts.totalBytes);
+      this.set({ kind: 'free' }, facts.freeBytes);
+      this.set({ kind: 'reserve' }, facts.reserveBytes);
     },
   });
 

@@ -10,6 +10,7 @@ import type { AppLogs } from '#shared/platform/app-logs.ts';
 import type { BuildCaches } from '#shared/platform/build-caches.ts';
 import type { Builds } from '#shared/platform/builds.ts';
 import type { Certificates } from '#shared/platform/certificates.ts';
+import type { DiskSpace } from '#shared/platform/disk-space.ts';
 import type { Images } from '#shared/platform/images.ts';
 import type { Metrics } from '#shared/platform/metrics.ts';
 import type { Rollouts } from '#shared/platform/rollouts.ts';
@@ -28,6 +29,7 @@ export interface Platform {
   readonly metrics: Metrics;
   readonly certificates: Certificates;
   readonly addons: Addons;
+  readonly diskSpace: DiskSpace;
 }
 
 /** What the driver can do: core asks for that, never for the driver. */

@@ -30,6 +30,7 @@ describe('parseSettings', () => {
     [{ PAAS_DATABASE_URL: 'mysql://x' }, 'PAAS_DATABASE_URL'],
     [{ PAAS_DATABASE_AUTH: 'md5' }, 'PAAS_DATABASE_AUTH'],
     [{ PAAS_SECRET_KEY: 'short' }, 'PAAS_SECRET_KEY'],
+    [{ PAAS_DISK_RESERVE_MIB: '-1' }, 'PAAS_DISK_RESERVE_MIB'],
     [{ PAAS_KEEP_RELEASES: '0' }, 'PAAS_KEEP_RELEASES'],
     [{ PAAS_LOG_LEVEL: 'loud' }, 'PAAS_LOG_LEVEL'],
     [{ PAAS_OBJECT_STORE_URL: 's3://bucket' }, 'PAAS_OBJECT_STORE_URL'],

@@ -17,6 +17,7 @@ const httpUrl = z.url({ protocol: /^https?$/ });
 
 const cacheMessage = 'must be a number of mebibytes from 1 on';
 const keepMessage = 'must be a number of releases from 1 to 1000';
+const reserveMessage = 'must be a number of mebibytes from 0 on';
 const tolerateMessage = `must be 'none', or some of these with commas in between: ${tolerableFaults.join(', ')}; what can harm whoever clones is always refused`;
 const networkPattern = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)\/(?:[89]|[12]\d|3[0-2])$/;
 const networkMessage = 'must be an IPv4 network such as 10.213.0.0/16';
@@ -88,6 +89,7 @@ const schema = z.object({
     .min(1, keepMessage)
     .max(1000, keepMessage)
     .default(10),
+  PAAS_DISK_RESERVE_MIB: z.coerce.number({ error: reserveMessage }).int(reserveMessage).min(0, reserveMessage).optional(),
   PAAS_LOG_LEVEL: z.enum(logLevels).default('info'),
 });
 
@@ -131,6 +133,8 @@ export interface Settings {
   connectionsPerAddress: number;
   signup: 'open' | 'closed';
   canaryStepSeconds: number;
+  /** Of the data directory's disk, what builds leave free; undefined: by the size of the disk. */
+  diskReserveBytes: number | undefined;
   /** So many newest releases of an app have their image, and can be rolled back to. */
   keptReleases: number;
   /** A release command that runs for longer is ended, and its release fails. */
@@ -194,6 +198,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     connectionsPerAddress: values.PAAS_CONNECTIONS_PER_ADDRESS,
     signup: values.PAAS_SIGNUP,
     canaryStepSeconds: values.PAAS_CANARY_STEP_SECONDS,
+    diskReserveBytes: values.PAAS_DISK_RESERVE_MIB === undefined ? undefined : values.PAAS_DISK_RESERVE_MIB * 1024 * 1024,
     keptReleases: values.PAAS_KEEP_RELEASES,
     releaseCommandSeconds: values.PAAS_RELEASE_COMMAND_SECONDS,
     logLevel: values.PAAS_LOG_LEVEL,

@@ -194,6 +194,21 @@ describe('code in the sandbox changes nothing outside its own', () => {
   });
 });
 
+describe('code in the sandbox takes no more room than it is given', () => {
+  it.each([
+    ['in shared memory', 'head -c 100M /dev/zero > /dev/shm/file'],
+    ['beside the devices', 'head -c 1 /dev/zero > /dev/file'],
+  ])('%s', async (_, script) => {
+    const { output, code } = await attempt(script, { limits: { fileBytes: 200 * mebibyte, memoryBytes: 512 * mebibyte } });
+    expect(code, output).not.toBe(0);
+  });
+
+  it('and has what programs expect of /dev', async () => {
+    const { output, code } = await attempt('echo x > /dev/null && head -c 1 /dev/urandom > /dev/shm/file && echo fine');
+    expect([output, code]).toEqual(['fine\n', 0]);
+  });
+});
+
 describe('code in a layer', () => {
   const layered = (script: string, bytes = 4 * mebibyte) => attempt(script, { layer: { source: ownApp, target: '/app', bytes } });
 

@@ -308,6 +308,7 @@ async function secondInstance() {
     idempotencyKeys: createFakeIdempotencyKeys(now),
     issuer: 'http://localhost:8080/v1/auth',
     checkReady: async () => undefined,
+    acceptsBuilds: async () => true,
     clientAddress: () => '2001:db8::2',
     clock: test.clock,
     log: context.log,

@@ -2,6 +2,7 @@ import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import { takeSource } from '#shared/core/builds/build-source.ts';
 import { createBuildAddress } from '#shared/core/builds/build-tokens.ts';
 import { type BuildRow, restartBuildLog } from '#shared/core/builds/builds-store.ts';
+import { lacksRoomForBuilds, noRoomMessage } from '#shared/core/builds/disk-rules.ts';
 import type { Context } from '#shared/core/context.ts';
 import { canMoveRefs, movedMessage } from '#shared/core/repositories/ref-moves.ts';
 import type { BuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
@@ -67,6 +68,8 @@ async function startBuild(attempt: BuildAttempt, again: boolean): Promise<Starte
   const line = (text: string): void => log.line(text);
   const fail = (cause: string): Started => ({ result: { outcome: { status: 'failed', cause }, commit: build.commit } });
   signal.throwIfAborted();
+  // It may have waited in the queue, or come from a git host that was not told.
+  if (await lacksRoomForBuilds(context)) return fail(noRoomMessage);
   if (!(await waitForCache(attempt, signal))) return fail(cacheMessage);
   const source = await takeSource({ context, app, build, line, signal });
   if ('fault' in source) return fail(source.fault);

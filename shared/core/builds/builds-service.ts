@@ -8,6 +8,7 @@ import { canceledMessage, cancelKey } from '#shared/core/builds/build-job.ts';
 import { followBuildLog } from '#shared/core/builds/build-log.ts';
 import type { Build, Builds } from '#shared/core/builds/builds.ts';
 import { type BuildRow, isBuildOver, listBuilds, readBuildById, requestCancel } from '#shared/core/builds/builds-store.ts';
+import { requireRoomForBuilds } from '#shared/core/builds/disk-rules.ts';
 import type { Context } from '#shared/core/context.ts';
 import { toKeysetPage, toPage } from '#shared/core/page.ts';
 import { buildLogKey } from '#shared/core/telemetry/build-log-writer.ts';
@@ -104,6 +105,7 @@ async function start(
   { id }: AppRow,
   of: Pick<NewBuild, 'id' | 'commit' | 'branch' | 'source'>,
 ): Promise<BuildRow> {
+  await requireRoomForBuilds(context);
   return withCaches(context, [id], (caches) =>
     context.db.transaction().execute(async (trx) => {
       const locked = await lockApp(trx, id);

@@ -74,9 +74,9 @@ describe('images of old releases', () => {
     const images = {
       ...platform.images,
       // Between the first look at the release and the transaction.
-      imageExists: async (url: string) => {
+      imageExists: async () => {
         await collect();
-        return platform.images.imageExists(url) || true;
+        return true;
       },
     };
     const releases = createReleases({ ...context, platform: { ...platform, images } });

@@ -3,6 +3,7 @@ import { type AppRow, listPreviewsOf, lockApp } from '#shared/core/apps/apps-sto
 import { afterPurges, choosePreviewBranches, ensurePreview, tooManyPreviewsMessage } from '#shared/core/apps/previews.ts';
 import { createBuild, type FoundCaches, withCaches } from '#shared/core/builds/build-creation.ts';
 import type { BuildRow } from '#shared/core/builds/builds-store.ts';
+import { requireRoomForBuilds } from '#shared/core/builds/disk-rules.ts';
 import type { Context } from '#shared/core/context.ts';
 import { removePreviews } from '#shared/core/deletion/preview-removal.ts';
 import type { PlannedCommand } from '#shared/core/pushes/push-plan.ts';
@@ -73,6 +74,7 @@ export async function acceptPush(push: Push): Promise<AcceptedPush> {
           return { ...accepted, hints };
         }),
       );
+    if (commands.some(({ action }) => action === 'build')) await requireRoomForBuilds(context);
     return await afterPurges(context, start);
   } catch (error) {
     if (error instanceof AtomicRefusal) return refuseAll(error.message);

@@ -11,6 +11,7 @@ import { createFakeApps, type ProgramScript } from './app-workload.ts';
 import { createFakeBuildCaches, type FakeBuildCaches } from './build-caches.ts';
 import { createFakeBuilds, type FakeBuildStep } from './builds.ts';
 import { createFakeCertificates, type FakeCertificates } from './certificates.ts';
+import { createFakeDiskSpace, type FakeDiskSpace } from './disk-space.ts';
 import { createFakeImages } from './images.ts';
 import { createFakeUsageMetrics } from './metrics.ts';
 import { createFakeRollouts, type FakeRollouts } from './rollouts.ts';
@@ -27,6 +28,7 @@ export interface FakePlatform extends Platform {
   readonly workloads: FakeWorkloads;
   readonly rollouts: FakeRollouts;
   readonly router: FakeRouter;
+  readonly diskSpace: FakeDiskSpace;
 }
 
 /** What a test decides. */
@@ -63,5 +65,6 @@ export function createFakePlatform({
     rollouts: createFakeRollouts(apps),
     addons: createFakeAddons(),
     certificates: createFakeCertificates(),
+    diskSpace: createFakeDiskSpace(),
   };
 }

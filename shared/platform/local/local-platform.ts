@@ -7,6 +7,7 @@ import { createLocalAddons } from './addons/local-addons.ts';
 import { createLocalAppEnvironments } from './app-environments.ts';
 import { createBuildDrivers } from './builds/build-drivers.ts';
 import { createLocalCertificates } from './certificates.ts';
+import { createLocalDiskSpace } from './disk/local-disk-space.ts';
 import { openNetworks } from './network/networks.ts';
 import { openSandbox } from './sandbox/open-sandbox.ts';
 import { createSandboxedPrograms } from './workloads/sandboxed-programs.ts';
@@ -27,6 +28,8 @@ export interface LocalPlatformOptions {
   shareRegistryCredentials: boolean;
   /** The operator's environment: where tools are (PATH) and how package registries are reached. */
   hostEnv: Readonly<Record<string, string | undefined>>;
+  /** What builds leave free of the data directory's disk; undefined: by its size. */
+  diskReserveBytes?: number | undefined;
 }
 
 /** The ports, and how the machine is left. */
@@ -47,12 +50,21 @@ export async function createLocalPlatform({
   appNetwork,
   shareRegistryCredentials,
   hostEnv,
+  diskReserveBytes,
 }: LocalPlatformOptions): Promise<LocalPlatform> {
   const path = hostEnv['PATH'] ?? '';
   const opened = await openNetworks({ dataDir, path, range: appNetwork.range, allowedNetworks: appNetwork.allowed });
   const networks = opened.problem === undefined ? opened : undefined;
   const sandbox = await openSandbox({ dataDir, path, networks });
-  const { caches, builds, images, recover } = createBuildDrivers({ dataDir, sandbox, hostEnv, shareRegistryCredentials, log });
+  const diskSpace = createLocalDiskSpace(dataDir, diskReserveBytes);
+  const { caches, builds, images, recover } = createBuildDrivers({
+    dataDir,
+    sandbox,
+    hostEnv,
+    shareRegistryCredentials,
+    diskSpace,
+    log,
+  });
   const programs = createSandboxedPrograms({ sandbox, readImage: images.readImage });
   const local = await createLocalWorkloads({ dataDir, router, programs, secretBox, clock, log });
   const addons = createLocalAddons({ dataDir, sandbox, networks, path, clock, log });
@@ -78,6 +90,7 @@ export async function createLocalPlatform({
     logs: local.logs,
     metrics: local.metrics,
     addons,
+    diskSpace,
     certificates: createLocalCertificates(router),
     appEnvironments: createLocalAppEnvironments({ sandbox, networks }),
     async stop() {

@@ -9,6 +9,7 @@ import type { components } from '#shared/api-client/openapi-types.ts';
 import { createBindings } from '#shared/core/addons/bindings.ts';
 import { createAddresses } from '#shared/core/addresses.ts';
 import { countBuildStarts } from '#shared/core/builds/build-starts-store.ts';
+import { lacksRoomForBuilds } from '#shared/core/builds/disk-rules.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createFakeResolver, type FakeResolver } from '#shared/dns/fake-resolver.ts';
 import type { ErrorDetail } from '#shared/errors.ts';
@@ -186,6 +187,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     idempotencyKeys: createFakeIdempotencyKeys(now),
     issuer,
     checkReady: async () => undefined,
+    acceptsBuilds: async () => !(await lacksRoomForBuilds({ platform })),
     clientAddress: (request) => request.headers.get('x-test-address') ?? '',
     clock,
     log,

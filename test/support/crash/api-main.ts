@@ -30,6 +30,7 @@ const api = createApi({
   identity: context.identity,
   issuer: 'http://localhost:8080/v1/auth',
   checkReady: async () => undefined,
+  acceptsBuilds: async () => true,
   rateLimits: createPostgresRateLimits(db),
   eventLimits: createPostgresEventLimits(db),
   idempotencyKeys: createPostgresIdempotencyKeys(context),

@@ -7,6 +7,7 @@ import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 import type { InProcessBuilds } from '#shared/platform/in-process-builds.ts';
+import { createLocalDiskSpace, type LocalDiskSpace } from '../disk/local-disk-space.ts';
 import { createLocalImages, type LocalImages, removeImageLeftovers } from '../images/images.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import { readRegistrySettings } from '../toolchains/registry-settings.ts';
@@ -27,6 +28,8 @@ export interface BuildDriversOptions {
   /** Whether builds of all tenants get the operator's credentials for package registries. By default they do not. */
   readonly shareRegistryCredentials?: boolean;
   readonly log?: Log;
+  /** Left out: that of the data directory. */
+  readonly diskSpace?: LocalDiskSpace;
   /** Smaller ones for tests. */
   readonly limits?: Partial<BuildLimits>;
 }
@@ -41,7 +44,7 @@ export interface BuildDrivers {
 }
 
 export function createBuildDrivers(options: BuildDriversOptions): BuildDrivers {
-  const { dataDir, sandbox, hostEnv, shareRegistryCredentials = false, limits: changed, log } = options;
+  const { dataDir, sandbox, hostEnv, shareRegistryCredentials = false, limits: changed, log, diskSpace } = options;
   const root = process.getuid?.() === 0;
   const ensureOwner = async (appId: AppId) => (root ? sandbox.ensureUid(appId) : undefined);
   const parts = findPlatformParts();
@@ -64,6 +67,7 @@ export function createBuildDrivers(options: BuildDriversOptions): BuildDrivers {
       registries: () => readRegistrySettings({ env: hostEnv, shareCredentials: shareRegistryCredentials }),
       places,
       root,
+      diskSpace: diskSpace ?? createLocalDiskSpace(dataDir),
       limits: { ...limits.build, ...changed },
     }),
     async recover() {

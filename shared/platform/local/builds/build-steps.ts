@@ -1,6 +1,6 @@
-import { statfs } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
+import type { LocalDiskSpace } from '../disk/local-disk-space.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
 import type { CopyInSandbox } from './build-caches.ts';
@@ -18,6 +18,7 @@ export interface StepRunnerParts {
   /** Name of the network namespace that the step runs in; undefined: the host's network. */
   readonly network: string | undefined;
   readonly limits: BuildLimits;
+  readonly diskSpace: LocalDiskSpace;
   readonly output: BuildOutput;
   /** Aborts on cancel and on timeout. */
   readonly signal: AbortSignal;
@@ -25,9 +26,7 @@ export interface StepRunnerParts {
   readonly mounts: readonly SandboxMount[];
 }
 
-// What has to stay free on the disk of the data directory while tenants' code writes to it: PostgreSQL needs room too.
-const reservedBytes = 512 * 1024 * 1024;
-const diskCheckMilliseconds = 1000;
+const diskCheckMilliseconds = 200;
 
 /** Runs commands of one build in its sandbox, one at a time. */
 export interface StepRunner {
@@ -74,7 +73,7 @@ async function runCommand(parts: StepRunnerParts, command: SandboxedCommand): Pr
   const kill = (): void => void sandbox.end(child.record);
   signal.addEventListener('abort', kill, { once: true });
   if (signal.aborted) kill();
-  const disk = watchDisk(directories.base, kill);
+  const disk = watchDisk(parts.diskSpace, kill);
   try {
     const [{ code }] = await Promise.all([child.exited, listen(child.stdout, output), listen(child.stderr, output)]);
     const outOfMemory = code !== 0 && (await sandbox.ranOutOfMemory(child.record));
@@ -104,16 +103,16 @@ async function listen(stream: Readable | undefined, output: BuildOutput): Promis
 }
 
 /** Calls `whenFull` once when the disk gets so full that the platform itself would suffer. */
-function watchDisk(path: string, whenFull: () => void): { full(): boolean; stop(): void } {
+function watchDisk({ readDiskSpace }: LocalDiskSpace, whenFull: () => void): { full(): boolean; stop(): void } {
   let full = false;
   const timer = setInterval(() => {
-    statfs(path).then(
-      ({ bavail, bsize }) => {
-        if (full || bavail * bsize >= reservedBytes) return;
+    readDiskSpace().then(
+      ({ freeBytes, reserveBytes }) => {
+        if (full || freeBytes >= reserveBytes) return;
         full = true;
         whenFull();
       },
-      () => undefined, // the build is being cleared away
+      () => undefined, // the next look tells
     );
   }, diskCheckMilliseconds);
   return {

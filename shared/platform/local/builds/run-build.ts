@@ -3,6 +3,7 @@ import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { BuildSpec } from '#shared/platform/builds.ts';
 import type { RunBuild } from '#shared/platform/in-process-builds.ts';
 import { type Procfile, parseProcfile } from '#shared/platform/procfile.ts';
+import type { LocalDiskSpace } from '../disk/local-disk-space.ts';
 import { type LocalImages, type StoredImage, systemPath } from '../images/images.ts';
 import { removeTree } from '../images/trees.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
@@ -30,6 +31,7 @@ export interface RunBuildParts {
   readonly places: ToolchainPlaces;
   /** Whether this process is root, and so gives a build's files to the app's user. */
   readonly root: boolean;
+  readonly diskSpace: LocalDiskSpace;
   readonly limits: BuildLimits;
 }
 
@@ -93,6 +95,7 @@ async function build(parts: RunBuildParts, spec: BuildSpec, { base, output, volu
     uid,
     network: (await parts.sandbox.ensureNetwork(spec.appId))?.namespace,
     limits: parts.limits,
+    diskSpace: parts.diskSpace,
     output,
     signal,
     env: {

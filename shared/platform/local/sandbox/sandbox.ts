@@ -86,6 +86,9 @@ export interface SandboxPlan {
 /** The descriptor on which bwrap reports the pid of process 1 inside. */
 export const infoDescriptor = 4;
 
+/** As much as container engines give. It counts against the memory limit where there are control groups. */
+const sharedMemoryBytes = 64 * 1024 * 1024;
+
 const launchPath = '/run/paas/launch';
 // Joins the control groups before anything else runs. The arguments up to -- are their procs files.
 const joinScript = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@"';
@@ -129,6 +132,7 @@ export function planSandbox(spec: SandboxSpec, host: SandboxHost, { groups, filt
     ...parentsOf([...host.etc, ...(layer === undefined ? [] : [layer]), ...spec.mounts]).flatMap((directory) => ['--perms', '0755', '--dir', directory]),
     ...host.etc.flatMap(({ source, target }) => ['--ro-bind-try', source, target]),
     '--proc', '/proc', '--dev', '/dev',
+    '--size', String(sharedMemoryBytes), '--perms', '1777', '--tmpfs', '/dev/shm', '--remount-ro', '/dev',
     ...host.hidden.flatMap(({ path, isDirectory }) => (isDirectory ? ['--tmpfs', path, '--remount-ro', path] : ['--dev-bind', '/dev/null', path])),
     ...('bytes' in spec.tmp
       ? ['--size', String(spec.tmp.bytes), '--perms', '1777', '--tmpfs', '/tmp']
