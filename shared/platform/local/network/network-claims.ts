@@ -16,21 +16,35 @@ export interface NetworkClaim {
   readonly ports: OpenPorts;
 }
 
+/** A platform whose data directory is gone: nobody else frees what it had. */
+export interface AbandonedPlatform {
+  readonly platform: string;
+  readonly claims: readonly NetworkClaim[];
+}
+
 /** Numbers of networks, shared by all platforms of a machine: no two of them give out the same addresses. */
 export interface NetworkClaims {
-  /** The claim of an owner; a new one if it has none. @throws Error if all numbers are taken */
-  claim(owner: string): Promise<{ claim: NetworkClaim; isNew: boolean }>;
+  /**
+   * The claim of an owner; a new one if it has none.
+   * @param findFree which numbers may be given out; called for a new claim only
+   * @throws Error if no number is left
+   */
+  claim(owner: string, findFree: () => Promise<(index: number) => boolean>): Promise<{ claim: NetworkClaim; isNew: boolean }>;
   find(owner: string): Promise<NetworkClaim | undefined>;
   /** All claims of this platform. */
   list(): Promise<readonly NetworkClaim[]>;
   setPorts(claim: NetworkClaim, ports: OpenPorts): Promise<void>;
   release(claim: NetworkClaim): Promise<void>;
-  /** Claims of platforms whose data directory is gone: nobody else frees them. */
-  listAbandoned(): Promise<readonly NetworkClaim[]>;
+  /** Records that this platform has firewall rules, before it has any claim. */
+  register(): Promise<void>;
+  /** Deletes the record of a platform without claims. */
+  unregister(platform: string): Promise<void>;
+  listAbandoned(): Promise<readonly AbandonedPlatform[]>;
 }
 
 /**
- * One file per number, created exclusively.
+ * One file per number, created exclusively, and one per platform. Only one process per platform changes its claims, so it reads them
+ * once.
  * @param directory emptied by a restart of the machine, as its networks are
  * @param count how many numbers there are
  */
@@ -39,48 +53,84 @@ export function openNetworkClaims(
   { platform, dataDir, count }: { platform: string; dataDir: string; count: number },
 ): NetworkClaims {
   const fileOf = (index: number): string => `${directory}/${index}`;
+  const platformsDir = `${directory}/platforms`;
   const readAll = async (): Promise<NetworkClaim[]> => {
     const names = (await readdir(directory).catch(ifMissing([]))).filter((name) => /^\d+$/.test(name));
-    const texts = await Promise.all(names.map((name) => readFile(`${directory}/${name}`, 'utf8').catch(ifMissing(''))));
-    return texts.flatMap((text) => parseClaim(text) ?? []);
+    return (await Promise.all(names.map((name) => readRecord<NetworkClaim>(`${directory}/${name}`)))).flatMap(
+      (claim) => claim ?? [],
+    );
   };
-  const isOurs = (claim: NetworkClaim): boolean => claim.platform === platform;
-  const find = async (owner: string): Promise<NetworkClaim | undefined> =>
-    (await readAll()).find((claim) => isOurs(claim) && claim.owner === owner);
+  let own: Promise<Map<string, NetworkClaim>> | undefined;
+  const readOwn = (): Promise<Map<string, NetworkClaim>> => {
+    own ??= readAll().then(
+      (claims) => new Map(claims.filter((claim) => claim.platform === platform).map((claim) => [claim.owner, claim])),
+    );
+    own.catch(() => {
+      own = undefined;
+    });
+    return own;
+  };
   return {
-    find,
-    list: async () => (await readAll()).filter(isOurs),
-    async claim(owner) {
-      const known = await find(owner);
+    find: async (owner) => (await readOwn()).get(owner),
+    list: async () => [...(await readOwn()).values()],
+    async claim(owner, findFree) {
+      const claims = await readOwn();
+      const known = claims.get(owner);
       if (known !== undefined) return { claim: known, isNew: false };
       await mkdir(directory, { recursive: true, mode: 0o700 });
+      const isFree = await findFree();
       const taken = new Set((await readdir(directory)).map(Number));
       for (let index = 0; index < count; index++) {
-        if (taken.has(index)) continue;
+        if (taken.has(index) || !isFree(index)) continue;
         const claim = { index, platform, dataDir, owner, ports: { toHost: [], fromHost: [] } };
         try {
           await writeFile(fileOf(index), JSON.stringify(claim), { flag: 'wx', mode: 0o600 });
+          claims.set(owner, claim);
           return { claim, isNew: true };
         } catch (error) {
           if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
         }
       }
-      throw new Error('No network is left for another app. Set PAAS_APP_NETWORK to a larger range.');
+      throw new Error(
+        'No network is left for another app: all addresses of PAAS_APP_NETWORK are taken by apps, or by interfaces and routes of this host. Set it to a larger or another range.',
+      );
     },
-    setPorts: (claim, ports) => replaceFile(fileOf(claim.index), JSON.stringify({ ...claim, ports }), 0o600),
-    release: ({ index }) => rm(fileOf(index), { force: true }),
+    async setPorts(claim, ports) {
+      const changed = { ...claim, ports };
+      await replaceFile(fileOf(claim.index), JSON.stringify(changed), 0o600);
+      (await readOwn()).set(claim.owner, changed);
+    },
+    async release({ index, owner, platform: claimant }) {
+      await rm(fileOf(index), { force: true });
+      if (claimant === platform) (await readOwn()).delete(owner);
+    },
+    async register() {
+      await mkdir(platformsDir, { recursive: true, mode: 0o700 });
+      await replaceFile(`${platformsDir}/${platform}`, JSON.stringify({ platform, dataDir }), 0o600);
+    },
+    unregister: (gone) => rm(`${platformsDir}/${gone}`, { force: true }),
     async listAbandoned() {
-      const others = (await readAll()).filter((claim) => !isOurs(claim));
-      const gone = await Promise.all(others.map((claim) => isMissing(claim.dataDir)));
-      return others.filter((_, at) => gone[at]);
+      const names = await readdir(platformsDir).catch(ifMissing([]));
+      const records = await Promise.all(
+        names.map((name) => readRecord<Pick<NetworkClaim, 'platform' | 'dataDir'>>(`${platformsDir}/${name}`)),
+      );
+      const claims = await readAll();
+      const dataDirs = new Map(
+        [...claims, ...records.flatMap((record) => record ?? [])].map((known) => [known.platform, known.dataDir]),
+      );
+      dataDirs.delete(platform);
+      const gone = await Promise.all([...dataDirs].map(async ([id, path]) => ((await isMissing(path)) ? [id] : [])));
+      return gone.flat().map((id) => ({ platform: id, claims: claims.filter((claim) => claim.platform === id) }));
     },
   };
 }
 
 /** Undefined for a file whose writer was cut off. */
-function parseClaim(text: string): NetworkClaim | undefined {
+async function readRecord<Record extends { platform: string; dataDir: string }>(file: string): Promise<Record | undefined> {
+  const text = await readFile(file, 'utf8').catch(ifMissing(''));
   try {
-    return JSON.parse(text) as NetworkClaim;
+    const record = JSON.parse(text) as Record;
+    return /^[0-9a-f]{8}$/.test(record.platform) && record.dataDir.startsWith('/') ? record : undefined;
   } catch {
     return undefined;
   }

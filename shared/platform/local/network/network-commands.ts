@@ -11,6 +11,7 @@ import {
   settingsInside,
   settingsOutside,
 } from './network-plan.ts';
+import type { HostRoute } from './used-blocks.ts';
 
 const run = promisify(execFile);
 
@@ -61,6 +62,12 @@ export async function applyRules(rules: string, namespace?: string): Promise<voi
 /** Deletes a table of rules on the host; harmless if there is none. */
 export async function removeTable(table: string): Promise<void> {
   await run('nft', ['delete', 'table', 'inet', table]).catch(() => undefined);
+}
+
+/** All routes of the host, which include those to the addresses of its interfaces. */
+export async function readRoutes(): Promise<readonly HostRoute[]> {
+  const { stdout } = await run('ip', ['-4', '-json', 'route', 'show', 'table', 'all'], { maxBuffer: 64 * 1024 * 1024 });
+  return JSON.parse(stdout || '[]') as HostRoute[];
 }
 
 /** IPv4 name servers of the host, without those on its loopback, which apps do not reach. */

@@ -57,6 +57,15 @@ export function planAddresses(platform: string, range: string, index: number): N
   return { namespace: name, hostInterface: name, hostAddress: formatAddress(first + 1), address: formatAddress(first + 2) };
 }
 
+/** All four addresses of a network: none of them may be in use elsewhere. */
+export function listAddresses({ hostAddress }: Pick<NetworkAddresses, 'hostAddress'>): readonly string[] {
+  const { base } = parseRange(`${hostAddress}/${subnetBits}`);
+  return [0, 1, 2, 3].map((offset) => formatAddress(base + offset));
+}
+
+/** Matches the interfaces of the networks of all platforms on the machine. */
+export const anyAppInterface = /^paas[0-9a-f]{6}[0-9a-z]+$/;
+
 /** What the names of all interfaces of a platform begin with. */
 export function interfacePrefix(platform: string): string {
   return `paas${platform.slice(0, 6)}`;

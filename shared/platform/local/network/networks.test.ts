@@ -1,17 +1,18 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AppNetwork, type Networks, openNetworks } from './networks.ts';
+import { type AppNetwork, type Networks, type NetworksOptions, openNetworks } from './networks.ts';
 
 const run = promisify(execFile);
 const range = '10.213.0.0/16';
 
 /** Answers "hello" to every connection, on one address. */
-const server = `require('node:net').createServer((socket) => socket.end('hello')).listen(Number(process.argv[2]), process.argv[1], () => console.log('up'))`;
+const server = `require('node:net').createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(Number(process.argv[2]), process.argv[1], () => console.log('up'))`;
 /** Prints "open", or the error code, for a connection attempt. */
 const probe = `const socket = require('node:net').connect({ host: process.argv[1], port: Number(process.argv[2]), timeout: 1000 });
 socket.on('connect', () => { console.log('open'); process.exit(); });
@@ -57,6 +58,26 @@ async function startHost(name: string, address: string, gateway: string): Promis
   await run('ip', ['-n', name, 'link', 'set', 'eth0', 'up']);
   await run('ip', ['-n', name, 'route', 'add', 'default', 'via', gateway]);
   await run('sysctl', ['-qw', `net.ipv4.conf.${name}.forwarding=1`]);
+}
+
+/** A platform of the test's own, with a data directory that exists while `work` runs. */
+async function withPlatform(options: Partial<NetworksOptions>, work: (networks: Networks) => Promise<void>): Promise<void> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'paas-networks-'));
+  const networks = await openNetworks({ dataDir, path: process.env['PATH'] ?? '', range, allowedNetworks: [], ...options });
+  expect(networks.problem).toBeUndefined();
+  try {
+    await work(networks);
+  } finally {
+    await networks.deleteAll();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+/** The host as an app sees it. */
+async function readGateway(namespace: string): Promise<{ address: string }> {
+  const { stdout } = await run('ip', ['-n', namespace, '-json', 'route', 'show', 'default']);
+  const [route] = JSON.parse(stdout) as { gateway: string }[];
+  return { address: route?.gateway ?? '' };
 }
 
 async function stopHost(name: string): Promise<void> {
@@ -170,6 +191,144 @@ describe.skipIf(process.getuid?.() !== 0)('networks of apps', () => {
     const { stdout } = await run('nsenter', [`--net=/run/netns/${other.namespace}`, 'cat', '/proc/net/tcp', '/proc/net/tcp6']);
     const ports = [...stdout.matchAll(/^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) /gm)].map((match) => Number.parseInt(match[1] ?? '', 16));
     expect(new Set(ports)).toEqual(new Set([5005]));
+  });
+
+  it('let an app ask the resolvers on their port, although they are private, and reach nothing else of them', async () => {
+    await withPlatform({ readResolvers: () => Promise.resolve(['10.99.7.80']) }, async (opened) => {
+      const { namespace } = await opened.ensureNetwork('one');
+      expect(await probeInside(namespace, '10.99.7.80', 53)).toBe('ECONNREFUSED');
+      expect(await probeInside(namespace, '10.99.7.80', 80)).toBe('timeout');
+    });
+  });
+
+  it('follow a change of the resolvers when code is started', async () => {
+    let resolvers: string[] = [];
+    await withPlatform({ readResolvers: () => Promise.resolve(resolvers) }, async (opened) => {
+      const { namespace } = await opened.ensureNetwork('one');
+      expect(await probeInside(namespace, '10.99.7.80', 53)).toBe('timeout');
+      resolvers = ['10.99.7.80'];
+      await opened.ensureNetwork('one');
+      expect(await probeInside(namespace, '10.99.7.80', 53)).toBe('ECONNREFUSED');
+    });
+  });
+
+  it('reach nothing by IPv6 but their own loopback: neither the host, nor neighbours, nor private networks', async () => {
+    const { stdout } = await run('ip', ['-6', '-json', 'addr']);
+    const ofHost = (JSON.parse(stdout) as { ifname: string; addr_info: { local: string }[] }[]).flatMap(({ addr_info }) =>
+      addr_info.map(({ local }) => local),
+    );
+    const listener = createServer((socket) => socket.end());
+    await new Promise<void>((resolve) => listener.listen(0, '::', resolve));
+    const { port } = listener.address() as { port: number };
+    const closed = [
+      'fe80::1%eth0',
+      'ff02::1%eth0',
+      'fd00::1',
+      'fc00::1',
+      'fec0::1',
+      '::ffff:10.99.7.80',
+      '64:ff9b::a63:750',
+      '2002:a63:750::1',
+    ];
+    for (const address of [...ofHost, ...closed, '2606:4700:4700::1111'])
+      expect([address, await probeInside(one.namespace, address, port)]).not.toEqual([address, 'open']);
+    await serveInside(one.namespace, '::1', 5006);
+    expect(await probeInside(one.namespace, '::1', 5006)).toBe('open');
+    listener.close();
+  });
+
+  it('do not lead to abstract unix sockets of the host', async () => {
+    const name = `paas-test-${process.pid}`;
+    const listener = createServer((socket) => socket.end());
+    await new Promise<void>((resolve) => listener.listen(`\0${name}`, resolve));
+    const script = `const socket = require('node:net').connect({ path: '\\0${name}' });
+socket.on('connect', () => { console.log('open'); process.exit(); });
+socket.on('error', (error) => { console.log(error.code); process.exit(); });`;
+    const inside = await run('nsenter', [`--net=/run/netns/${one.namespace}`, process.execPath, '-e', script]);
+    const outside = await run(process.execPath, ['-e', script]);
+    expect([inside.stdout.trim(), outside.stdout.trim()]).toEqual(['ECONNREFUSED', 'open']);
+    listener.close();
+  });
+
+  it('lose the ports of an app with the app: the next one with its addresses does not get them', async () => {
+    const listener = createServer((socket) => socket.end());
+    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+    const { port } = listener.address() as { port: number };
+    await withPlatform({}, async (opened) => {
+      const first = await opened.ensureNetwork('first');
+      await opened.openPorts('first', { toHost: [port] });
+      const { address: host } = await readGateway(first.namespace);
+      expect(await probeInside(first.namespace, host, port)).toBe('open');
+      await opened.deleteNetwork('first');
+      let next = await opened.ensureNetwork('next');
+      for (let count = 0; next.address !== first.address && count < 50; count++)
+        next = await opened.ensureNetwork(`next ${count}`);
+      expect(next.address).toBe(first.address);
+      expect(await probeInside(next.namespace, host, port)).toBe('timeout');
+    });
+    listener.close();
+  });
+
+  it('keep all ports of an app that gets two add-ons at the same time', async () => {
+    await withPlatform({}, async (opened) => {
+      await serveInside((await opened.ensureNetwork('one')).namespace, '127.0.0.1', 15_322);
+      const listener = createServer((socket) => socket.end());
+      await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+      const { port } = listener.address() as { port: number };
+      await Promise.all([opened.openPorts('one', { toHost: [port] }), opened.openPorts('one', { fromHost: [15_322] })]);
+      const { namespace } = await opened.ensureNetwork('one');
+      expect(await probeInside(namespace, '127.0.0.1', port)).toBe('open');
+      expect(await readFromHost('127.0.0.1', 15_322)).toBe('hello');
+      listener.close();
+    });
+  });
+
+  it('cut off the processes of an app when its network is deleted, also from the next app with its addresses', async () => {
+    await withPlatform({}, async (opened) => {
+      const { namespace, address } = await opened.ensureNetwork('first');
+      const script = `const net = require('node:net');
+net.createServer((socket) => socket.end('old')).listen(5007, '0.0.0.0', () => console.log('up'));
+process.stdin.on('data', () => {
+  const socket = net.connect({ host: '198.51.100.80', port: 80, timeout: 1000 });
+  socket.on('connect', () => { console.log('open'); socket.destroy(); });
+  socket.on('error', (error) => console.log(error.code));
+  socket.on('timeout', () => { console.log('timeout'); socket.destroy(); });
+});`;
+      const child = spawn('nsenter', [`--net=/run/netns/${namespace}`, process.execPath, '-e', script]);
+      children.push(child);
+      const ask = (text: string): Promise<string> =>
+        new Promise((resolve) => {
+          child.stdout.once('data', (data) => resolve(String(data).trim()));
+          child.stdin.write(text);
+        });
+      expect(await ask('\n')).toBe('up');
+      await expect.poll(() => ask('\n')).toBe('open');
+      await opened.deleteNetwork('first');
+      expect(await ask('\n')).not.toBe('open');
+      await opened.ensureNetwork('next');
+      expect(await ask('\n')).not.toBe('open');
+      await expect(readFromHost(address, 5007)).rejects.toThrow();
+    });
+  });
+
+  it('of a platform that was killed before its first app, and whose directory is gone, are swept by the next platform', async () => {
+    const gone = await mkdtemp(join(tmpdir(), 'paas-networks-'));
+    await openNetworks({ dataDir: gone, path: process.env['PATH'] ?? '', range, allowedNetworks: [] });
+    const table = `paas_${createHash('sha256').update(gone).digest('hex').slice(0, 8)}`;
+    const listTables = async (): Promise<string> => (await run('nft', ['list', 'tables'])).stdout;
+    expect(await listTables()).toContain(table);
+    await rm(gone, { recursive: true });
+    await withPlatform({}, async () => expect(await listTables()).not.toContain(table));
+  });
+
+  it('leave out addresses that the host uses', async () => {
+    await withPlatform({ range: '10.99.0.0/16' }, async (opened) => {
+      const { address } = await opened.ensureNetwork('one');
+      expect(address).toMatch(/^10\.99\./);
+    });
+    await withPlatform({ range: '10.99.7.0/24' }, async (opened) => {
+      await expect(opened.ensureNetwork('one')).rejects.toThrow('PAAS_APP_NETWORK');
+    });
   });
 
   it('are gone when they are deleted', async () => {

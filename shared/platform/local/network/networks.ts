@@ -1,24 +1,29 @@
 import { createHash } from 'node:crypto';
 import { findExecutable } from '#shared/files/find-executable.ts';
-import { type NetworkClaim, openNetworkClaims } from './network-claims.ts';
+import { createKeyedMutex } from '#shared/keyed-mutex.ts';
+import { type NetworkClaim, type NetworkClaims, openNetworkClaims } from './network-claims.ts';
 import {
   applyRules,
   createNetwork,
   enableForwarding,
   networkExists,
-  readResolvers,
+  readResolvers as readHostResolvers,
+  readRoutes,
   removeNetwork,
   removeTable,
 } from './network-commands.ts';
 import {
+  anyAppInterface,
   countNetworks,
   firewallTable,
+  listAddresses,
   type NetworkAddresses,
   type OpenPorts,
   planAddresses,
   planFirewall,
   planRulesInside,
 } from './network-plan.ts';
+import { findUsedBlocks } from './used-blocks.ts';
 
 /** The network of one app. */
 export interface AppNetwork {
@@ -52,6 +57,8 @@ export interface NetworksOptions {
   readonly range: string;
   /** Networks that apps may reach although they are private. */
   readonly allowedNetworks: readonly string[];
+  /** IPv4 addresses of DNS servers, which may be private; by default the host's. */
+  readonly readResolvers?: () => Promise<readonly string[]>;
 }
 
 const claimDirectory = '/run/paas-networks';
@@ -61,23 +68,43 @@ const commands = ['ip', 'nft', 'nsenter'] as const;
  * Opens the networks of a platform: needs root, iproute2, nftables and a kernel with network namespaces. Networks outlive this
  * process, so that apps that outlive it keep theirs; the next process finds them by their claims.
  */
-export async function openNetworks({ dataDir, path, range, allowedNetworks }: NetworksOptions): Promise<Networks> {
+export async function openNetworks(options: NetworksOptions): Promise<Networks> {
+  const { dataDir, path, range, allowedNetworks, readResolvers = readHostResolvers } = options;
   const platform = createHash('sha256').update(dataDir).digest('hex').slice(0, 8);
   const claims = openNetworkClaims(claimDirectory, { platform, dataDir, count: countNetworks(range) });
   const open = new Map<string, Promise<NetworkAddresses>>();
+  /** Changes to one owner's network run one after the other. */
+  const mutex = createKeyedMutex<string>();
   let applying: Promise<void> = Promise.resolve();
+  /** A change that has not begun yet: it will include whatever is claimed until then. */
+  let waiting: Promise<void> | undefined;
+  let appliedResolvers = '';
 
   const addressesOf = (claim: NetworkClaim): NetworkAddresses => planAddresses(claim.platform, range, claim.index);
 
   /** One at a time: the last one to read the claims is the last one to apply them. */
   function applyFirewall(): Promise<void> {
+    if (waiting !== undefined) return waiting;
     const next = applying.then(async () => {
-      const apps = (await claims.list()).map((claim) => ({ ...addressesOf(claim), ...claim.ports }));
-      const uplinks = await enableForwarding();
-      await applyRules(planFirewall({ platform, resolvers: await readResolvers(), allowedNetworks, apps, uplinks }));
+      waiting = undefined;
+      const [list, resolvers, uplinks] = await Promise.all([claims.list(), readResolvers(), enableForwarding()]);
+      const apps = list.map((claim) => ({ ...addressesOf(claim), ...claim.ports }));
+      await applyRules(planFirewall({ platform, resolvers, allowedNetworks, apps, uplinks }));
+      appliedResolvers = resolvers.join();
     });
+    waiting = next;
     applying = next.catch(() => undefined);
     return next;
+  }
+
+  /** The host may have got others since, and code that starts now is told of these. */
+  async function followResolvers(): Promise<void> {
+    if ((await readResolvers()).join() !== appliedResolvers) await applyFirewall();
+  }
+
+  async function findFreeNumbers(): Promise<(index: number) => boolean> {
+    const used = findUsedBlocks(await readRoutes(), range, anyAppInterface);
+    return (index) => !listAddresses(planAddresses(platform, range, index)).some((address) => used.check(address));
   }
 
   function networkOf(owner: string): Promise<NetworkAddresses> {
@@ -90,7 +117,7 @@ export async function openNetworks({ dataDir, path, range, allowedNetworks }: Ne
   }
 
   async function openNetwork(owner: string): Promise<NetworkAddresses> {
-    const { claim, isNew } = await claims.claim(owner);
+    const { claim, isNew } = await claims.claim(owner, findFreeNumbers);
     const addresses = addressesOf(claim);
     if (!isNew && (await networkExists(addresses))) return addresses;
     await removeNetwork(addresses);
@@ -99,49 +126,68 @@ export async function openNetworks({ dataDir, path, range, allowedNetworks }: Ne
     return addresses;
   }
 
-  async function remove(claim: NetworkClaim): Promise<void> {
-    await removeNetwork(addressesOf(claim));
-    await claims.release(claim);
-  }
-
   async function prepare(): Promise<void> {
-    for (const claim of await claims.listAbandoned()) {
-      await removeTable(firewallTable(claim.platform));
-      await remove(claim);
-    }
+    await removeAbandoned(claims, range);
+    await claims.register();
     await applyFirewall();
   }
 
   return {
     problem: await findProblem(path, prepare),
     async ensureNetwork(owner) {
-      const { namespace, address } = await networkOf(owner);
+      const [{ namespace, address }] = await Promise.all([networkOf(owner), followResolvers()]);
       return { namespace, address };
     },
-    async openPorts(owner, change) {
-      const addresses = await networkOf(owner);
-      const { claim } = await claims.claim(owner);
-      const ports = { ...claim.ports, ...change };
-      if (JSON.stringify(claim.ports) === JSON.stringify(ports)) return;
-      await claims.setPorts(claim, ports);
-      await applyFirewall();
-      await applyRules(planRulesInside(addresses, ports.toHost), addresses.namespace);
-    },
-    async deleteNetwork(owner) {
-      await open.get(owner)?.catch(() => undefined);
-      open.delete(owner);
-      const claim = await claims.find(owner);
-      if (claim === undefined) return false;
-      await remove(claim);
-      return true;
-    },
+    openPorts: (owner, change) =>
+      mutex.run(owner, async () => {
+        const addresses = await networkOf(owner);
+        const claim = await claims.find(owner);
+        if (claim === undefined) throw new Error('The network was deleted meanwhile.');
+        const ports = { ...claim.ports, ...change };
+        if (JSON.stringify(claim.ports) === JSON.stringify(ports)) return;
+        await claims.setPorts(claim, ports);
+        await applyFirewall();
+        await applyRules(planRulesInside(addresses, ports.toHost), addresses.namespace);
+      }),
+    deleteNetwork: (owner) =>
+      mutex.run(owner, async () => {
+        await open.get(owner)?.catch(() => undefined);
+        open.delete(owner);
+        const claim = await claims.find(owner);
+        if (claim === undefined) return false;
+        const { toHost, fromHost } = claim.ports;
+        await removeNetwork(addressesOf(claim));
+        if (toHost.length + fromHost.length > 0) {
+          // Before the number is free: the next app with these addresses must not get the ports.
+          await claims.setPorts(claim, { toHost: [], fromHost: [] });
+          await applyFirewall();
+        }
+        await claims.release(claim);
+        return true;
+      }),
     async deleteAll() {
       await Promise.allSettled(open.values());
       open.clear();
-      for (const claim of await claims.list()) await remove(claim);
+      for (const claim of await claims.list()) {
+        await removeNetwork(addressesOf(claim));
+        await claims.release(claim);
+      }
       await removeTable(firewallTable(platform));
+      await claims.unregister(platform);
     },
   };
+}
+
+/** Frees what platforms have left whose data directories were deleted. */
+async function removeAbandoned(claims: NetworkClaims, range: string): Promise<void> {
+  for (const { platform, claims: left } of await claims.listAbandoned()) {
+    await removeTable(firewallTable(platform));
+    for (const claim of left) {
+      await removeNetwork(planAddresses(platform, range, claim.index));
+      await claims.release(claim);
+    }
+    await claims.unregister(platform);
+  }
 }
 
 async function findProblem(path: string, prepare: () => Promise<void>): Promise<string | undefined> {
