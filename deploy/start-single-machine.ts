@@ -71,14 +71,14 @@ async function startParts(lifetime: Lifetime, options: StartOptions): Promise<Si
 
   const identity = createEmbeddedIdentity({ db, secrets, clock, issuer: issuerOf(settings.baseUrl) });
   const git = await openGitStorage(lifetime, db, options);
-  const context = createContext({ database, platform, git, identity, secrets, metrics }, options);
+  const eventLimits = createPostgresEventLimits(db);
+  const context = createContext({ database, platform, git, identity, secrets, eventLimits, metrics }, options);
   const services = createServices(context);
   const measured = { ...services, pushes: measurePushes(services.pushes, metrics) };
   const resumedApps = await resumeApps(context);
   await startWorker(lifetime, { database, handlers: createJobHandlers(context), metrics, log, soleWorker: true });
 
   const rateLimits = createPostgresRateLimits(db);
-  const eventLimits = createPostgresEventLimits(db);
   const idempotencyKeys = createPostgresIdempotencyKeys({ db, secrets, clock });
   const { apiSocket: socketPath } = gatewayFiles(dataDir);
   await serveApi(lifetime, { context, services: measured, rateLimits, eventLimits, idempotencyKeys, metrics, socketPath });

@@ -14,14 +14,14 @@ import type { Metrics } from '#shared/metrics/metrics.ts';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
 
 /** The drivers that were started, beside those that need no start. */
-export interface ContextParts extends Pick<Context, 'platform' | 'git' | 'identity' | 'secrets'> {
+export interface ContextParts extends Pick<Context, 'platform' | 'git' | 'identity' | 'secrets' | 'eventLimits'> {
   database: OpenDatabase;
   metrics: Metrics;
 }
 
 /** What core depends on, with real drivers; builds and the maintenance of repositories are measured. */
 export function createContext(parts: ContextParts, { settings, dataDir, log }: StartOptions): Context {
-  const { database, metrics, platform, git, identity, secrets } = parts;
+  const { database, metrics, platform, git, identity, secrets, eventLimits } = parts;
   return {
     db: database.db,
     clock: systemClock,
@@ -39,6 +39,7 @@ export function createContext(parts: ContextParts, { settings, dataDir, log }: S
     addresses: createAddresses(settings),
     bindings: createBindings({ secrets }),
     wakeups: database.wakeups,
+    eventLimits,
     resolver: createNodeResolver(),
     settings,
   };

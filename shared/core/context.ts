@@ -8,6 +8,7 @@ import type { Identity } from '#shared/identity/identity.ts';
 import type { Jobs } from '#shared/jobs/jobs.ts';
 import type { Log } from '#shared/log.ts';
 import type { Platform } from '#shared/platform/platform.ts';
+import type { EventLimits } from '#shared/rate-limits/event-limits.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 import type { Settings } from '#shared/settings/settings.ts';
 import type { SourceHosts } from '#shared/sources/source-hosts.ts';
@@ -27,9 +28,10 @@ export interface Context {
   addresses: Addresses;
   bindings: Bindings;
   wakeups: Wakeups;
+  eventLimits: Pick<EventLimits, 'take' | 'giveBack'>;
   resolver: Resolver;
   settings: Pick<
     Settings,
-    'signup' | 'canaryStepSeconds' | 'releaseCommandSeconds' | 'keptReleases' | 'webhookSecret' | 'baseUrl'
+    'signup' | 'signUpsPerAddress' | 'canaryStepSeconds' | 'releaseCommandSeconds' | 'keptReleases' | 'webhookSecret' | 'baseUrl'
   >;
 }

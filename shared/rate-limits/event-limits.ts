@@ -29,7 +29,7 @@ export const eventPolicies = {
   wrongSignatures: { name: 'wrong-signatures', limit: 300, windowSeconds: 60 },
 } as const satisfies Record<string, RateLimitPolicy>;
 
-/** Accounts that one source may create a day, without an invitation. @param limit see PAAS_SIGNUPS_PER_DAY */
+/** Accounts that one source may create a day, without an invitation. @param limit see PAAS_SIGNUPS_PER_ADDRESS */
 export function signUpPolicy(limit: number): RateLimitPolicy {
   return { name: 'sign-ups', limit, windowSeconds: secondsPerDay };
 }

@@ -22,6 +22,7 @@ const tolerateMessage = `must be 'none', or some of these with commas in between
 const networkPattern = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)\/(?:[89]|[12]\d|3[0-2])$/;
 const networkMessage = 'must be an IPv4 network such as 10.213.0.0/16';
 const proxyMessage = 'must be addresses and networks such as 10.0.0.0/8 or 2001:db8::/32, separated by commas';
+const signUpsMessage = 'must be a number of accounts from 1 to 1000000';
 const connectionsMessage = 'must be a number of connections from 1 on';
 const bucketMessage = 'must be the address of a bucket without credentials, as https://s3.example.com/bucket or …/bucket/prefix';
 /** Endpoint, bucket, and what every key begins with. */
@@ -60,6 +61,12 @@ const schema = z.object({
   PAAS_OBJECT_STORE_SECRET_ACCESS_KEY: z.string().optional(),
   PAAS_OBJECT_STORE_CACHE_MIB: z.coerce.number({ error: cacheMessage }).int(cacheMessage).min(1, cacheMessage).default(2048),
   PAAS_SIGNUP: z.enum(['open', 'closed']).default('open'),
+  PAAS_SIGNUPS_PER_ADDRESS: z.coerce
+    .number({ error: signUpsMessage })
+    .int(signUpsMessage)
+    .min(1, signUpsMessage)
+    .max(1_000_000, signUpsMessage)
+    .default(20),
   PAAS_APP_NETWORK: z
     .string()
     .regex(networkPattern, networkMessage)
@@ -132,6 +139,8 @@ export interface Settings {
   /** HTTP and HTTPS connections that one source may have at once. */
   connectionsPerAddress: number;
   signup: 'open' | 'closed';
+  /** Accounts that one source may create a day, without an invitation. */
+  signUpsPerAddress: number;
   canaryStepSeconds: number;
   /** Of the data directory's disk, what builds leave free; undefined: by the size of the disk. */
   diskReserveBytes: number | undefined;
@@ -197,6 +206,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     trustedProxies: values.PAAS_TRUSTED_PROXIES,
     connectionsPerAddress: values.PAAS_CONNECTIONS_PER_ADDRESS,
     signup: values.PAAS_SIGNUP,
+    signUpsPerAddress: values.PAAS_SIGNUPS_PER_ADDRESS,
     canaryStepSeconds: values.PAAS_CANARY_STEP_SECONDS,
     diskReserveBytes: values.PAAS_DISK_RESERVE_MIB === undefined ? undefined : values.PAAS_DISK_RESERVE_MIB * 1024 * 1024,
     keptReleases: values.PAAS_KEEP_RELEASES,

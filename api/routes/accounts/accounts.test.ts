@@ -2,8 +2,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApi } from '#api/create-api.ts';
 import type { Api } from '#api/http/api-env.ts';
 import { createServices } from '#deploy/control-plane.ts';
+import { secondsPerDay, secondsPerHour } from '#shared/durations.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
-import { type AnswerBody, createTestApi, type TestApi, type TestUser, testPassword } from '#test/support/api/test-api.ts';
+import {
+  type Answer,
+  type AnswerBody,
+  createTestApi,
+  type TestApi,
+  type TestUser,
+  testPassword,
+} from '#test/support/api/test-api.ts';
 
 let test: TestApi;
 beforeAll(async () => {
@@ -48,6 +56,31 @@ describe('signing up', () => {
     const { status, body } = await test.ask('POST', '/v1/signup', { json });
     expect(status).toBe(422);
     expect(body.error.details).toEqual([{ path, message: expect.any(String) }]);
+  });
+
+  it('is limited to 20 accounts a day for each address; what fails is not counted', async () => {
+    const address = '203.0.113.120';
+    const signUp = async (email = newEmail(), from = address): Promise<Answer> => {
+      test.clock.advance(10_000);
+      return test.ask('POST', '/v1/signup', { address: from, json: { email, password: testPassword } });
+    };
+    const email = newEmail();
+    expect((await signUp(email)).status).toBe(201);
+    for (let account = 1; account < 20; account += 1) {
+      expect((await signUp(email)).status).toBe(409);
+      expect((await signUp()).status).toBe(201);
+    }
+    const refused = await signUp();
+    expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limited']);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(23 * secondsPerHour);
+    expect((await signUp(newEmail(), '203.0.113.121')).status).toBe(201);
+    const ada = await test.signUp();
+    const invited = newEmail();
+    const made = await test.ask('POST', '/v1/tenant/invitations', { as: ada, json: { email: invited, role: 'viewer' } });
+    const json = { email: invited, password: testPassword, invitation_token: made.body.data.token };
+    expect((await test.ask('POST', '/v1/signup', { address, json })).status).toBe(201);
+    test.clock.advance(secondsPerDay * 1000);
+    expect((await signUp()).status).toBe(201);
   });
 
   it('never shows a password', async () => {

@@ -3,6 +3,7 @@ import { requireLogin, requireOwnIssuer } from '#shared/core/accounts/authorizat
 import { resolveCaller } from '#shared/core/accounts/callers.ts';
 import { acceptInvitation, checkInvitation } from '#shared/core/accounts/invitations.ts';
 import { setEmailOf } from '#shared/core/accounts/memberships-store.ts';
+import { countSignUp } from '#shared/core/accounts/sign-up-limit.ts';
 import { checkSignUpIsOpen, createFirstTenant, firstTenantName } from '#shared/core/accounts/tenant-creation.ts';
 import { readTenant } from '#shared/core/accounts/tenants-store.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -14,7 +15,8 @@ export function createAccounts(context: Context): Accounts {
     async signUp({ email, password, tenantName, origin, invitation }) {
       if (invitation === undefined) await checkSignUpIsOpen(context);
       else await checkInvitation(context, email, invitation);
-      const user = await identity.createUser(email, password, origin?.source);
+      const create = () => identity.createUser(email, password, origin?.source);
+      const user = await (invitation === undefined ? countSignUp(context, origin, create) : create());
       const person = { userId: user.id, email: user.email };
       if (invitation !== undefined) {
         const { id, name } = await acceptInvitation(context, person, invitation);

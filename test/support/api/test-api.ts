@@ -166,9 +166,11 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
       sshPort: 2222,
     }),
     wakeups: createWakeups(),
+    eventLimits: createFakeEventLimits(() => clock.now().getTime()),
     resolver,
     settings: {
       signup: 'open',
+      signUpsPerAddress: 20,
       canaryStepSeconds: 1,
       releaseCommandSeconds: 600,
       keptReleases: 10,

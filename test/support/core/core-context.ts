@@ -9,6 +9,7 @@ import { createFakeIdentity } from '#shared/identity/fake-identity.ts';
 import { graphileJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import type { Log } from '#shared/log.ts';
 import type { Platform } from '#shared/platform/platform.ts';
+import { createFakeEventLimits } from '#shared/rate-limits/fake-event-limits.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
 import { createWakeups } from '#shared/wakeups/wakeups.ts';
@@ -45,9 +46,11 @@ export async function createCoreContext({ db, log, clock, platform, git, secretK
     bindings: createBindings({ secrets }),
     addresses: createAddresses({ baseUrl, appsDomain: 'apps.localhost', httpPort: 8080, httpsPort: 8443, sshPort: 2222 }),
     wakeups: createWakeups(),
+    eventLimits: createFakeEventLimits(() => clock.now().getTime()),
     resolver: createFakeResolver(),
     settings: {
       signup: 'open',
+      signUpsPerAddress: 20,
       canaryStepSeconds: 0,
       releaseCommandSeconds: 600,
       keptReleases: 10,
