@@ -92,9 +92,11 @@ export function createApi(options: ApiOptions): Api {
   const failures = createFailedCredentials(options);
   const api: Api = new OpenAPIHono<ApiEnv>({ getPath: dropApiPrefix, defaultHook: refuseInvalid });
 
-  api.use(measure(options.metrics), requestId(options), securityHeaders(), limitBody(limits.http.bodyBytes));
+  api.use(measure(options.metrics), requestId(options), securityHeaders());
   api.use(
     guard({ ...options, ...services, failures, calls: createCallLimits(options.rateLimits) }),
+    // Not before `guard`: a body without a length is read to learn its length, and nobody reads the bodies of strangers.
+    limitBody(limits.http),
     requireBody(),
     entityTag(),
     idempotency(options.idempotencyKeys, services.accounts),

@@ -140,13 +140,36 @@ describe('the size of a body', () => {
       headers: { ...headers, 'transfer-encoding': 'chunked' },
     });
     expect([status, body.error.code]).toEqual([413, 'validation_failed']);
-    expect(sent).toBeLessThan(limits.http.bodyBytes + 4 * 65_536);
+    expect(sent).toBeLessThan(limits.http.publicBodyBytes + 4 * 65_536);
   });
 
   it('may be exactly the limit', async () => {
-    const padded = `{"email":"a@example.com","password":"wrong horse"}`.padEnd(limits.http.bodyBytes, ' ');
+    const padded = `{"email":"a@example.com","password":"wrong horse"}`.padEnd(limits.http.publicBodyBytes, ' ');
     expect((await test.ask('POST', '/v1/auth/login', { body: padded, headers })).status).toBe(401);
     expect((await test.ask('POST', '/v1/auth/login', { body: `${padded} `, headers })).status).toBe(413);
+    const larger = '{"name":"-"}'.padEnd(limits.http.bodyBytes, ' ');
+    expect((await test.ask('POST', '/v1/apps', { as: ada, body: larger, headers })).status).toBe(422);
+    expect((await test.ask('POST', '/v1/apps', { as: ada, body: `${larger} `, headers })).status).toBe(413);
+  });
+
+  it.each([
+    ['/v1/apps', 401],
+    ['/v1/nothing', 404],
+  ])('is not read when a stranger sends it to %s, whether its length is announced or not', async (path, status) => {
+    let read = false;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull(controller) {
+          read = true;
+          controller.enqueue(new Uint8Array(65_536).fill(32));
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    expect((await test.ask('POST', path, { body, headers: { ...headers, 'transfer-encoding': 'chunked' } })).status).toBe(status);
+    const announced = { ...headers, 'content-length': String(limits.http.bodyBytes + 1) };
+    expect((await test.ask('POST', path, { body: tooLong, headers: announced })).status).toBe(status);
+    expect(read).toBe(false);
   });
 });
 

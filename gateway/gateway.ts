@@ -45,6 +45,7 @@ export interface GatewayDependencies {
 export type Handover = readonly { readonly appId: AppRoute['appId']; readonly releases: readonly EarlierTraffic[] }[];
 
 const defaultTimeouts: ForwardTimeouts = {
+  handshakeMilliseconds: 30_000,
   // Long polls answer within a minute or two; an app that takes longer hangs.
   responseMilliseconds: 120_000,
   // More than the 15 minutes that a build may run without output.
@@ -95,6 +96,7 @@ export async function startGateway(options: GatewayOptions, dependencies: Gatewa
   const https = await createHttpsServer(listeners, {
     certificates,
     platformHosts: platformHosts(options),
+    handshakeMilliseconds: timeouts.handshakeMilliseconds,
     hasApp: (host) => table.findByHost(host) !== undefined,
     log,
   });

@@ -7,6 +7,10 @@ const mebibyte = 1024 * 1024;
 export const limits = {
   http: {
     bodyBytes: mebibyte,
+    /** Of requests without a token. */
+    publicBodyBytes: 64 * 1024,
+    /** A client may take this long to send a body, except for a push over HTTP. */
+    bodySeconds: 5 * secondsPerMinute,
     /** The largest delivery that GitHub sends. */
     webhookBytes: 25 * mebibyte,
     /** Of one access token or API token. */

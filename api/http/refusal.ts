@@ -13,7 +13,7 @@ const statusOf = {
 } as const satisfies Record<ErrorCode, number>;
 
 /** HTTP statuses that the error envelope comes with. */
-export type RefusalStatus = (typeof statusOf)[ErrorCode] | 400 | 405 | 413 | 415 | 503;
+export type RefusalStatus = (typeof statusOf)[ErrorCode] | 400 | 405 | 408 | 413 | 415 | 503;
 
 /** The error envelope of SPEC.md §7. */
 export interface ErrorBody {

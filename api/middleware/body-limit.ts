@@ -4,19 +4,43 @@ import type { ApiEnv } from '#api/http/api-env.ts';
 import { accessOf } from '#api/http/public-routes.ts';
 import { bodyTooLarge } from '#api/http/refusal.ts';
 
-/** Refuses a body above `bytes`, whether its length is announced or not. Routes with a signature call `readBody` instead. */
-export function limitBody(bytes: number): MiddlewareHandler<ApiEnv> {
-  const refuse = bodyLimit({
-    maxSize: bytes,
-    onError: () => {
-      throw bodyTooLarge(bytes);
-    },
-  });
+/** Largest bodies in bytes. */
+export interface BodyLimits {
+  bodyBytes: number;
+  /** Of requests without a token: an email address and a password. */
+  publicBodyBytes: number;
+}
+
+/** Refuses a larger body, whether its length is announced or not. Routes with a signature call `readBody` instead. */
+export function limitBody({ bodyBytes, publicBodyBytes }: BodyLimits): MiddlewareHandler<ApiEnv> {
+  const refuse = refuseAbove(bodyBytes);
+  const refusePublic = refuseAbove(publicBodyBytes);
   return async function refuseLargeBody(c, next) {
     // A read has no body. Looking for one would create a whole Request object.
-    const reads = c.req.method === 'GET' || c.req.method === 'HEAD';
-    return reads || accessOf(c) === 'signed' ? next() : refuse(c, next);
+    if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
+    switch (accessOf(c)) {
+      case 'signed':
+      case 'unlimited':
+      case 'noRoute':
+        return next();
+      case 'perAddress':
+      case 'password':
+      case 'ofBuild':
+        return refusePublic(c, next);
+      case 'person':
+      case 'token':
+        return refuse(c, next);
+    }
   };
+}
+
+function refuseAbove(maxSize: number): MiddlewareHandler<ApiEnv> {
+  return bodyLimit({
+    maxSize,
+    onError: () => {
+      throw bodyTooLarge(maxSize);
+    },
+  });
 }
 
 /** The bytes of the body as they came. @throws StatusError 413 as soon as there are more than `bytes` */

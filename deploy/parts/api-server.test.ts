@@ -10,10 +10,16 @@ import { createTestApi, type TestApi } from '#test/support/api/test-api.ts';
 let api: TestApi;
 let test: TestGateway;
 let server: Server;
+/** The API, and a stand-in for pushes over HTTP that reads the whole body. */
+const serve = async (request: Request): Promise<Response> =>
+  request.url.endsWith('.git/git-receive-pack')
+    ? new Response(`read ${(await request.arrayBuffer()).byteLength}`)
+    : await api.api.fetch(request);
+
 beforeAll(async () => {
   api = await createTestApi();
   test = await startTestGateway();
-  server = createApiServer((request) => api.api.fetch(request), api.clock);
+  server = createApiServer({ fetch: serve, clock: api.clock, log: api.context.log, bodySeconds: 1 });
   await listenOnSocket(server, gatewayFiles(test.dataDir).apiSocket);
 });
 afterAll(async () => {
@@ -102,5 +108,33 @@ describe('Expect: 100-continue', () => {
     await once(socket, 'close');
     expect(received).toMatch(/\r\n\r\nHTTP\/1.1 401 /);
     expect(received).toContain('"code":"unauthorized"');
+  });
+});
+
+describe('a body that takes too long', () => {
+  const upload = (path: string): string =>
+    `POST ${path} HTTP/1.1\r\n${host}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{`;
+
+  it('is answered with 408', async () => {
+    const { head, body } = await send(upload('/v1/auth/login'));
+    expect(head).toMatch(/^HTTP\/1.1 408 /);
+    expect(JSON.parse(body)).toMatchObject({
+      error: { code: 'validation_failed', message: 'The request did not arrive within 1 s.' },
+    });
+  });
+
+  it('is waited for when it is a push', async () => {
+    const late = send(upload('/v1/auth/login'));
+    const socket = await test.connect();
+    let received = '';
+    socket.on('data', (chunk: Buffer) => {
+      received += chunk.toString('latin1');
+    });
+    socket.write(upload('/app.git/git-receive-pack'));
+    await late;
+    await send(upload('/v1/auth/login'));
+    socket.write(Buffer.alloc(99));
+    await once(socket, 'close');
+    expect(received).toMatch(/^HTTP\/1.1 200 .*read 100$/s);
   });
 });

@@ -1,29 +1,47 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { getRequestListener } from '@hono/node-server';
-import { StatusError, toRefusal } from '#api/http/refusal.ts';
+import { getRequestListener, RequestError } from '@hono/node-server';
+import { StatusError, toAppError, toRefusal } from '#api/http/refusal.ts';
 import type { Clock } from '#shared/clock.ts';
+import type { AppError } from '#shared/errors.ts';
+import type { Log } from '#shared/log.ts';
 import { newRequestId } from '#shared/request-id.ts';
 
+export interface ApiServerOptions {
+  readonly fetch: (request: Request) => Promise<Response> | Response;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly log: Pick<Log, 'error'>;
+  /** A client may take this long to send a request, unless it pushes over HTTP: the gateway ends that when it takes too long. */
+  readonly bodySeconds: number;
+}
+
 /**
- * The server of the API for the gateway on the same machine, which limits size and time of requests before they get here. What
- * never becomes a request for `fetch` is answered with the error envelope, too.
+ * The server of the API for the gateway on the same machine, which limits the headers of requests before they get here. What never
+ * becomes a request for `fetch` is answered with the error envelope, too.
  */
-export function createApiServer(fetch: (request: Request) => Promise<Response> | Response, clock: Pick<Clock, 'now'>): Server {
-  const refuse = (message: string) => toRefusal(new StatusError(400, 'validation_failed', message), newRequestId(), clock.now());
+export function createApiServer({ fetch, clock, log, bodySeconds }: ApiServerOptions): Server {
+  const refuse = (error: AppError) => toRefusal(error, newRequestId(), clock.now());
+  const pushes = new WeakSet<Duplex>();
   const listener = getRequestListener(fetch, {
-    errorHandler: () => {
-      const { status, body } = refuse('The request has no valid URL.');
+    errorHandler: (error) => {
+      if (!(error instanceof RequestError)) log.error('a request failed outside of the API', { error });
+      const { status, body } = refuse(
+        error instanceof RequestError ? invalid(400, 'The request has no valid URL.') : toAppError(error),
+      );
       return Response.json(body, { status, headers: { 'x-request-id': body.error.request_id } });
     },
   });
-  const serve = (request: IncomingMessage, response: ServerResponse): void => void listener(request, response);
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    if (isPush(request)) pushes.add(request.socket);
+    void listener(request, response);
+  };
   const server = createServer(
     {
       // The gateway accepts 32 KiB and adds headers of its own.
       maxHeaderSize: 64 * 1024,
-      // A push may take longer than the 5 minutes that are usual. The gateway ends requests that take too long.
-      requestTimeout: 0,
+      requestTimeout: bodySeconds * 1000,
+      headersTimeout: Math.min(bodySeconds, 60) * 1000,
+      connectionsCheckingInterval: Math.min(bodySeconds * 100, 30_000),
     },
     serve,
   );
@@ -32,11 +50,15 @@ export function createApiServer(fetch: (request: Request) => Promise<Response> |
     serve(request, response);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+    if (isLate && pushes.has(socket)) return;
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-    const { body } = refuse('The request is not valid HTTP/1.1.');
+    const { status, body } = isLate
+      ? refuse(invalid(408, `The request did not arrive within ${bodySeconds} s.`))
+      : refuse(invalid(400, 'The request is not valid HTTP/1.1.'));
     const text = JSON.stringify(body);
     const head = [
-      'HTTP/1.1 400 Bad Request',
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       'Content-Type: application/json',
       `Content-Length: ${Buffer.byteLength(text)}`,
       `X-Request-Id: ${body.error.request_id}`,
@@ -45,6 +67,15 @@ export function createApiServer(fetch: (request: Request) => Promise<Response> |
     socket.end([...head, '', text].join('\r\n'), () => socket.destroy());
   });
   return server;
+}
+
+function invalid(status: 400 | 408, message: string): StatusError {
+  return new StatusError(status, 'validation_failed', message);
+}
+
+/** Whether a git client sends a pack. The gateway does not use its connection for other requests. */
+function isPush({ method, url }: IncomingMessage): boolean {
+  return method === 'POST' && url?.endsWith('.git/git-receive-pack') === true;
 }
 
 /** Asks for the body as soon as something reads it: a request that is refused by its headers never sends it. */

@@ -8,6 +8,7 @@ import { lacksRoomForBuilds } from '#shared/core/builds/disk-rules.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { issuerOf } from '#shared/identity/issuer.ts';
+import { limits } from '#shared/limits.ts';
 import { listenOnSocket } from '#shared/net/unix-socket.ts';
 
 export interface ApiParts extends Pick<ApiOptions, 'rateLimits' | 'eventLimits' | 'idempotencyKeys' | 'metrics'> {
@@ -42,7 +43,12 @@ export async function serveApi(lifetime: Lifetime, { context, socketPath, ...par
     clock,
     log,
   });
-  const server = createApiServer((request) => gitOverHttp(request) ?? api.fetch(request), clock);
+  const server = createApiServer({
+    fetch: (request) => gitOverHttp(request) ?? api.fetch(request),
+    clock,
+    log,
+    bodySeconds: limits.http.bodySeconds,
+  });
   await listenOnSocket(server, socketPath);
   lifetime.onEnd(() => closeServer(server));
 }

@@ -245,6 +245,21 @@ describe('broken connections', () => {
     await expect.poll(() => test.router.readTraffic(app.route.appId)).toMatchObject([{ requests: 1, errors: 0 }]);
   });
 
+  it('ends the connection of a client that does not read its response', async () => {
+    const impatient = await startTestGateway({ timeouts: { idleMilliseconds: 300 } });
+    const closed = Promise.withResolvers<void>();
+    const app = await impatient.startApp((_, response) => {
+      response.once('close', () => closed.resolve());
+      response.end(Buffer.alloc(64 * 1024 * 1024));
+    });
+    const socket = await impatient.connect();
+    socket.pause();
+    socket.write(`GET / HTTP/1.1\r\nHost: ${app.host}\r\n\r\n`);
+    await expect(closed.promise).resolves.toBeUndefined();
+    socket.destroy();
+    await impatient.stop();
+  });
+
   it.each([
     ['a chunked response', {}],
     ['a response of known length', { 'Content-Length': '100' }],

@@ -41,6 +41,8 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
   const headersOf = (raw: readonly string[]): string[] =>
     addVisitorCookie(responseHeaders(raw, forwarding.platformDomains), visitor?.newCookie);
 
+  // A client that does not read the response would keep the upstream's connection for ever.
+  response.setTimeout(timeouts.idleMilliseconds, () => response.destroy());
   response.once('close', () => {
     if (response.writableFinished) return;
     clientGone = true;

@@ -1,8 +1,10 @@
-/** Time limits of forwarded requests. */
+/** Time limits of connections and forwarded requests. */
 export interface ForwardTimeouts {
+  /** Until the TLS handshake of a connection is complete. */
+  readonly handshakeMilliseconds: number;
   /** Until the upstream begins its response, counted from the last byte in either direction. */
   readonly responseMilliseconds: number;
-  /** Silence within a response (event streams, long downloads) or on an upgraded connection. */
+  /** Silence within a response (event streams, clients that do not read) or on an upgraded connection. */
   readonly idleMilliseconds: number;
   /** How long the upstream may take to send 100 Continue before the body is sent all the same. */
   readonly continueMilliseconds: number;

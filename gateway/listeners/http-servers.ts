@@ -55,6 +55,8 @@ export interface HttpsOptions {
   readonly platformHosts: readonly [string, ...string[]];
   /** Whether the host belongs to an app, so that a certificate may be issued for it. */
   readonly hasApp: (host: string) => boolean;
+  /** Until a handshake is complete. */
+  readonly handshakeMilliseconds: number;
   readonly log: Log;
 }
 
@@ -62,14 +64,14 @@ const renewalCheckMilliseconds = millisecondsPerHour;
 
 /** Creates the server of the HTTPS port, which chooses the certificate by the host that the client names (SNI). */
 export async function createHttpsServer(listeners: RequestListeners, options: HttpsOptions): Promise<Server> {
-  const { certificates, platformHosts, hasApp, log } = options;
+  const { certificates, platformHosts, handshakeMilliseconds, hasApp, log } = options;
   let platform = await certificates.certificateFor(platformHosts);
   const server = createSecureServer({
     ...serverOptions,
     key: platform.key,
     cert: platform.chain,
     minVersion: 'TLSv1.2',
-    handshakeTimeout: 30_000,
+    handshakeTimeout: handshakeMilliseconds,
     ALPNProtocols: ['http/1.1'],
     // A client that names no host of an app gets the platform's certificate. The Host header decides the response.
     SNICallback: (name, done) => {
@@ -84,6 +86,8 @@ export async function createHttpsServer(listeners: RequestListeners, options: Ht
       );
     },
   });
+  // Without a complete handshake no response can be sent: node:https would wait for it forever.
+  server.prependListener('tlsClientError', (_, socket) => socket.destroy());
   const renew = async (): Promise<void> => {
     const current = await certificates.certificateFor(platformHosts);
     if (current === platform) return;

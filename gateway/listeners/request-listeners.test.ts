@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { echo, startTestGateway, type TestGateway } from '../testing/start-test-gateway.ts';
 
@@ -95,6 +97,24 @@ describe('destinations of hosts', () => {
     expect(twice.match(/HTTP\/1.1 404/g)).toHaveLength(2);
     const post = await test.exchange('POST / HTTP/1.1\r\nHost: nobody.apps.localhost\r\nContent-Length: 5\r\n\r\nhello');
     expect(post).toMatch(/Connection: close/);
+  });
+});
+
+describe('a connection that the client does not close', () => {
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+  it.each([
+    ['invalid HTTP', 'GET / HTTP/1.1\r\n: x\r\n\r\n'],
+    ['CONNECT', 'CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+    ['an upgrade for a host without an app', `GET / HTTP/1.1\r\nHost: nobody.apps.localhost\r\n${upgrade}`],
+  ])('is closed after the response to %s', async (_, bytes) => {
+    const socket = connect({ port: test.gateway.httpPort, host: '127.0.0.1', allowHalfOpen: true }).resume();
+    socket.write(bytes);
+    await once(socket, 'end');
+    // Writing fails only when the gateway has closed the connection for good, and not just its half of it.
+    const writing = setInterval(() => socket.write('x'), 50);
+    const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
+    clearInterval(writing);
+    expect(['EPIPE', 'ECONNRESET']).toContain(error.code);
   });
 });
 

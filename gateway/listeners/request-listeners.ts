@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type Client, type IsTrusted, plainAddress } from '#gateway/forwarding/client.ts';
 import { createConnectionPool } from '#gateway/forwarding/connection-pool.ts';
@@ -119,14 +119,14 @@ export function createRequestListeners(options: RequestListenersOptions): Reques
     connect(request, socket) {
       socket.on('error', () => socket.destroy());
       const { requestId, plan } = readRequest(request);
-      if (!('path' in plan)) socket.end(serializeResponse(render(faultResponse(plan), plan, requestId)));
-      else socket.destroy();
+      if ('path' in plan) socket.destroy();
+      else endWith(socket, render(faultResponse(plan), plan, requestId));
     },
     upgrade(request, socket, head) {
       socket.on('error', () => socket.destroy());
       const { requestId, plan } = readRequest(request, request.headers.upgrade);
       const refuse = (errorResponse: ErrorResponse): void => {
-        socket.end(serializeResponse(render(errorResponse, plan, requestId)));
+        endWith(socket, render(errorResponse, plan, requestId));
       };
       if (!('path' in plan)) return refuse(faultResponse(plan));
       const destination = destinations.find(plan.host);
@@ -143,16 +143,11 @@ export function createRequestListeners(options: RequestListenersOptions): Reques
     },
     tooManyConnections(socket) {
       socket.on('error', () => socket.destroy());
-      const response = renderErrorResponse(tooManyConnections, '', newRequestId(), now());
-      socket.end(serializeResponse(response));
-      // What the client sends is read: with unread bytes the connection would be reset, and the response lost.
-      socket.resume();
-      setTimeout(() => socket.destroy(), 1000).unref();
+      endWith(socket, renderErrorResponse(tooManyConnections, '', newRequestId(), now()));
     },
     clientError(error, socket) {
       if (error.code === 'ECONNRESET' || !socket.writable || hasBegunResponse(socket)) return void socket.destroy();
-      const response = renderErrorResponse(clientErrorResponse(error), '', newRequestId(), now());
-      socket.end(serializeResponse(response), () => socket.destroy());
+      endWith(socket, renderErrorResponse(clientErrorResponse(error), '', newRequestId(), now()));
     },
   };
 }
@@ -183,22 +178,16 @@ function clientErrorResponse({ code, rawPacket }: ClientError): ErrorResponse {
   return badRequest(400, 'The request is not valid HTTP/1.1.', true);
 }
 
-const reasonPhrases: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  404: 'Not Found',
-  405: 'Method Not Allowed',
-  408: 'Request Timeout',
-  413: 'Content Too Large',
-  429: 'Too Many Requests',
-  431: 'Request Header Fields Too Large',
-  501: 'Not Implemented',
-  502: 'Bad Gateway',
-  503: 'Service Unavailable',
-  504: 'Gateway Timeout',
-};
+/** How long a connection stays open after its last response, so that the client can read it. */
+const lingerMilliseconds = 1000;
 
-/** For a connection that has no ServerResponse. */
-function serializeResponse({ status, headers, body }: RenderedResponse): string {
+/** Sends a response on a connection that has no ServerResponse, and closes the connection even if the client does not. */
+function endWith(socket: Duplex, { status, headers, body }: RenderedResponse): void {
   const lines = Object.entries({ ...headers, Connection: 'close' }).map(([name, value]) => `${name}: ${value}`);
-  return [`HTTP/1.1 ${status} ${reasonPhrases[status] ?? 'Error'}`, ...lines, '', body].join('\r\n');
+  socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}`, ...lines, '', body].join('\r\n'));
+  // What the client still sends is read: with unread bytes the connection would be reset, and the response lost.
+  socket.resume();
+  const deadline = setTimeout(() => socket.destroy(), lingerMilliseconds);
+  deadline.unref();
+  socket.once('close', () => clearTimeout(deadline));
 }

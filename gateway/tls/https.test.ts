@@ -86,9 +86,20 @@ describe('HTTPS', () => {
     const directory = join(test.dataDir, 'gateway', 'certificates');
     const before = await readdir(directory);
     const hello = await recordClientHello('a-name.test');
-    for (let octet = 10; octet < 60; octet++) await sendClientHello(hello, 'a-name.test', `10.0.99.1${octet}`.slice(-11));
-    for (let index = 10; index < 60; index++) await sendClientHello(hello, 'a-name.test', `host-${index}.lab`);
+    for (let octet = 10; octet < 30; octet++) await sendClientHello(hello, 'a-name.test', `10.0.99.1${octet}`.slice(-11));
+    for (let index = 10; index < 30; index++) await sendClientHello(hello, 'a-name.test', `host-${index}.lab`);
     expect(await readdir(directory)).toEqual(before);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['half a handshake', '\x16\x03\x01\x02\x00\x01'],
+  ])('closes the connection of a client that sends %s', async (_, bytes) => {
+    const started = await startTestGateway({ timeouts: { handshakeMilliseconds: 200 } });
+    const socket = connectTcp(started.gateway.httpsPort, '127.0.0.1').resume();
+    socket.write(bytes, 'latin1');
+    await expect(once(socket, 'close')).resolves.toEqual([false]);
+    await started.stop();
   });
 
   it('renews the certificate of the platform while it runs', async () => {
