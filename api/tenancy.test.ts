@@ -72,8 +72,8 @@ const personal = ['key', 'token_id', 'session_id'];
 const ofApps = guardedOperations.filter(({ path }) => path.startsWith('/v1/apps/{id}'));
 const childOf = (operation: Operation): string | undefined => pathParameters(operation).findLast((name) => name !== 'id');
 const withChild = guardedOperations.filter((operation) => childOf(operation) !== undefined);
-/** A process type is a name within a release: it cannot belong to another app. */
-const named = ['type', 'addon_type'];
+/** Names within a release or a repository: they cannot belong to another app. */
+const named = ['type', 'addon_type', 'revision', 'range'];
 
 const codeOf = ({ status, body }: Answer): string => (status < 400 ? 'ok' : body.error.code);
 const leastRole = ({ operationId, method }: Operation): Role =>

@@ -29,6 +29,7 @@ import { runDeployJob } from '#shared/core/releases/deploy-job.ts';
 import { readLoggedEnvironments } from '#shared/core/releases/logged-environments.ts';
 import { createProcesses, runEnsureWorkloadJob, runRestartJob } from '#shared/core/releases/processes-service.ts';
 import { createReleases } from '#shared/core/releases/releases-service.ts';
+import { createCommits } from '#shared/core/repositories/commits-service.ts';
 import { createGitSources } from '#shared/core/repositories/git-sources-service.ts';
 import { runCollectGarbageJob, runRepackJob } from '#shared/core/repositories/repository-maintenance.ts';
 import { createAppMetrics } from '#shared/core/telemetry/app-metrics-service.ts';
@@ -56,6 +57,7 @@ export function createServices(context: Context): Services {
     buildCache: createBuildCache(context),
     pipelineAccess: createPipelineAccess(context),
     releases: createReleases(context),
+    commits: createCommits(context),
     config: createConfig(context),
     processes: createProcesses(context),
     addons: createAddons(context),

@@ -54,6 +54,16 @@ export const limits = {
     /** Time for all of them together. */
     seconds: 10 * secondsPerMinute,
   },
+  /** What is shown of a repository. */
+  browsing: {
+    /** Of a commit or a directory. */
+    objectBytes: 4 * mebibyte,
+    fileBytes: mebibyte,
+    /** Of a comparison. */
+    commits: 250,
+    files: 1000,
+    trees: 2000,
+  },
   /** The files of one commit. A few hundred bytes of pack can name more files than any machine can hold. */
   tree: {
     /** Files and directories. */

@@ -34,6 +34,7 @@ export function openApiDocument(api: Api) {
       { name: 'releases', description: 'Releases, deploys and rollbacks.' },
       { name: 'config', description: 'Config variables of an app.' },
       { name: 'processes', description: 'Processes of an app: list, scale, restart.' },
+      { name: 'repositories', description: "Commits of an app's repository and their files." },
       { name: 'domains', description: 'Custom domains of an app.' },
       { name: 'logs', description: 'Logs of an app.' },
       { name: 'metrics', description: 'Resource use, traffic and latency of an app.' },

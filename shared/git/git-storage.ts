@@ -153,6 +153,59 @@ export interface GitReader {
   isAncestor(repositoryId: RepositoryId, ancestor: ObjectId, descendant: ObjectId): Promise<boolean>;
 }
 
+/** Who made a commit, and when. */
+export interface Signature {
+  name: string;
+  email: string;
+  at: Date;
+  /** Of the time zone, east of UTC. */
+  utcOffsetMinutes: number;
+}
+
+export interface CommitFacts {
+  oid: ObjectId;
+  tree: ObjectId;
+  parents: readonly ObjectId[];
+  message: string;
+  author: Signature;
+  committer: Signature;
+}
+
+export interface DirectoryEntry {
+  name: string;
+  kind: TreeEntry['kind'] | 'directory';
+  /** Of the blob or the tree; of a submodule, its commit. */
+  oid: ObjectId;
+}
+
+export interface FileContent extends Pick<TreeEntry, 'kind' | 'oid'> {
+  bytes: number;
+  /** Undefined for a submodule, and for a file larger than `limits.browsing.fileBytes`. */
+  content: Uint8Array | undefined;
+}
+
+export interface ChangedFile {
+  path: string;
+  change: 'added' | 'modified' | 'deleted';
+}
+
+export interface Comparison {
+  /** Those of the head that the base does not have, newest first. */
+  commits: readonly CommitFacts[];
+  /** Files that differ between base and head, by path. */
+  files: readonly ChangedFile[];
+  /** False when there are more commits or files than `limits.browsing` allows. */
+  isComplete: boolean;
+}
+
+/** Reads commits, directories and files for people. Rejects with `not_found` for what does not exist. */
+export interface GitBrowser {
+  readCommit(repositoryId: RepositoryId, commit: ObjectId): Promise<CommitFacts>;
+  /** @param path '/'-separated; '' for the root. @returns the entries of a directory, or a file */
+  readPath(repositoryId: RepositoryId, commit: ObjectId, path: string): Promise<DirectoryEntry[] | FileContent>;
+  compare(repositoryId: RepositoryId, base: ObjectId, head: ObjectId): Promise<Comparison>;
+}
+
 /** The files of one commit that was fetched without its history. */
 export interface Snapshot {
   /** Size of the pack it came in. */
@@ -206,6 +259,7 @@ export interface GitStorage {
   readonly refs: RefStore;
   readonly server: GitServer;
   readonly reader: GitReader;
+  readonly browser: GitBrowser;
   readonly maintenance: GitMaintenance;
   /**
    * Receives a pack that was fetched from another host, with the checks and limits of a push. The caller admits or discards it.

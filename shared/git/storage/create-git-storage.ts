@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '#shared/clock.ts';
 import type { Db } from '#shared/database/db.ts';
+import { createGitBrowser } from '#shared/git/browsing/git-browser.ts';
 import type { GitStorage } from '#shared/git/git-storage.ts';
 import { collectGarbage } from '#shared/git/maintenance/collect-garbage.ts';
 import { repack } from '#shared/git/maintenance/repack.ts';
@@ -77,6 +78,7 @@ export function createGitStorageFrom(options: GitStorageOptions, drivers: GitDri
       uploadPack: (repository, stream) => uploadPack(access, repository, stream),
     },
     reader: createGitReader(access),
+    browser: createGitBrowser(access),
     maintenance: {
       needsRepack: async (db, repositoryId) => (await catalog.countPacks(db, repositoryId)) >= platformLimits.packs.joinFrom,
       repack: (repositoryId, signal) => repack(access, repositoryId, signal),

@@ -4,6 +4,7 @@ import { type Inspection, inspectObjects } from '#shared/git/object-graph/inspec
 import { isAncestor } from '#shared/git/object-graph/is-ancestor.ts';
 import { type Negotiation, negotiateFetch } from '#shared/git/object-graph/negotiation.ts';
 import { type SelectionQuestion, selectObjects } from '#shared/git/object-graph/object-selection.ts';
+import { readObject, type StoredObject } from '#shared/git/object-graph/read-object.ts';
 import { readContents, readWholeTree } from '#shared/git/object-graph/read-tree.ts';
 import { findShallow, type ShallowChange, type ShallowQuestion } from '#shared/git/object-graph/shallow.ts';
 import { selectEverything, wantsEverything } from '#shared/git/object-graph/whole-packs.ts';
@@ -107,6 +108,14 @@ export const tasks = {
   /** See `readWholeTree`. */
   tree(params: { packs: readonly PackLocation[]; commit: string }, _link: TaskLink): Promise<TreeEntry[] | undefined> {
     return withDatabase(params.packs, (database) => readWholeTree(database, params.commit, createYieldToEventLoop()));
+  },
+
+  /** See `readObject`. */
+  object(
+    params: { packs: readonly PackLocation[]; oid: string; longestBytes: number },
+    _link: TaskLink,
+  ): Promise<StoredObject | undefined> {
+    return withDatabase(params.packs, async (database) => readObject(database, params.oid, params.longestBytes));
   },
 
   /** See `readContents`. */

@@ -1,3 +1,4 @@
+import { seedCommit } from '#test/support/api/seed-commit.ts';
 import { seedBuild, seedRelease } from '#test/support/api/seeds.ts';
 import { type TestApi, type TestUser, testPassword } from '#test/support/api/test-api.ts';
 
@@ -22,11 +23,14 @@ export async function seedWorld(test: TestApi, user: TestUser): Promise<Record<s
   // A session besides the one that is used.
   await test.ask('POST', '/v1/auth/login', { json: { email: user.email, password: testPassword } });
   const sessions = await test.ask('GET', '/v1/auth/sessions', { as: user });
+  await seedCommit(test, app.id, { 'README.md': 'Hello' });
   return {
     id: app.id,
     host: domain.body.data.host,
     bid: build.id,
     rid: release,
+    revision: 'main',
+    range: 'main...main',
     type: 'web',
     addon_type: addon.body.data.addon_type,
     key: key.body.data.id,
