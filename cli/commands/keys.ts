@@ -5,6 +5,7 @@ import { defineCommand } from '#cli/command-line/command.ts';
 import type { Context } from '#cli/context/context.ts';
 import { CliError, exitCodes } from '#cli/errors/cli-error.ts';
 import { findPublicKey, type PublicKey, parsePublicKey, readPublicKey } from '#cli/git/ssh-key.ts';
+import { signText } from '#cli/git/ssh-signature.ts';
 import { relativeTime } from '#cli/output/relative-time.ts';
 import { oneLine } from '#cli/output/sanitize.ts';
 import { table } from '#cli/output/table.ts';
@@ -15,6 +16,8 @@ import { isInteractive } from '#cli/terminal/terminal.ts';
 import { ApiError } from '#shared/api-client/api-error.ts';
 import { type Api, answerOf, succeeded } from '#shared/api-client/client.ts';
 
+/** What a key from standard input has for a path. */
+const standardInput = 'standard input';
 /** Characters. Longer comments are cut. */
 const longestName = 100;
 
@@ -49,17 +52,24 @@ export const keysAdd = defineCommand({
     const api = await context.api();
     const key = await chooseKey(context, args.path);
     const name = flags.name ?? (oneLine(key.comment).trim().slice(0, longestName) || hostname());
+    const body = { name, public_key: key.text };
     try {
-      const { data } = await context.showProgress(
-        `Adding ${key.path}`,
-        answerOf(api.POST('/v1/auth/ssh-keys', { body: { name, public_key: key.text } })),
-      );
+      const { data } = await context.showProgress(`Adding ${key.path}`, answerOf(api.POST('/v1/auth/ssh-keys', { body })));
       context.print(`${data.fingerprint}\n`, data);
     } catch (error) {
-      const mine = await ownConflict(error, api, key);
-      if (mine === undefined) throw error;
-      context.report('The key is already registered.');
-      context.print(`${mine.fingerprint}\n`, mine);
+      if (!(error instanceof ApiError) || error.code !== 'conflict') throw error;
+      const mine = (await listKeys(api)).find(({ fingerprint }) => fingerprint === key.fingerprint);
+      if (mine !== undefined) {
+        context.report('The key is already registered.');
+        return context.print(`${mine.fingerprint}\n`, mine);
+      }
+      const signature = await proveKey(context, api, key);
+      if (signature === undefined) throw error;
+      const { data } = await context.showProgress(
+        'Moving the key from another account to yours',
+        answerOf(api.POST('/v1/auth/ssh-keys', { body: { ...body, signature } })),
+      );
+      context.print(`${data.fingerprint}\n`, data);
     }
   },
 });
@@ -92,7 +102,7 @@ export const keysRemove = defineCommand({
 });
 
 async function chooseKey(context: Context, path: string | undefined): Promise<PublicKey> {
-  if (path === '-') return parsePublicKey(await readStdin(context.terminal), 'standard input');
+  if (path === '-') return parsePublicKey(await readStdin(context.terminal), standardInput);
   if (path !== undefined) return readPublicKey(resolve(context.terminal.cwd, path));
   const home = context.env('HOME') ?? homedir();
   return (await findPublicKey(home)) ?? createKey(context, join(home, '.ssh', 'id_ed25519'));
@@ -111,8 +121,10 @@ async function createKey(context: Context, path: string): Promise<PublicKey> {
   return readPublicKey(`${path}.pub`);
 }
 
-/** The registered key, if `error` is the conflict that the user has this key already. */
-async function ownConflict(error: unknown, api: Api, key: PublicKey) {
-  if (!(error instanceof ApiError) || error.code !== 'conflict') return undefined;
-  return (await listKeys(api)).find((mine) => mine.fingerprint === key.fingerprint);
+/** A signature by the key that names this account and platform. Undefined without the private key. */
+async function proveKey(context: Context, api: Api, key: PublicKey): Promise<string | undefined> {
+  if (key.path === standardInput) return undefined;
+  const { data: user } = await answerOf(api.GET('/v1/user'));
+  const text = `SSH key of user ${user.id} at ${await context.host()}`;
+  return signText(key.path, text);
 }

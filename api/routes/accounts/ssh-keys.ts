@@ -39,6 +39,16 @@ const addKey = createRoute({
           .min(1)
           .max(16_384)
           .openapi({ description: 'Public key in OpenSSH format, as in `id_ed25519.pub`.' }),
+        signature: z
+          .string()
+          .min(1)
+          .max(16_384)
+          .optional()
+          .openapi({
+            description:
+              'Proof that you have the private key, which moves the key from another account to yours. It is what `ssh-keygen -Y sign -n ' +
+              'paas` prints for the text `SSH key of user <your user id> at <URL of the platform>`.',
+          }),
       }),
       true,
     ),
@@ -70,8 +80,9 @@ const deleteKey = createRoute({
 
 export function addSshKeyRoutes(api: Api, sshKeys: Pick<SshKeys, 'addKey' | 'listKeys' | 'deleteKey'>): void {
   api.openapi(addKey, async (c) => {
-    const { name, public_key } = c.req.valid('json');
-    const key = await sshKeys.addKey(c.get('caller'), { ...newResourceId<SshKeyId>(c), name, publicKey: public_key });
+    const { name, public_key, signature } = c.req.valid('json');
+    const request = { ...newResourceId<SshKeyId>(c), name, publicKey: public_key, signature };
+    const key = await sshKeys.addKey(c.get('caller'), request);
     return c.json({ data: presentSshKey(key) }, 201);
   });
 

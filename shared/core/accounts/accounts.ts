@@ -67,8 +67,14 @@ export interface SshKey {
 }
 
 export interface SshKeys {
-  /** `validation_failed` says what is wrong with the key; `conflict` when anybody has registered it. */
-  addKey(caller: Caller, request: { id?: SshKeyId | undefined; name: string; publicKey: string }): Promise<SshKey>;
+  /**
+   * `validation_failed` says what is wrong with the key or its signature; `conflict` when anybody has registered the key. With a
+   * signature by the key over `keyProofText`, in the armor of `ssh-keygen -Y sign`, the key is taken from any other account.
+   */
+  addKey(
+    caller: Caller,
+    request: { id?: SshKeyId | undefined; name: string; publicKey: string; signature?: string | undefined },
+  ): Promise<SshKey>;
   listKeys(caller: Caller, page: PageQuery): Promise<Page<SshKey>>;
   /** `key` is an id or a fingerprint. */
   deleteKey(caller: Caller, key: string): Promise<void>;

@@ -1,9 +1,12 @@
 import type { SshKey, SshKeys } from '#shared/core/accounts/accounts.ts';
 import { requireLogin } from '#shared/core/accounts/authorization.ts';
 import { readPrincipal, resolveCaller } from '#shared/core/accounts/callers.ts';
+import { checkKeyProof, keyOfAnotherAccount, keyProofText } from '#shared/core/accounts/key-proof.ts';
 import { parsePublicKey } from '#shared/core/accounts/public-key.ts';
 import {
+  deleteKeyOfOthers,
   deleteSshKey,
+  hasSshKey,
   insertSshKey,
   listSshKeys,
   readSshKey,
@@ -20,7 +23,7 @@ import { sshFingerprint, sshKeyHash } from '#shared/ssh-public-key.ts';
 export function createSshKeys(context: Context): SshKeys {
   const { db, clock } = context;
   return {
-    async addKey(caller, { id = newUuid(), name, publicKey }) {
+    async addKey(caller, { id = newUuid(), name, publicKey, signature }) {
       const principal = await resolveCaller(context, caller);
       requireLogin(principal);
       const before = await readSshKey(db, id);
@@ -36,11 +39,19 @@ export function createSshKeys(context: Context): SshKeys {
         created_at: clock.now(),
         last_used_at: null,
       };
+      const proof = keyProofText(principal.userId, context.settings.baseUrl);
+      if (signature !== undefined) await checkKeyProof(key, signature, proof);
       try {
-        await insertSshKey(db, row);
+        await db.transaction().execute(async (trx) => {
+          if (signature !== undefined) await deleteKeyOfOthers(trx, row.key_hash, principal.userId);
+          await insertSshKey(trx, row);
+        });
       } catch (error) {
-        if (isUniqueViolation(error)) throw new AppError('conflict', 'This key is already registered.', { cause: error });
-        throw error;
+        if (!isUniqueViolation(error)) throw error;
+        const mine = await hasSshKey(db, principal.userId, row.key_hash);
+        throw mine
+          ? new AppError('conflict', 'This key is already registered.', { cause: error })
+          : keyOfAnotherAccount(proof, error);
       }
       return toSshKey(row);
     },

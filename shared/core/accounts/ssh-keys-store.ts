@@ -26,6 +26,22 @@ export async function insertSshKey(db: Db, row: SshKeyRow): Promise<void> {
   await db.insertInto('ssh_keys').values(row).execute();
 }
 
+/** Whether this user has registered the key. */
+export async function hasSshKey(db: Db, userId: UserId, keyHash: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('ssh_keys')
+    .select('id')
+    .where('key_hash', '=', keyHash)
+    .where('user_id', '=', userId)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Takes the key from any other user who has registered it. */
+export async function deleteKeyOfOthers(db: Db, keyHash: string, userId: UserId): Promise<void> {
+  await db.deleteFrom('ssh_keys').where('key_hash', '=', keyHash).where('user_id', '!=', userId).execute();
+}
+
 export async function readSshKey(db: Db, id: SshKeyId): Promise<SshKeyRow | undefined> {
   return db.selectFrom('ssh_keys').selectAll().where('id', '=', id).executeTakeFirst();
 }
