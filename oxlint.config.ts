@@ -47,6 +47,7 @@ const coreRooms = [
   'deletion',
   'pushes',
   'webhooks',
+  'quotas',
 ];
 
 const byPath: Boundary = {

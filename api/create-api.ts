@@ -23,6 +23,7 @@ import { addGitSourceRoutes } from '#api/routes/apps/git-source.ts';
 import { addBuildCacheRoutes } from '#api/routes/builds/build-cache.ts';
 import { addBuildRoutes } from '#api/routes/builds/builds.ts';
 import { addPipelineRoutes } from '#api/routes/builds/pipeline.ts';
+import { addQuotaRoutes } from '#api/routes/quotas/quotas.ts';
 import { addConfigRoutes } from '#api/routes/releases/config.ts';
 import { addProcessRoutes } from '#api/routes/releases/processes.ts';
 import { addReleaseRoutes } from '#api/routes/releases/releases.ts';
@@ -36,6 +37,7 @@ import type { Accounts, ApiTokens, Sessions, SshKeys, Team } from '#shared/core/
 import type { AppAddons } from '#shared/core/addons/addons.ts';
 import type { AppDeletion, Apps, Domains } from '#shared/core/apps/apps.ts';
 import type { BuildCacheService, Builds, PipelineAccess } from '#shared/core/builds/builds.ts';
+import type { TenantQuotas } from '#shared/core/quotas/quotas.ts';
 import type { Config, Processes, Releases } from '#shared/core/releases/releases.ts';
 import type { Commits } from '#shared/core/repositories/commits.ts';
 import type { GitSources } from '#shared/core/repositories/git-sources.ts';
@@ -72,6 +74,7 @@ export interface ApiServices {
   logs: Logs;
   metrics: AppMetrics;
   gitSources: GitSources;
+  quotas: TenantQuotas;
   webhooks: Webhooks;
 }
 
@@ -127,6 +130,7 @@ export function createApi(options: ApiOptions): Api {
   addGitSourceRoutes(api, services.gitSources);
   addWebhookRoutes(api, services.webhooks, { ...options, failures });
   addMetricRoutes(api, services.metrics);
+  addQuotaRoutes(api, services.quotas);
   return api;
 }
 

@@ -234,6 +234,10 @@ describe('lists', () => {
     const ada = await test.signUp();
     for (const operation of guardedOperations.filter(({ method, path }) => method === 'GET' && !path.includes('{'))) {
       const { body } = await call(test, operation, {}, ada);
+      if (operation.operationId === 'listQuotas') {
+        for (const { used } of body.data as unknown as { used: number }[]) expect(used).toBe(0);
+        continue;
+      }
       if (!Array.isArray(body.data) || ['listTenants', 'listMembers', 'listSessions'].includes(operation.operationId)) continue;
       expect([operation.operationId, body]).toEqual([operation.operationId, { data: [], next_cursor: null }]);
     }

@@ -24,6 +24,7 @@ import { createAppDeletion } from '#shared/core/deletion/app-deletion-service.ts
 import { runPurgeJob } from '#shared/core/deletion/purge-job.ts';
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { createPushes } from '#shared/core/pushes/pushes-service.ts';
+import { createTenantQuotas } from '#shared/core/quotas/quotas-service.ts';
 import { createConfig } from '#shared/core/releases/config-service.ts';
 import { runDeployJob } from '#shared/core/releases/deploy-job.ts';
 import { readLoggedEnvironments } from '#shared/core/releases/logged-environments.ts';
@@ -66,6 +67,7 @@ export function createServices(context: Context): Services {
     metrics: createAppMetrics(context),
     pushes: createPushes(context),
     gitSources: createGitSources(context),
+    quotas: createTenantQuotas(context),
     webhooks: createWebhooks(context),
   };
 }

@@ -29,7 +29,7 @@ export const signup = defineCommand({
     invitation: {
       kind: 'string',
       value: 'INVITATION',
-      summary: 'join this team instead of creating one (required if signup is closed)',
+      summary: 'join this team instead of creating one (required if signup is by invitation)',
     },
   },
   examples: ['paas signup', 'printf \'%s\' "$PASSWORD" | paas signup --email you@example.com --password-stdin'],

@@ -14,6 +14,7 @@ import { logs } from '#cli/commands/logs.ts';
 import { members, membersInvite, membersJoin, membersRemove, membersRole, teams } from '#cli/commands/members.ts';
 import { metrics } from '#cli/commands/metrics.ts';
 import { ps, psScale, restart } from '#cli/commands/processes.ts';
+import { quotas } from '#cli/commands/quotas.ts';
 import { releases, rollback } from '#cli/commands/releases.ts';
 import { sessions, sessionsEnd } from '#cli/commands/sessions.ts';
 import { status } from '#cli/commands/status.ts';
@@ -38,6 +39,7 @@ export const commands: readonly Command[] = [
   membersJoin,
   membersRole,
   membersRemove,
+  quotas,
   keys,
   keysAdd,
   keysRemove,

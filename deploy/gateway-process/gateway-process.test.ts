@@ -14,6 +14,7 @@ import { createLog } from '#shared/log.ts';
 import type { AppRoute } from '#shared/routing/app-route.ts';
 import { callGateway } from '#shared/routing/call-gateway.ts';
 import { describeRouter } from '#shared/routing/contract/router.ts';
+import { defaultQuotas } from '#shared/settings/quotas.ts';
 import { SettingsError } from '#shared/settings/settings.ts';
 
 const log = createLog('silent', () => undefined);
@@ -265,6 +266,7 @@ setInterval(() => undefined, 1000);`,
       signUpsPerAddress: 20,
       canaryStepSeconds: 1,
       releaseCommandSeconds: 600,
+      quotas: defaultQuotas,
       keptReleases: 10,
       diskReserveBytes: undefined,
       logLevel: 'info',

@@ -32,6 +32,13 @@ export interface Context {
   resolver: Resolver;
   settings: Pick<
     Settings,
-    'signup' | 'signUpsPerAddress' | 'canaryStepSeconds' | 'releaseCommandSeconds' | 'keptReleases' | 'webhookSecret' | 'baseUrl'
+    | 'signup'
+    | 'signUpsPerAddress'
+    | 'canaryStepSeconds'
+    | 'releaseCommandSeconds'
+    | 'quotas'
+    | 'keptReleases'
+    | 'webhookSecret'
+    | 'baseUrl'
   >;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { defaultQuotas } from '#shared/settings/quotas.ts';
 import { parseSettings } from '#shared/settings/settings.ts';
 
 describe('parseSettings', () => {
@@ -12,6 +13,10 @@ describe('parseSettings', () => {
       appsDomain: 'apps.localhost',
       platform: 'local',
     });
+  });
+
+  it('changes the quotas that are named, and keeps the others', () => {
+    expect(parseSettings({ PAAS_QUOTAS: 'apps=7, instances=0' }).quotas).toEqual({ ...defaultQuotas, apps: 7, instances: 0 });
   });
 
   it('lets the base URL follow the HTTP port', () => {
@@ -43,6 +48,8 @@ describe('parseSettings', () => {
     [{ PAAS_TRUSTED_PROXIES: '10.0.0.1,proxy.example.com' }, 'PAAS_TRUSTED_PROXIES'],
     [{ PAAS_SIGNUPS_PER_ADDRESS: 'many' }, 'PAAS_SIGNUPS_PER_ADDRESS'],
     [{ PAAS_CONNECTIONS_PER_ADDRESS: '0' }, 'PAAS_CONNECTIONS_PER_ADDRESS'],
+    [{ PAAS_QUOTAS: 'apps=many' }, 'PAAS_QUOTAS'],
+    [{ PAAS_QUOTAS: 'cats=3' }, 'PAAS_QUOTAS'],
     [{ PAAS_RELEASE_COMMAND_SECONDS: '0' }, 'PAAS_RELEASE_COMMAND_SECONDS'],
     [{ PAAS_OBJECT_STORE_CACHE_MIB: 'much' }, 'PAAS_OBJECT_STORE_CACHE_MIB'],
     [{ PAAS_GIT_TOLERATE: 'badTimeZone' }, 'PAAS_GIT_TOLERATE'],

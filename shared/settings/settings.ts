@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { secondsPerDay, secondsPerMinute } from '#shared/durations.ts';
 import { isTolerable, type TolerableFault, tolerableFaults, toleratedByDefault } from '#shared/git/objects/tolerable-faults.ts';
 import { logLevels } from '#shared/log.ts';
+import { defaultQuotas, parseQuotas, type Quotas, quotasMessage } from '#shared/settings/quotas.ts';
 
 const portMessage = 'must be a port number from 1 to 65535';
 const secondsMessage = `must be a number of seconds from 0 to ${secondsPerDay}`;
@@ -60,13 +61,13 @@ const schema = z.object({
   PAAS_OBJECT_STORE_ACCESS_KEY_ID: z.string().optional(),
   PAAS_OBJECT_STORE_SECRET_ACCESS_KEY: z.string().optional(),
   PAAS_OBJECT_STORE_CACHE_MIB: z.coerce.number({ error: cacheMessage }).int(cacheMessage).min(1, cacheMessage).default(2048),
-  PAAS_SIGNUP: z.enum(['open', 'closed']).default('open'),
   PAAS_SIGNUPS_PER_ADDRESS: z.coerce
     .number({ error: signUpsMessage })
     .int(signUpsMessage)
     .min(1, signUpsMessage)
     .max(1_000_000, signUpsMessage)
     .default(20),
+  PAAS_SIGNUP: z.enum(['open', 'invitation', 'closed']).default('open'),
   PAAS_APP_NETWORK: z
     .string()
     .regex(networkPattern, networkMessage)
@@ -89,6 +90,14 @@ const schema = z.object({
     .min(1, connectionsMessage)
     .default(1000),
   PAAS_CANARY_STEP_SECONDS: seconds.default(10),
+  PAAS_QUOTAS: z
+    .string()
+    .transform((text, check) => {
+      const quotas = parseQuotas(text);
+      if (quotas === undefined) check.addIssue({ code: 'custom', message: quotasMessage });
+      return { ...defaultQuotas, ...quotas };
+    })
+    .default(defaultQuotas),
   PAAS_RELEASE_COMMAND_SECONDS: commandSeconds.default(10 * secondsPerMinute),
   PAAS_KEEP_RELEASES: z.coerce
     .number({ error: keepMessage })
@@ -138,9 +147,10 @@ export interface Settings {
   trustedProxies: readonly string[];
   /** HTTP and HTTPS connections that one source may have at once. */
   connectionsPerAddress: number;
-  signup: 'open' | 'closed';
   /** Accounts that one source may create a day, without an invitation. */
   signUpsPerAddress: number;
+  /** Who gets an account: everybody, whoever is invited to a team, or nobody. */
+  signup: 'open' | 'invitation' | 'closed';
   canaryStepSeconds: number;
   /** Of the data directory's disk, what builds leave free; undefined: by the size of the disk. */
   diskReserveBytes: number | undefined;
@@ -148,6 +158,8 @@ export interface Settings {
   keptReleases: number;
   /** A release command that runs for longer is ended, and its release fails. */
   releaseCommandSeconds: number;
+  /** Of each tenant for which the operator has not changed them. */
+  quotas: Quotas;
   logLevel: (typeof logLevels)[number];
 }
 
@@ -211,6 +223,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     diskReserveBytes: values.PAAS_DISK_RESERVE_MIB === undefined ? undefined : values.PAAS_DISK_RESERVE_MIB * 1024 * 1024,
     keptReleases: values.PAAS_KEEP_RELEASES,
     releaseCommandSeconds: values.PAAS_RELEASE_COMMAND_SECONDS,
+    quotas: values.PAAS_QUOTAS,
     logLevel: values.PAAS_LOG_LEVEL,
   };
 }

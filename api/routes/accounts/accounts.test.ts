@@ -90,10 +90,10 @@ describe('signing up', () => {
   });
 });
 
-describe('with signup closed', () => {
+describe('with signup by invitation', () => {
   let closed: Api;
   beforeAll(() => {
-    const settings = { ...test.context.settings, signup: 'closed' as const };
+    const settings = { ...test.context.settings, signup: 'invitation' as const };
     closed = createApi({ ...test.apiOptions, services: createServices({ ...test.context, settings }) });
   });
   const ask = async (method: string, path: string, json?: unknown, token?: string) => {
@@ -116,13 +116,13 @@ describe('with signup closed', () => {
     return { email, token: (await test.identity.issueTokens(user)).accessToken };
   }
 
-  it('nobody can sign up, and a first request creates no tenant', async () => {
+  it('nobody else can sign up, and a first request creates no tenant', async () => {
     const refused = await ask('POST', '/v1/signup', { email: newEmail(), password: testPassword });
-    expect([refused.status, refused.body.error.message]).toEqual([403, expect.stringContaining('Ask for an invitation')]);
+    expect([refused.status, refused.body.error.message]).toEqual([403, expect.stringContaining('by invitation')]);
     const { token } = await withoutTeam();
     for (const path of ['/v1/user', '/v1/apps', '/v1/tenants']) {
       const { status, body } = await ask('GET', path, undefined, token);
-      expect([status, body.error.message]).toEqual([403, expect.stringContaining('Ask for an invitation')]);
+      expect([status, body.error.message]).toEqual([403, expect.stringContaining('by invitation')]);
     }
   });
 
@@ -153,6 +153,22 @@ describe('with signup closed', () => {
     expect([joined.status, joined.body.data.id]).toEqual([200, owner.tenantId]);
     expect((await ask('GET', '/v1/user', undefined, token)).body.data.tenant.id).toBe(owner.tenantId);
   });
+});
+
+it('with signup closed nobody can sign up, invited or not', async () => {
+  const settings = { ...test.context.settings, signup: 'closed' as const };
+  const closed = createApi({ ...test.apiOptions, services: createServices({ ...test.context, settings }) });
+  const email = newEmail();
+  const invited = await test.ask('POST', '/v1/tenant/invitations', { as: await test.signUp(), json: { email, role: 'viewer' } });
+  for (const invitation of [{}, { invitation_token: invited.body.data.token }]) {
+    const answer = await closed.request('/v1/signup', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email, password: testPassword, ...invitation }),
+    });
+    expect(answer.status).toBe(403);
+    expect(await answer.text()).toContain('Sign-up is closed');
+  }
 });
 
 describe('a session', () => {

@@ -17,12 +17,9 @@ const refreshBody = z.object({ refresh_token: z.string().min(1).max(200) });
 const signUpBody = z.object({
   ...credentials,
   tenant_name: lineOf(100).min(1).optional(),
-  invitation_token: z
-    .string()
-    .min(1)
-    .max(200)
-    .optional()
-    .openapi({ description: 'Join the tenant of this invitation instead of creating one. Required when signup is closed.' }),
+  invitation_token: z.string().min(1).max(200).optional().openapi({
+    description: 'Join the tenant of this invitation instead of creating one. Required when signup is by invitation.',
+  }),
 });
 
 const signUp = createRoute({

@@ -4,7 +4,12 @@ import { resolveCaller } from '#shared/core/accounts/callers.ts';
 import { acceptInvitation, checkInvitation } from '#shared/core/accounts/invitations.ts';
 import { setEmailOf } from '#shared/core/accounts/memberships-store.ts';
 import { countSignUp } from '#shared/core/accounts/sign-up-limit.ts';
-import { checkSignUpIsOpen, createFirstTenant, firstTenantName } from '#shared/core/accounts/tenant-creation.ts';
+import {
+  checkAccountsAreGiven,
+  checkSignUpIsOpen,
+  createFirstTenant,
+  firstTenantName,
+} from '#shared/core/accounts/tenant-creation.ts';
 import { readTenant } from '#shared/core/accounts/tenants-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { AppError } from '#shared/errors.ts';
@@ -13,6 +18,7 @@ export function createAccounts(context: Context): Accounts {
   const { db, identity } = context;
   return {
     async signUp({ email, password, tenantName, origin, invitation }) {
+      checkAccountsAreGiven(context.settings);
       if (invitation === undefined) await checkSignUpIsOpen(context);
       else await checkInvitation(context, email, invitation);
       const create = () => identity.createUser(email, password, origin?.source);

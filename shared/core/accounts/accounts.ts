@@ -21,7 +21,7 @@ export interface SignUpRequest {
 }
 
 export interface Accounts {
-  /** Creates a user, their tenant, and tokens. `forbidden` when sign-up is closed and there is no invitation. */
+  /** Creates a user, their tenant, and tokens. `forbidden` when sign-up is closed, or by invitation and there is none. */
   signUp(request: SignUpRequest): Promise<{ user: { id: UserId; email: string }; tenant: Tenant; tokens: TokenSet }>;
   /** The tenant and role a caller acts with. The first visit of a user from an outside issuer creates their tenant. */
   resolvePrincipal(caller: Caller): Promise<Principal>;

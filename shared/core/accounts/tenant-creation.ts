@@ -5,13 +5,20 @@ import type { Db } from '#shared/database/db.ts';
 import { AppError } from '#shared/errors.ts';
 import { newTenantId } from '#shared/ids.ts';
 
+/** Also for whoever is invited. @throws AppError `forbidden` where nobody can sign up */
+export function checkAccountsAreGiven({ signup }: CallerContext['settings']): void {
+  if (signup === 'closed')
+    throw new AppError('forbidden', 'Sign-up is closed on this platform. Ask its operator for an account.');
+}
+
 /**
  * Without a sandbox, code runs with the operator's rights: then only the first user, who is the operator, may sign up.
- * @throws AppError `forbidden` when sign-up is closed
+ * @throws AppError `forbidden` when sign-up is closed or by invitation
  */
 export async function checkSignUpIsOpen({ db, settings, platform }: CallerContext): Promise<void> {
-  if (settings.signup === 'closed')
-    throw new AppError('forbidden', 'Sign-up is closed on this platform. Ask for an invitation to a team.');
+  checkAccountsAreGiven(settings);
+  if (settings.signup === 'invitation')
+    throw new AppError('forbidden', 'Sign-up on this platform is by invitation. Ask a member of a team to invite you.');
   if (platform.capabilities.sandbox || (await readFirstTenantId(db)) === undefined) return;
   throw new AppError(
     'forbidden',

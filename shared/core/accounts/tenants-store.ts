@@ -17,6 +17,11 @@ export async function readTenant(db: Db, tenantId: TenantId): Promise<Tenant> {
   return db.selectFrom('tenants').select(['id', 'name']).where('id', '=', tenantId).executeTakeFirstOrThrow();
 }
 
+/** Undefined for an unknown id. */
+export async function findTenant(db: Db, tenantId: TenantId): Promise<Tenant | undefined> {
+  return db.selectFrom('tenants').select(['id', 'name']).where('id', '=', tenantId).executeTakeFirst();
+}
+
 /** The tenant that was created first, which is the operator's; undefined on a new platform. */
 export async function readFirstTenantId(db: Db): Promise<TenantId | undefined> {
   const row = await db.selectFrom('tenants').select('id').orderBy('created_at').limit(1).executeTakeFirst();

@@ -1,6 +1,7 @@
 import { requireRole } from '#shared/core/accounts/authorization.ts';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { addonStatus, addonVariable, toPlan } from '#shared/core/addons/addon-plans.ts';
+import { requireAddonQuota } from '#shared/core/addons/addon-quota.ts';
 import { newAddonPassword, openAddonCredentials, sealAddonSecret } from '#shared/core/addons/addon-secrets.ts';
 import type { Addon, AppAddons } from '#shared/core/addons/addons.ts';
 import {
@@ -76,12 +77,20 @@ export function createAddons(context: Context): AppAddons {
           return false;
         }
         await refuseVariableSetByHand(trx, row.id, type);
+        await requireAddonQuota(context, trx, row, { type, plan });
         const [changed_by, created_at] = [principal.userId, clock.now()];
         await insertAddon(trx, { app_id: row.id, addon_type: type, plan, password, changed_by, created_at });
         await enqueueEnsureAddon(context, trx, row.id, type);
         return true;
       });
-      if (!created) return { addon: await changeAddon(principal, row, type, async () => ({ plan })), created };
+      if (!created)
+        return {
+          addon: await changeAddon(principal, row, type, async (trx) => {
+            await requireAddonQuota(context, trx, row, { type, plan });
+            return { plan };
+          }),
+          created,
+        };
       const made = await readAddonRow(db, row.id, type);
       if (made === undefined) throw notFound('add-on');
       return { addon: toAddon(made, 'creating'), created };

@@ -1,7 +1,7 @@
 import type { Generated, Selectable } from 'kysely';
 import type { AddonPlan, AddonStatus } from '#shared/core/addons/addons.ts';
 import type { CreatedAt, Db, Tables, UpdatedAt } from '#shared/database/db.ts';
-import type { AppId, UserId } from '#shared/ids.ts';
+import type { AppId, TenantId, UserId } from '#shared/ids.ts';
 import type { AddonType } from '#shared/platform/addons.ts';
 
 declare module '#shared/database/db.ts' {
@@ -44,6 +44,20 @@ export async function listAddonRows(db: Db, appId: AppId): Promise<AddonRow[]> {
     .where('app_id', '=', appId)
     .where('removed_at', 'is', null)
     .orderBy('addon_type')
+    .execute();
+}
+
+/** Add-ons of a tenant's active apps, also those that are being removed. */
+export async function listAddonsOfTenant(
+  db: Db,
+  tenantId: TenantId,
+): Promise<Pick<AddonRow, 'app_id' | 'addon_type' | 'plan'>[]> {
+  return db
+    .selectFrom('app_addons')
+    .innerJoin('apps', 'apps.id', 'app_addons.app_id')
+    .select(['app_addons.app_id', 'app_addons.addon_type', 'app_addons.plan'])
+    .where('apps.tenant_id', '=', tenantId)
+    .where('apps.deleted_at', 'is', null)
     .execute();
 }
 

@@ -2,6 +2,7 @@ import { requireRole } from '#shared/core/accounts/authorization.ts';
 import { resolveCaller } from '#shared/core/accounts/callers.ts';
 import { enqueueEnsureApp } from '#shared/core/apps/app-jobs.ts';
 import { readChangedApp, toApp } from '#shared/core/apps/app-presentation.ts';
+import { requireAppQuota } from '#shared/core/apps/app-quota.ts';
 import type { Apps } from '#shared/core/apps/apps.ts';
 import { insertApp, listApps, readAppById } from '#shared/core/apps/apps-store.ts';
 import { checkBranchName } from '#shared/core/apps/branch-name.ts';
@@ -33,6 +34,7 @@ export function createApps(context: Context, generateName: () => string = genera
       const now = clock.now();
       for (const name of names) {
         const inserted = await db.transaction().execute(async (trx) => {
+          await requireAppQuota(context, trx, principal.tenantId);
           const isNew = await insertApp(trx, {
             id,
             tenant_id: principal.tenantId,

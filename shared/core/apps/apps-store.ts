@@ -152,6 +152,18 @@ export async function listApps(db: Db, query: AppListQuery): Promise<AppRow[]> {
   return select.orderBy('apps.created_at', 'desc').orderBy('apps.id', 'desc').limit(query.limit).execute();
 }
 
+/** Active apps of a tenant, without previews. */
+export async function countApps(db: Db, tenantId: TenantId): Promise<number> {
+  const { count } = await db
+    .selectFrom('apps')
+    .select((app) => app.fn.countAll<number>().as('count'))
+    .where('tenant_id', '=', tenantId)
+    .where('deleted_at', 'is', null)
+    .where('parent_app_id', 'is', null)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
 /** Until the transaction ends, no other transaction gets this lock. Undefined when there is no such app. */
 export async function lockApp(trx: Db, appId: AppId): Promise<AppRow | undefined> {
   await trx.selectFrom('apps').select('id').where('id', '=', appId).forUpdate().execute();

@@ -1,3 +1,4 @@
+import { requireBuildQuota } from '#shared/core/accounts/quotas.ts';
 import { readFirstTenantId } from '#shared/core/accounts/tenants-store.ts';
 import { enqueueBuild } from '#shared/core/apps/app-jobs.ts';
 import { type AppRow, beginCache, readAppById } from '#shared/core/apps/apps-store.ts';
@@ -61,7 +62,7 @@ async function deleteCachesOfPurged({ db, platform }: Context, appIds: readonly 
  * Decides Cold or Warm, counts the start, and adds the build's row and job, in the caller's transaction, which must hold
  * the app's lock. Builds of one app run one after the other; of those that wait only the newest is kept.
  * @param build with `caches` of `withCaches`, which the transaction is inside of
- * @throws AppError `forbidden` for all but the operator's apps where there is no sandbox
+ * @throws AppError `forbidden` for all but the operator's apps where there is no sandbox, and beyond the tenant's builds an hour
  */
 export async function createBuild(
   context: Context,
@@ -71,6 +72,7 @@ export async function createBuild(
 ): Promise<BuildRow> {
   const { clock, platform, wakeups } = context;
   if (!platform.capabilities.sandbox) await requireOperator(trx, app.tenant_id);
+  await requireBuildQuota(context, trx, app.tenant_id);
   // A volume outlives a transaction that is rolled back: without a build it was created for, nothing has filled it.
   const begun = await beginCache(trx, app.id);
   // The build that has begun it has created it, or will: of an app that is not among `caches` its job comes before.

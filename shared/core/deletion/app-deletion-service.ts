@@ -5,10 +5,11 @@ import { markDeletedWithPreviews, markRestoredWithPreviews } from '#shared/core/
 import { enqueueEnsureApp, enqueueEnsureWorkload, enqueuePurge } from '#shared/core/apps/app-jobs.ts';
 import { readChangedApp } from '#shared/core/apps/app-presentation.ts';
 import type { AppDeletion } from '#shared/core/apps/apps.ts';
-import { readAppById } from '#shared/core/apps/apps-store.ts';
+import { lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import { deletionKey, requireAppOrDeleted, restorableUntil } from '#shared/core/apps/deleted-apps.ts';
 import { cancelOpenBuilds } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
+import { restoreWithinQuotas } from '#shared/core/deletion/restore-quota.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 
 export function createAppDeletion(context: Context): AppDeletion {
@@ -40,7 +41,9 @@ export function createAppDeletion(context: Context): AppDeletion {
         throw new AppError('conflict', `${name} is a preview of ${parent.name}, which is deleted. Restore ${parent.name}.`);
       }
       await db.transaction().execute(async (trx) => {
-        const ids = await markRestoredWithPreviews(trx, id, deletedAt, clock.now());
+        // Apps are locked before their tenant, as everywhere.
+        await lockApp(trx, id);
+        const ids = await restoreWithinQuotas(context, trx, row, () => markRestoredWithPreviews(trx, id, deletedAt, clock.now()));
         if (!ids.includes(id)) throw notFound('app');
         for (const restored of ids) {
           await enqueueEnsureApp(context, trx, restored);

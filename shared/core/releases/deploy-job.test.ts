@@ -95,6 +95,16 @@ describe('a deploy job', () => {
     expect(log.map(({ line }) => line).join('\n')).toContain(' !     The release command took longer than 1 second');
   });
 
+  it('rolls nothing out when the tenant would have more instances than it may', async () => {
+    await deploy();
+    await release({ Procfile: 'a: one\nb: two\nc: three\n' });
+    const quotas = { ...core.context.settings.quotas, instances: 2 };
+    const newest = (await listDeploys())[0]?.id as DeployId;
+    await runDeployJob({ ...core.context, settings: { ...core.context.settings, quotas } }, newest, never);
+    expect(await currentVersion()).toBe(1);
+    expect((await listDeploys())[0]).toMatchObject({ status: 'failed', error: expect.stringContaining('allows 2 instances') });
+  });
+
   it('is superseded by a newer release that waits', async () => {
     await release({ more: '' });
     await deploy(1);

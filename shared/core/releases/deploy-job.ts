@@ -5,6 +5,7 @@ import { deletionKey } from '#shared/core/apps/deleted-apps.ts';
 import type { Context } from '#shared/core/context.ts';
 import { type DeployRun, deletionCause, hasMovedAway, movedAway, type Verdict } from '#shared/core/releases/deploy-run.ts';
 import { claimDeploy, endDeploy, hasNewerDeploy, setDeployFailure } from '#shared/core/releases/deploys-store.ts';
+import { refuseTooManyInstances } from '#shared/core/releases/instance-quota.ts';
 import { runReleaseCommand } from '#shared/core/releases/release-command.ts';
 import { type ReleaseKind, releaseKinds } from '#shared/core/releases/releases.ts';
 import { type ReleaseRow, readReleaseById, setReleaseStatus } from '#shared/core/releases/releases-store.ts';
@@ -82,6 +83,8 @@ async function decide(run: DeployRun): Promise<Verdict> {
     };
   }
   if (deploy.attempt === 1 && (await hasMovedAway(run))) return movedAway;
+  const refused = deploy.attempt === 1 ? await refuseTooManyInstances(run) : undefined;
+  if (refused !== undefined) return refused;
   if (deploy.attempt === 1) log.line(`-----> Releasing v${release.version}`);
   await ensureAppEnvironment(context, app);
   return (await runReleaseCommand(run)) ?? rollOut(run);

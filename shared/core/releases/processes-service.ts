@@ -1,10 +1,12 @@
 import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { ensureAppEnvironment } from '#shared/core/apps/app-environment.ts';
 import { enqueueEnsureWorkload, enqueueRestart } from '#shared/core/apps/app-jobs.ts';
-import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
+import { type AppRow, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import { deleteRemovedHosts, listActiveHosts, listRemovedHosts } from '#shared/core/apps/domains-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { setFormation } from '#shared/core/releases/formations-store.ts';
+import { requireInstances } from '#shared/core/releases/instance-quota.ts';
+import { countInstances } from '#shared/core/releases/instances-store.ts';
 import type { Processes, ProcessType } from '#shared/core/releases/releases.ts';
 import { type ReleaseRow, readReleaseById } from '#shared/core/releases/releases-store.ts';
 import { readQuantities, workloadSpec } from '#shared/core/releases/workload-spec.ts';
@@ -39,7 +41,14 @@ export function createProcesses(context: Context): Processes {
         });
       }
       await db.transaction().execute(async (trx) => {
-        await setFormation(trx, row.id, type, quantity);
+        await lockApp(trx, row.id);
+        const { tenant_id: tenantId } = row;
+        let used: number | undefined;
+        await requireInstances(context, trx, tenantId, async () => {
+          used ??= await countInstances(trx, tenantId);
+          await setFormation(trx, row.id, type, quantity);
+          return { used, wanted: await countInstances(trx, tenantId) };
+        });
         await enqueueEnsureWorkload(context, trx, row.id);
       });
       const after = (await describeProcesses(context, row)).find((process) => process.type === type);

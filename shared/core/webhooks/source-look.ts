@@ -169,14 +169,19 @@ export async function buildBranch(
   const ref = `refs/heads/${branch}`;
   const reason = await whyNotBuilt(trx, target.id, { ref, commit, hinted });
   if (reason !== undefined) return hinted ? { outcome: 'ignored', message: `${branch} ${reason}` } : undefined;
-  await createBuild(context, trx, target, {
-    commit,
-    branch,
-    refChanges: null,
-    source: { url, ref, commit },
-    createdBy: app.created_by,
-    caches,
-  });
+  try {
+    await createBuild(context, trx, target, {
+      commit,
+      branch,
+      refChanges: null,
+      source: { url, ref, commit },
+      createdBy: app.created_by,
+      caches,
+    });
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'forbidden') return { outcome: 'ignored', message: error.message };
+    throw error;
+  }
   const what = isProduction ? 'A build' : 'A build of a preview';
   const at = commit === null ? '' : ` at ${commit.slice(0, 8)}`;
   return { outcome: 'started', message: `${what} of ${branch}${at} was started.` };

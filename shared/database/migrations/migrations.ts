@@ -20,6 +20,7 @@ import * as eventLimits from '#shared/database/migrations/0018-event-limits.ts';
 import * as collectedImages from '#shared/database/migrations/0019-collected-images.ts';
 import * as sourceLooks from '#shared/database/migrations/0020-source-looks.ts';
 import * as sessions from '#shared/database/migrations/0021-sessions.ts';
+import * as quotas from '#shared/database/migrations/0022-quotas.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -44,4 +45,5 @@ export const migrations: Record<string, Migration> = {
   '0019-collected-images': collectedImages,
   '0020-source-looks': sourceLooks,
   '0021-sessions': sessions,
+  '0022-quotas': quotas,
 };

@@ -31,6 +31,7 @@ import { createSecretBox } from '#shared/secret-box.ts';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
 import { createWakeups } from '#shared/wakeups/wakeups.ts';
 import { type DocumentedOperation, readApiContract } from '#test/support/api/openapi-contract.ts';
+import { ampleQuotas } from '#test/support/core/ample-quotas.ts';
 import { createTestDatabase } from '#test/support/database/test-database.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 
@@ -173,6 +174,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
       signUpsPerAddress: 20,
       canaryStepSeconds: 1,
       releaseCommandSeconds: 600,
+      quotas: ampleQuotas,
       keptReleases: 10,
       webhookSecret: testWebhookSecret,
       baseUrl: 'http://localhost:8080',

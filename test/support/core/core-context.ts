@@ -13,6 +13,7 @@ import { createFakeEventLimits } from '#shared/rate-limits/fake-event-limits.ts'
 import { createSecretBox } from '#shared/secret-box.ts';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
 import { createWakeups } from '#shared/wakeups/wakeups.ts';
+import { ampleQuotas } from '#test/support/core/ample-quotas.ts';
 
 /** What deliveries are signed with. */
 export const coreWebhookSecret = 'of the git host';
@@ -53,6 +54,7 @@ export async function createCoreContext({ db, log, clock, platform, git, secretK
       signUpsPerAddress: 20,
       canaryStepSeconds: 0,
       releaseCommandSeconds: 600,
+      quotas: ampleQuotas,
       keptReleases: 10,
       webhookSecret: coreWebhookSecret,
       baseUrl,

@@ -4,6 +4,7 @@ import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { ampleQuotasSetting } from '#test/support/core/ample-quotas.ts';
 import { copyClusterTemplate } from '#test/support/database/cluster-template.ts';
 import { freePort } from '#test/support/servers/free-port.ts';
 
@@ -52,6 +53,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Runn
       PAAS_SSH_PORT: String(ports.ssh),
       PAAS_METRICS_PORT: String(metricsPort),
       PAAS_CANARY_STEP_SECONDS: '2',
+      PAAS_QUOTAS: ampleQuotasSetting,
       ...options.env,
     },
   });

@@ -1,0 +1,23 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Api } from '#api/http/api-env.ts';
+import { answer, bearer, dataOf, guarded } from '#api/openapi/schemas.ts';
+import { presentQuota, QuotaSchema } from '#api/resources/quota.ts';
+import type { TenantQuotas } from '#shared/core/quotas/quotas.ts';
+
+const listQuotas = createRoute({
+  method: 'get',
+  path: '/v1/quotas',
+  operationId: 'listQuotas',
+  summary: 'List the quotas of the tenant',
+  description:
+    'What the tenant may have at most, and what it has. A request that would exceed a quota is answered with `forbidden`. The operator of the platform sets the quotas.',
+  tags: ['team'],
+  security: bearer,
+  responses: { 200: answer(dataOf(z.array(QuotaSchema)), 'All quotas.'), ...guarded },
+});
+
+export function addQuotaRoutes(api: Api, quotas: TenantQuotas): void {
+  api.openapi(listQuotas, async (c) => {
+    return c.json({ data: (await quotas.listQuotas(c.get('caller'))).map(presentQuota) }, 200);
+  });
+}
