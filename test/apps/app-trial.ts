@@ -30,6 +30,8 @@ export interface AppTrial {
   readonly cases: readonly AppCase[];
   /** For one push. */
   readonly seconds: number;
+  /** Without the second push. */
+  readonly once: boolean;
   /** Gets everything that the pushes print. */
   log(text: string): void;
 }
@@ -75,7 +77,7 @@ async function pushAll(trial: AppTrial, app: AppAnswer, cases: readonly AppCase[
       environment = wanted;
       const pushed = await push(trial, app, appCase);
       first ??= pushed;
-      if (index === 0) warm = pushed.build?.status === 'succeeded' ? await push(trial, app, appCase) : undefined;
+      if (index === 0 && !trial.once) warm = pushed.build?.status === 'succeeded' ? await push(trial, app, appCase) : undefined;
       const verdict = pushed.verdict ?? warm?.verdict;
       if (verdict !== undefined) problems.push(verdict);
     } else {

@@ -1,8 +1,9 @@
 /**
- * `npm run test:apps -- --from REPOSITORY.git [--folder examples] [--results FILE] [--seconds N] [--again] [name…]`: pushes the apps in
+ * `npm run test:apps -- --from REPOSITORY.git [--folder examples] [--results FILE] [--seconds N] [--again] [--once]
+ * [--verbose] [name…]`: pushes the apps in
  * the folders of a bare git repository to one platform, each twice, and judges them by their test.json. A name may have `*`.
  * Prints a table, and exits with 1 if an app failed. With `--results`, apps that the file has already are skipped (`--again`
- * tries those that failed), so a run can be continued; the table has all of the file.
+ * tries those that failed), so a run can be continued; the table has all of the file. `--once` leaves out the second push.
  */
 import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,6 +25,7 @@ const { values, positionals } = parseArgs({
     results: { type: 'string' },
     seconds: { type: 'string', default: '600' },
     again: { type: 'boolean', default: false },
+    once: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
   },
 });
@@ -65,7 +67,16 @@ async function tryExample(platform: RunningPlatform, user: User, name: string): 
   try {
     const cases = parseAppCases(await examples.extract(name, files), process.arch);
     const log = (text: string): void => void (values.verbose && process.stderr.write(text));
-    return await tryApp({ platform, user, name, directory: files, cases, seconds: Number(values.seconds), log });
+    return await tryApp({
+      platform,
+      user,
+      name,
+      directory: files,
+      cases,
+      seconds: Number(values.seconds),
+      once: values.once,
+      log,
+    });
   } catch (error) {
     return { name, detected: '–', passed: false, lastLine: error instanceof Error ? error.message : String(error) };
   } finally {

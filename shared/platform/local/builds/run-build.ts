@@ -15,8 +15,10 @@ import { endLeftBuild } from './build-leftovers.ts';
 import { type BuildOutput, createBuildOutput } from './build-output.ts';
 import { type BuildDirectories, type BuildLimits, makeBuildDirectories } from './build-space.ts';
 import { createStepRunner, type StepRunner } from './build-steps.ts';
-import { builders } from './builders/builders.ts';
-import type { Builder, BuildPlan, CachedTree, CachedTrees, Detection } from './plans/builder.ts';
+import { chooseBuilders } from './builders/choose-builders.ts';
+import type { Builder, BuildPlan, CachedTree, CachedTrees } from './plans/builder.ts';
+import { type CombinedPlan, combinePlans } from './plans/combine-plans.ts';
+import { applyOverrides, readOverrides } from './plans/overrides.ts';
 import { openSourceTree, type SourceTree } from './plans/source-tree.ts';
 import { writeSource } from './source-writing.ts';
 
@@ -78,12 +80,19 @@ async function build(parts: RunBuildParts, spec: BuildSpec, { base, output, volu
   for (const path of written.leftOut) output.detail(`Left out ${path}: this symlink leads out of the source`);
 
   const source = openSourceTree(directories.app);
-  const { builder, detection } = await detect(source);
-  output.step(`${detection.what} detected (${detection.why})`);
+  const overrides = await readOverrides(source, spec.env);
+  const { main, before } = await chooseBuilders(source, overrides.builder);
+  for (const { detection } of [...before, main]) output.step(`${detection.what} detected (${detection.why})`);
+  const { builder } = main;
   const procfile = await readProcfile(source);
   const cache = spec.cacheState === 'Warm' ? 'warm' : 'cold';
-  const plan = await builder.plan(source, { toolchains: parts.toolchains, env: spec.env, cache });
-  for (const note of plan.notes) output.detail(note);
+  const context = { toolchains: parts.toolchains, env: spec.env, cache } as const;
+  const plans: BuildPlan[] = [];
+  for (const { builder: other } of before) plans.push(await other.plan(source, context));
+  const plan = applyOverrides(await builder.plan(source, context), overrides);
+  plans.push(plan);
+  const combined = combinePlans(plans);
+  for (const { notes } of plans) for (const note of notes) output.detail(note);
 
   const registries = await parts.registries();
   await writeFile(`${directories.home}/.npmrc`, registries.npmrc);
@@ -101,26 +110,26 @@ async function build(parts: RunBuildParts, spec: BuildSpec, { base, output, volu
     env: {
       LANG: 'C.UTF-8',
       ...registries.env,
-      ...plan.env,
+      ...combined.env,
       ...spec.env,
       ...(spec.commit === undefined ? {} : { SOURCE_VERSION: spec.commit }),
       HOME: '/home/app',
       TMPDIR: '/tmp',
-      PATH: [...plan.path, ...systemPath].join(':'),
+      PATH: [...combined.path, ...systemPath].join(':'),
     },
     mounts: [
       { source: directories.app, target: '/app', writable: true },
       { source: directories.home, target: '/home/app', writable: true },
-      ...(await resolveToolchain(plan.toolchain, parts.places)),
+      ...(await resolveToolchain(combined.toolchain, parts.places)),
       ...registries.mounts,
-      ...(await volume.mountTools(plan.cacheDirectories, giveTo)),
+      ...(await volume.mountTools(combined.cacheDirectories, giveTo)),
     ],
   });
-  await runSteps(plan, { volume, giveTo, output, runner, source, signal });
+  for (const each of plans) await runSteps(each, { volume, giveTo, output, runner, source, signal });
   await trimCache(volume, parts.limits.cacheBytes, output);
 
   const processes = await discoverProcesses(plan, { procfile, builder, source, output });
-  const stored = await store(parts, spec, directories, { plan, builder, procfile, processes, output, signal });
+  const stored = await store(parts, spec, directories, { combined, builder, procfile, processes, output, signal });
   return {
     status: 'succeeded',
     imageUrl: stored.imageUrl,
@@ -129,15 +138,6 @@ async function build(parts: RunBuildParts, spec: BuildSpec, { base, output, volu
     ...(procfile?.releaseCommand === undefined ? {} : { releaseCommand: procfile.releaseCommand }),
     builder: builder.name,
   };
-}
-
-async function detect(source: SourceTree): Promise<{ builder: Builder; detection: Detection }> {
-  for (const builder of builders) {
-    const detection = await builder.detect(source);
-    if (detection !== undefined) return { builder, detection };
-  }
-  const names = builders.map((builder) => builder.looksFor).join(', ');
-  throw new BuildFailure(`No language detected at the top of the source. Looked for: ${names}. Add one of them.`);
 }
 
 async function readProcfile(source: SourceTree): Promise<Procfile | undefined> {
@@ -234,7 +234,7 @@ async function discoverProcesses(
 }
 
 interface Built {
-  readonly plan: BuildPlan;
+  readonly combined: CombinedPlan;
   readonly builder: Builder;
   readonly procfile: Procfile | undefined;
   readonly processes: Readonly<Record<string, string>>;
@@ -246,16 +246,16 @@ async function store(
   parts: RunBuildParts,
   spec: BuildSpec,
   directories: BuildDirectories,
-  { plan, builder, procfile, processes, output, signal }: Built,
+  { combined, builder, procfile, processes, output, signal }: Built,
 ): Promise<StoredImage> {
   output.step('Storing the image');
   const description = {
     builder: builder.name,
     processes: { ...processes },
     ...(procfile?.releaseCommand === undefined ? {} : { releaseCommand: procfile.releaseCommand }),
-    env: { ...plan.runtimeEnv },
-    path: [...plan.path],
-    toolchain: [...plan.toolchain],
+    env: { ...combined.runtimeEnv },
+    path: [...combined.path],
+    toolchain: [...combined.toolchain],
   };
   signal.throwIfAborted();
   const stored = await parts.images.storeImage(spec.appId, directories.app, description, parts.limits.slugBytes);

@@ -19,6 +19,11 @@ export interface PythonToolchain extends Toolchain {
   readonly pip: boolean;
 }
 
+export interface JavaToolchain extends Toolchain {
+  /** For JAVA_HOME. */
+  readonly home: string;
+}
+
 /** A version that an app asks for. */
 export interface VersionRequest {
   /** As it was written: '22', '>=18 <23', 'lts/*', '1.25.3'. */

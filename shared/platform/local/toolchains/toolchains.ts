@@ -1,13 +1,14 @@
 /** The compilers and interpreters that builds use: of the host, of the platform, and of the tool store. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { compare, rcompare, satisfies } from 'semver';
+import { coerce, compare, rcompare, satisfies } from 'semver';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
+import { findHostJavas, findHostJavaTool } from './host-java.ts';
 import { findHostGo, findHostNode, findHostPythons, findHostRusts } from './host-toolchains.ts';
 import { programsOf, type StoredToolName, type ToolStore, targetOf } from './tool-store.ts';
-import type { NodeToolchain, PythonToolchain, Toolchain, VersionRequest } from './toolchain.ts';
+import type { JavaToolchain, NodeToolchain, PythonToolchain, Toolchain, VersionRequest } from './toolchain.ts';
 import { partTargets } from './toolchain-mounts.ts';
-import { chooseVersion, newestOfMajors, toPythonRange, toRange } from './versions.ts';
+import { chooseVersion, newestOfMajors, toJavaRange, toPythonRange, toRange } from './versions.ts';
 
 /** All of them throw BuildFailure when there is none that does. A version that is asked for is never replaced by another. */
 export interface Toolchains {
@@ -19,6 +20,10 @@ export interface Toolchains {
   findPython(requests?: readonly VersionRequest[]): Promise<PythonToolchain>;
   /** The host's Go where it is of the release that is asked for, else one of the store. */
   findGo(request?: VersionRequest): Promise<Toolchain>;
+  /** A JDK of the host: '17', '17.0.2', '>=11'. */
+  findJava(request?: VersionRequest): Promise<JavaToolchain>;
+  /** Of the host, for apps that bring no wrapper. */
+  findJavaTool(name: 'mvn' | 'gradle'): Promise<Omit<Toolchain, 'version'>>;
   /** @param request a version, or the name of a channel */
   findRust(request?: VersionRequest): Promise<Toolchain>;
 }
@@ -47,6 +52,10 @@ export function openToolchains({ env, platformNodeVersion, store }: ToolchainsOp
   const hostGo = once(() => findHostGo(path, answer));
   const rusts = once(async () => {
     const found = await findHostRusts(env, path, answer);
+    return found.length === 0 ? undefined : found;
+  });
+  const javas = once(async () => {
+    const found = await findHostJavas(env, path);
     return found.length === 0 ? undefined : found;
   });
   const platformNode: NodeToolchain = {
@@ -91,6 +100,26 @@ export function openToolchains({ env, platformNodeVersion, store }: ToolchainsOp
       const range = request === undefined ? '*' : toRange(request.version);
       if (range === undefined) throw new BuildFailure(notAVersion('Go', request));
       return satisfies(found.version, range) || request === undefined ? found : findTool('go', request);
+    },
+    async findJava(request) {
+      const found = await javas();
+      if (found === undefined)
+        throw new BuildFailure('No JDK on this platform. Its operator can install one: apt-get install -y default-jdk-headless');
+      const range = request === undefined ? '*' : toJavaRange(request.version);
+      if (range === undefined) throw new BuildFailure(notAVersion('Java', request));
+      const chosen = found.find(({ version }) => satisfies(coerce(version)?.version ?? '0.0.0', range));
+      if (chosen !== undefined) return chosen;
+      const has = found.map(({ version }) => version).join(', ');
+      throw new BuildFailure(
+        `${request?.source} asks for Java ${request?.version}, and this platform has ${has}. Ask for one of them, or let its operator install it into /usr/lib/jvm.`,
+      );
+    },
+    async findJavaTool(name) {
+      const found = await findHostJavaTool(name, path);
+      if (found !== undefined) return found;
+      throw new BuildFailure(
+        `No ${name} on this platform. Commit a wrapper, as ${name === 'mvn' ? '`mvn wrapper:wrapper`' : '`gradle wrapper`'} makes it, or let its operator install it: apt-get install -y ${name === 'mvn' ? 'maven' : 'gradle'}`,
+      );
     },
     async findRust(request) {
       const found = await rusts();

@@ -49,3 +49,10 @@ export function toPythonRange(request: string): string | undefined {
   });
   return toRange(ranges.join(' '));
 }
+
+/** Of '17', '1.8', 'temurin-21', 'zulu-8.86' or 'openjdk-17.0.2'. Only the major version of a named distribution counts. Undefined if it is none. */
+export function toJavaRange(request: string): string | undefined {
+  if (request.length > longestRange) return undefined;
+  const named = /^[a-z][a-z-]*-(\d+)/.exec(request)?.[1];
+  return named ?? toRange(request.replace(/^1\.(?=\d)/, ''));
+}

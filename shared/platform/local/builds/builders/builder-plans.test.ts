@@ -1,294 +1,10 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Toolchains } from '../../toolchains/toolchains.ts';
-import type { BuildPlan } from '../plans/builder.ts';
-import { openSourceTree, type SourceTree } from '../plans/source-tree.ts';
-import { builders } from './builders.ts';
-import { findNodeProcesses } from './node/node-processes.ts';
-import { parsePackageJson, readPackageJson } from './node/package-json.ts';
-import { findPackageManager } from './node/package-manager.ts';
-import { findPythonProcesses } from './python/python-processes.ts';
-import { readPythonProject } from './python/python-project.ts';
+import { describe, expect, it } from 'vitest';
+import { openPlanFixture, stepsOf } from '#test/support/builds/plan-fixture.ts';
+import { combinePlans } from '../plans/combine-plans.ts';
+import { applyOverrides, readOverrides } from '../plans/overrides.ts';
+import { chooseBuilders } from './choose-builders.ts';
 
-const toolchain = { version: '1.2.3', path: ['/opt/tool/bin'], mounts: [] };
-const toolchains: Toolchains = {
-  findNode: async (request) => ({ ...toolchain, version: request?.version ?? '1.2.3', headers: undefined }),
-  findTool: async (name, { version }) => ({ version, path: [`/opt/tools/${name}`], mounts: [] }),
-  findPython: async () => ({ ...toolchain, executable: '/opt/tool/bin/python3', pip: true }),
-  findGo: async (request) => ({ ...toolchain, version: request?.version ?? '1.2.3' }),
-  findRust: async () => toolchain,
-};
-
-let directory: string;
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paas-plans-'));
-});
-afterAll(() => rm(directory, { recursive: true, force: true }));
-
-async function openSource(files: Readonly<Record<string, string>>): Promise<SourceTree> {
-  const root = await mkdtemp(join(directory, 'source-'));
-  for (const [path, content] of Object.entries(files)) {
-    await mkdir(dirname(join(root, path)), { recursive: true });
-    await writeFile(join(root, path), content);
-  }
-  return openSourceTree(root);
-}
-
-/** By the first builder that detects the source, as a build does it. */
-async function planFor(
-  files: Readonly<Record<string, string>>,
-  env: Readonly<Record<string, string>> = {},
-): Promise<BuildPlan & { builder: string }> {
-  const source = await openSource(files);
-  for (const builder of builders) {
-    if ((await builder.detect(source)) === undefined) continue;
-    return { ...(await builder.plan(source, { toolchains, env, cache: 'cold' })), builder: builder.name };
-  }
-  throw new Error('no builder detects this');
-}
-
-/** Each step in one line, with the condition under which it runs. */
-const stepsOf = ({ steps }: BuildPlan): string[] =>
-  steps.map(({ when, argv }) => [...(when === undefined ? [] : [`${when}:`]), ...argv].join(' '));
-
-describe('the plan of a Node.js app', () => {
-  const manifestWith = (more: object): string => JSON.stringify({ dependencies: { 'is-number': '7.0.0' }, ...more });
-  const manifest = manifestWith({});
-  const serve = '/opt/paas/node/bin/node /opt/paas/static-server/main.ts';
-
-  it('with pnpm-lock.yaml installs exactly that by the pnpm which wrote it', async () => {
-    const plan = await planFor({ 'package.json': manifest, 'pnpm-lock.yaml': "lockfileVersion: '9.0'\n" });
-    const install = 'pnpm install --frozen-lockfile --prefer-offline --prod=false';
-    expect(plan.builder).toBe('node');
-    expect(stepsOf(plan)).toEqual([`if-restored: ${install}`, `unless-restored: ${install}`]);
-    expect(plan.notes).toContainEqual('Using pnpm 10 (pnpm-lock.yaml asks for 10)');
-    expect(plan.cacheDirectories).toEqual(['npm', 'pnpm']);
-    expect(plan.env).toMatchObject({ npm_config_store_dir: '/cache/pnpm', CI: 'true' });
-    expect(plan.tree).toMatchObject({ paths: ['node_modules'] });
-  });
-
-  it('with yarn.lock of version 1 installs exactly that by Yarn 1', async () => {
-    const plan = await planFor({ 'package.json': manifest, 'yarn.lock': '# yarn lockfile v1\n' });
-    const install = 'yarn install --production=false --non-interactive --frozen-lockfile';
-    expect(stepsOf(plan)).toEqual([`if-restored: ${install}`, `unless-restored: ${install}`]);
-    expect(plan.path).toContain('/opt/tools/yarn');
-    expect(plan.cacheDirectories).toEqual(['npm', 'yarn']);
-    expect(plan.env).toMatchObject({ YARN_CACHE_FOLDER: '/cache/yarn' });
-  });
-
-  it.each([
-    [{ 'package-lock.json': '{}' }, {}, 'npm', undefined],
-    [{ 'pnpm-lock.yaml': "lockfileVersion: '6.0'\n" }, {}, 'pnpm', '8'],
-    [{ 'pnpm-lock.yaml': "lockfileVersion: '9.0'\n" }, { packageManager: 'pnpm@9.1.0+sha512.0a' }, 'pnpm', '9.1.0'],
-    [{ 'pnpm-lock.yaml': '' }, { engines: { pnpm: '^8.15' } }, 'pnpm', '^8.15'],
-    [{ 'package-lock.json': '{}', 'yarn.lock': '' }, { packageManager: 'npm@10.2.0' }, 'npm', '10.2.0'],
-    [{ 'yarn.lock': '__metadata:\n  version: 4\n' }, {}, 'yarn-berry', '2'],
-    [{ 'yarn.lock': '__metadata:\n  version: 6\n' }, {}, 'yarn-berry', '3'],
-    [{ 'yarn.lock': '__metadata:\n  version: 8\n', '.yarnrc.yml': '' }, {}, 'yarn-berry', '4'],
-    [{ 'yarn.lock': '' }, { packageManager: 'yarn@1.22.19' }, 'yarn', '1.22.19'],
-    [{ 'bun.lock': '' }, { packageManager: 'bun@1.3.14' }, 'bun', '1.3.14'],
-    [{ 'bun.lockb': '' }, {}, 'bun', 'latest'],
-    [{}, { engines: { bun: '1.x' } }, 'bun', '1.x'],
-    [{}, { devEngines: { packageManager: { name: 'pnpm', version: '10.1.0' } } }, 'pnpm', '10.1.0'],
-    [{}, {}, 'npm', undefined],
-  ])('chooses the package manager and its version by %j and %j', async (files, more, tool, version) => {
-    const source = await openSource({ 'package.json': JSON.stringify({ dependencies: { a: '1' }, ...more }), ...files });
-    const manager = await findPackageManager(source, (await readPackageJson(source)) ?? {}, new Map());
-    expect([manager.tool, manager.request?.version]).toEqual([tool, version ?? manager.request?.version]);
-    if (version === undefined) expect(manager.request).toBeUndefined();
-  });
-
-  it.each<[Record<string, string>, object, Record<string, string>, string | undefined]>([
-    [{}, {}, {}, undefined],
-    [{}, { engines: { node: '22.x' } }, {}, '22.x'],
-    [{ '.nvmrc': 'v20.11.0\n' }, { engines: { node: '>=18' } }, {}, 'v20.11.0'],
-    [{ '.node-version': '22' }, {}, {}, '22'],
-    [{ '.tool-versions': '# tools\nnodejs 18.20.5\npython 3.12' }, {}, {}, '18.20.5'],
-    [{ 'mise.toml': '[tools]\nnode = "20"\n', '.nvmrc': '18' }, {}, {}, '20'],
-    [{ '.mise.toml': '[tools]\nnode = { version = "20.1.0", postinstall = "false" }\n' }, {}, {}, '20.1.0'],
-    [{ 'mise.toml': 'not toml [', '.nvmrc': '18' }, {}, {}, '18'],
-    [{ '.nvmrc': '18' }, { volta: { node: '20.2.0' } }, {}, '20.2.0'],
-    [{ '.nvmrc': '18' }, { volta: { node: '20.2.0' } }, { RAILPACK_NODE_VERSION: '22' }, '22'],
-    [{}, { devEngines: { runtime: { name: 'node', version: '^24' } } }, {}, '^24'],
-  ])('asks for the Node.js of %j, %j and %j', async (files, more, env, version) => {
-    const plan = await planFor({ 'package.json': JSON.stringify({ main: 'index.js', ...more }), 'index.js': '', ...files }, env);
-    expect(plan.notes[0]).toMatch(version === undefined ? /^Using Node.js 1\.2\.3$/ : `Using Node.js ${version} (`);
-  });
-
-  it('keeps node_modules for versions such as ~1.2.3, and for all packages of a workspace', async () => {
-    const tilde = JSON.stringify({ dependencies: { 'is-number': '~7.0.0' } });
-    expect((await planFor({ 'package.json': tilde, 'package-lock.json': '{}' })).tree?.paths).toEqual(['node_modules']);
-    const workspace = await planFor({
-      'package.json': JSON.stringify({ workspaces: ['packages/*', '!packages/c'], scripts: { build: 'true' } }),
-      'package-lock.json': '{}',
-      'packages/a/package.json': '{}',
-      'packages/b/package.json': '{"dependencies":{"a":"workspace:*"}}',
-      'packages/c/package.json': '{}',
-      'packages/d/readme': '',
-    });
-    expect(workspace.tree?.paths).toEqual(['node_modules', 'packages/a/node_modules', 'packages/b/node_modules']);
-    const byPath = JSON.stringify({ dependencies: { local: 'file:./local' } });
-    expect((await planFor({ 'package.json': byPath, 'package-lock.json': '{}' })).tree).toBeUndefined();
-  });
-
-  it('skips the package manager over restored packages, unless scripts of the app run at each installation', async () => {
-    const skips = async (scripts: object): Promise<boolean> => {
-      const plan = await planFor({ 'package.json': manifestWith({ scripts }), 'package-lock.json': '{}' });
-      const restored = plan.steps.find(({ when }) => when === 'if-restored');
-      return (await restored?.skipIf?.(await openSource({}))) !== undefined;
-    };
-    expect(await skips({ start: 'node .' })).toBe(true);
-    expect(await skips({ start: 'node .', postinstall: 'node make.js' })).toBe(false);
-  });
-
-  it('installs by `npm install` where package-lock.json does not match, and says so', async () => {
-    const lock = JSON.stringify({ packages: { '': { dependencies: { 'is-number': '6.0.0' } } } });
-    const plan = await planFor({ 'package.json': manifest, 'package-lock.json': lock });
-    expect(stepsOf(plan)).toEqual(['npm install --no-package-lock --include=dev']);
-    expect(plan.notes.at(-1)).toContain('package-lock.json does not match package.json (is-number)');
-  });
-
-  it('keeps development dependencies that the start uses', async () => {
-    const keeps = async (start: string, files: Record<string, string> = {}): Promise<boolean> => {
-      const app = {
-        'package.json': JSON.stringify({ scripts: { start, serve: 'vite preview' }, devDependencies: { vite: '1' } }),
-      };
-      const prune = (await planFor(app)).steps.at(-1);
-      expect(prune?.argv).toContain('prune');
-      return (await prune?.skipIf?.(await openSource(files))) !== undefined;
-    };
-    expect(await keeps('node server.js')).toBe(false);
-    expect(await keeps('vite preview --port $PORT')).toBe(true);
-    expect(await keeps('npm run serve')).toBe(true);
-    expect(await keeps('node server.js', { Procfile: 'web: vitest-cli' })).toBe(false);
-    const bin = { 'node_modules/vite/package.json': '{"bin":{"vite-serve":"x.js"}}' };
-    expect(await keeps('vite-serve', bin)).toBe(true);
-    expect(await keeps('node server.js', { ...bin, Procfile: 'web: vite-serve' })).toBe(true);
-  });
-
-  it('without anything to start is refused before it installs', async () => {
-    await expect(planFor({ 'package.json': '{}' })).rejects.toThrow('package.json has no "start" script');
-    await expect(planFor({ 'package.json': '{}', Procfile: 'web: ./run' })).resolves.toBeDefined();
-  });
-
-  it.each<[string, object, Record<string, string>, string | undefined]>([
-    ['a start script', { scripts: { start: 'node x.js' } }, {}, 'npm start'],
-    ['"main"', { main: 'lib/x.js' }, { 'lib/x.js': '' }, 'node lib/x.js'],
-    ['index.ts', {}, { 'index.ts': '' }, 'node index.ts'],
-    ['Nuxt', {}, { '.output/server/index.mjs': '', '.output/public/index.html': '' }, 'node .output/server/index.mjs'],
-    ['Next.js', { dependencies: { next: '1' } }, { '.next/BUILD_ID': '' }, 'next start'],
-    ['SvelteKit', { devDependencies: { '@sveltejs/kit': '1' } }, { 'build/index.js': '' }, 'node build/index.js'],
-    ['Astro with a server', { dependencies: { astro: '1' } }, { 'dist/server/entry.mjs': '' }, 'node dist/server/entry.mjs'],
-    ['Vite', { devDependencies: { vite: '1' } }, { 'index.html': '', 'dist/index.html': '' }, `${serve} '/app/dist' --fallback`],
-    ['Astro', { dependencies: { astro: '1' } }, { 'dist/index.html': '' }, `${serve} '/app/dist'`],
-    ['a site with a 404 page', {}, { 'dist/index.html': '', 'dist/404.html': '' }, `${serve} '/app/dist'`],
-    [
-      'Create React App',
-      { scripts: { start: 'react-scripts start' } },
-      { 'build/index.html': '' },
-      `${serve} '/app/build' --fallback`,
-    ],
-    [
-      'Angular',
-      { scripts: { start: 'ng serve' } },
-      { 'dist/shop/browser/index.html': '' },
-      `${serve} '/app/dist/shop/browser' --fallback`,
-    ],
-    [
-      'an export of Next.js',
-      { dependencies: { next: '1' }, scripts: { start: 'next start' } },
-      { 'out/index.html': '' },
-      `${serve} '/app/out'`,
-    ],
-    [
-      'React Router without a server',
-      { scripts: { start: 'react-router-serve ./build/server/index.js' } },
-      { 'build/client/index.html': '' },
-      `${serve} '/app/build/client' --fallback`,
-    ],
-    [
-      'React Router',
-      { scripts: { start: 'react-router-serve ./build/server/index.js' } },
-      { 'build/client/index.html': '', 'build/server/index.js': '' },
-      'npm start',
-    ],
-    ['nothing', {}, {}, undefined],
-  ])('starts %s', async (_, more, files, web) => {
-    const built = await openSource(files);
-    const app = { manifest: parsePackageJson(JSON.stringify(more)), manager: 'npm', runsOnBun: false } as const;
-    expect((await findNodeProcesses(built, app))['web']).toBe(web);
-  });
-});
-
-describe('the plan of a Python app', () => {
-  const python = '/opt/tool/bin/python3';
-
-  it('with a pyproject.toml that is built installs the project into an environment, and caches downloads alone', async () => {
-    const plan = await planFor({ 'pyproject.toml': '[project]\nname = "hello"\n[build-system]\nrequires = ["hatchling"]\n' });
-    const install = `${python} -m pip --python /app/.venv/bin/python3 install --disable-pip-version-check .`;
-    expect(plan.builder).toBe('python');
-    expect(stepsOf(plan)).toEqual([
-      `unless-restored: ${python} -m venv --without-pip /app/.venv`,
-      `if-restored: ${install}`,
-      `unless-restored: ${install}`,
-    ]);
-    expect(plan.tree).toBeUndefined();
-    expect(plan.path).toEqual(['/app/.venv/bin', '/opt/tool/bin']);
-  });
-
-  it.each([
-    [
-      'requirements.txt',
-      { 'requirements.txt': 'six', 'pyproject.toml': '', 'uv.lock': '' },
-      'install --disable-pip-version-check -r requirements.txt',
-    ],
-    ['uv.lock', { 'pyproject.toml': '[project]\nname = "a"', 'uv.lock': '' }, 'uv sync --locked --no-dev --no-editable'],
-    ['poetry.lock', { 'pyproject.toml': '[tool.poetry]\nname = "a"', 'poetry.lock': '' }, 'uvx poetry install'],
-    ['pdm.lock', { 'pyproject.toml': '[project]\nname = "a"', 'pdm.lock': '' }, 'uvx pdm install --prod --no-editable --check'],
-    ['Pipfile.lock', { Pipfile: '', 'Pipfile.lock': '{}' }, 'uvx pipenv install --deploy --ignore-pipfile'],
-    ['Pipfile', { Pipfile: '' }, 'uvx pipenv install --skip-lock'],
-    ['pyproject.toml', { 'pyproject.toml': '[project]\nname = "a"' }, 'uv pip install -r pyproject.toml'],
-  ])('installs by the tool that %s belongs to', async (_, files, command) => {
-    expect(stepsOf(await planFor(files as Record<string, string>)).join('\n')).toContain(command);
-  });
-
-  it.each<[Record<string, string>, string]>([
-    [{ '.python-version': '# which\n3.11.7\n' }, '.python-version asks for 3.11.7'],
-    [{ 'runtime.txt': 'python-3.12.1\n' }, 'runtime.txt asks for 3.12.1'],
-    [{ '.tool-versions': 'python 3.9.23\n' }, '.tool-versions asks for 3.9.23'],
-    [{ 'pyproject.toml': '[project]\nname="a"\nrequires-python = ">=3.11"\n' }, 'in pyproject.toml asks for >=3.11'],
-    [{ Pipfile: '[requires]\npython_version = "3.13"\n' }, 'Pipfile asks for 3.13'],
-  ])('says which Python %j asks for', async (files, note) => {
-    expect((await planFor({ 'main.py': '', ...files })).notes[0]).toContain(note);
-  });
-
-  it('collects the static files of Django where the settings say where to', async () => {
-    const django = { 'requirements.txt': 'django', 'manage.py': '', 'site/settings.py': 'STATIC_ROOT = BASE_DIR / "static"\n' };
-    expect(stepsOf(await planFor(django)).at(-1)).toBe('python manage.py collectstatic --noinput');
-    expect(stepsOf(await planFor(django, { DISABLE_COLLECTSTATIC: '1' })).at(-1)).toContain('pip');
-    expect(stepsOf(await planFor({ ...django, 'site/settings.py': '' })).at(-1)).toContain('pip');
-  });
-
-  it.each<[string, Record<string, string>, string | undefined]>([
-    ['Django', { 'manage.py': '', 'shop/wsgi.py': '', '.venv/bin/gunicorn': '' }, 'gunicorn shop.wsgi --bind 0.0.0.0:$PORT'],
-    ['Django without gunicorn', { 'manage.py': '', 'shop/wsgi.py': '' }, 'python manage.py runserver 0.0.0.0:$PORT'],
-    ['FastAPI', { 'main.py': 'api = FastAPI()', '.venv/bin/uvicorn': '' }, 'uvicorn main:api --host 0.0.0.0 --port $PORT'],
-    ['FastHTML', { 'main.py': 'app, rt = fast_app()', '.venv/bin/uvicorn': '' }, 'uvicorn main:app --host 0.0.0.0 --port $PORT'],
-    ['Flask', { 'app.py': 'app = Flask(__name__)', '.venv/bin/gunicorn': '' }, 'gunicorn app:app --bind 0.0.0.0:$PORT'],
-    ['Flask without a server', { 'app.py': 'app = Flask(__name__)' }, 'python app.py'],
-    ['a script', { 'bot.py': '' }, 'python bot.py'],
-    ['nothing', { 'lib/a.py': '' }, undefined],
-  ])('starts %s', async (_, files, web) => {
-    const source = await openSource(files);
-    expect((await findPythonProcesses(source, await readPythonProject(source)))['web']).toBe(web);
-  });
-
-  it('is refused with the place of the fault if a file is not valid', async () => {
-    await expect(planFor({ 'pyproject.toml': '[project\n' })).rejects.toThrow(/^pyproject\.toml is not valid TOML: /);
-  });
-});
+const { openSource, planFor } = openPlanFixture();
 
 describe('the plan of a Rust app', () => {
   const manifest = '[package]\nname = "greeter"\nversion = "0.1.0"\n';
@@ -375,5 +91,124 @@ describe('the plan of a Go app', () => {
     [{ 'go.mod': module, '.tool-versions': 'golang 1.24.1\n' }, 'Using Go 1.24.1 (.tool-versions asks for 1.24.1)'],
   ])('asks for the Go of %j', async (files, note) => {
     expect((await planFor(files)).notes).toEqual([note]);
+  });
+});
+
+describe('the builders of an app', () => {
+  const node = (scripts: object): string => JSON.stringify({ scripts });
+
+  it.each<[string, Record<string, string>, string]>([
+    [
+      'Django and its assets',
+      { 'manage.py': '', 'requirements.txt': '', 'package.json': node({ build: 'x', start: 'y' }) },
+      'node python',
+    ],
+    ['Go and its assets', { 'go.mod': '', 'package.json': node({ build: 'x' }) }, 'node go'],
+    ['Python with tools of Node.js', { 'requirements.txt': '', 'package.json': node({ lint: 'x' }) }, 'python'],
+    ['Node.js that uses Python', { 'requirements.txt': '', 'package.json': node({ start: 'node .' }) }, 'python node'],
+    ['Node.js with a script in Python', { 'main.py': '', 'package.json': node({ start: 'node .' }) }, 'node'],
+    ['Node.js with main.py and no start', { 'main.py': '', 'package.json': '{}', 'index.js': '' }, 'node'],
+    ['Java', { 'pom.xml': '' }, 'java'],
+    ['Deno', { 'deno.jsonc': '' }, 'deno'],
+    ['C++', { 'CMakeLists.txt': '' }, 'cpp'],
+    ['a site', { 'index.html': '' }, 'static'],
+    ['a site in a directory', { Staticfile: 'root: site' }, 'static'],
+    ['a script', { 'start.sh': '' }, 'shell'],
+    ['a Procfile alone', { Procfile: 'web: ./x', 'start.sh': '' }, 'shell'],
+    ['a Procfile and nothing else', { Procfile: 'web: ./x' }, 'procfile'],
+    ['a Procfile beside an index.html', { Procfile: 'web: ./x', 'index.html': '' }, 'procfile'],
+  ])('for %s are those that build it, the last one starts it', async (_, files, names) => {
+    const { main, before } = await chooseBuilders(await openSource(files));
+    expect([...before, main].map(({ builder }) => builder.name).join(' ')).toBe(names);
+  });
+
+  it('is the one that railpack.json names', async () => {
+    const source = await openSource({ 'package.json': '{}', 'start.sh': '', 'railpack.json': '{"provider": "shell"}' });
+    const { builder } = await readOverrides(source, {});
+    expect((await chooseBuilders(source, builder)).main.builder.name).toBe('shell');
+  });
+
+  it('see the values of all, those of the starting one first', async () => {
+    const plans = await Promise.all([planFor({ 'package.json': node({ start: 'x' }) }), planFor({ 'requirements.txt': '' })]);
+    const combined = combinePlans(plans);
+    expect(combined.path.slice(0, 1)).toEqual(['/app/.venv/bin']);
+    expect(combined.path).toContain('/app/node_modules/.bin');
+    expect(combined.runtimeEnv).toMatchObject({ NODE_ENV: 'production', VIRTUAL_ENV: '/app/.venv' });
+  });
+});
+
+describe("an app's own commands", () => {
+  it('replace the steps of the builder, follow them, and start the app', async () => {
+    const plan = await planFor({ 'requirements.txt': 'six' });
+    const variables = { RAILPACK_INSTALL_CMD: 'make deps', RAILPACK_BUILD_CMD: 'make', RAILPACK_START_CMD: './run' };
+    const changed = applyOverrides(plan, await readOverrides(await openSource({}), variables));
+    expect(stepsOf(changed)).toEqual(['/bin/sh -c make deps', '/bin/sh -c make']);
+    expect(await changed.defaultProcesses(await openSource({}))).toEqual({ web: './run' });
+    expect(stepsOf(applyOverrides(plan, await readOverrides(await openSource({}), {})))).toEqual(stepsOf(plan));
+  });
+
+  it('are read of railpack.json, where "..." keeps what the builder does', async () => {
+    const file = { steps: { build: { commands: ['...', 'make'] } }, deploy: { startCommand: './run', aptPackages: ['curl'] } };
+    const overrides = await readOverrides(await openSource({ 'railpack.json': JSON.stringify(file) }), {});
+    expect(overrides).toMatchObject({ build: 'make', start: './run', systemPackages: ['curl'] });
+    expect(overrides.install).toBeUndefined();
+    expect(applyOverrides(await planFor({ 'index.html': '' }), overrides).notes.at(-1)).toContain('Not installed: curl');
+  });
+
+  it('are refused with the fault of railpack.json', async () => {
+    await expect(readOverrides(await openSource({ 'railpack.json': '{"steps": 7}' }), {})).rejects.toThrow(
+      /^railpack\.json is not valid: steps/,
+    );
+    await expect(readOverrides(await openSource({ 'railpack.json': '{' }), {})).rejects.toThrow(/^railpack\.json is not valid: /);
+  });
+});
+
+describe('the plan of an app in another language', () => {
+  it.each<[string, Record<string, string>, string[]]>([
+    ['Java with Maven', { 'pom.xml': '' }, ['mvn --batch-mode --no-transfer-progress -DskipTests package']],
+    [
+      'Java with a wrapper',
+      { 'pom.xml': '', mvnw: '' },
+      ['chmod +x ./mvnw', './mvnw --batch-mode --no-transfer-progress -DskipTests package'],
+    ],
+    [
+      'Java with Gradle',
+      { 'build.gradle': '', gradlew: '' },
+      ['chmod +x ./gradlew', './gradlew --no-daemon --console=plain build -x test -x check'],
+    ],
+    ['Deno', { 'deno.json': '{"tasks":{"build":"x"}}', 'main.ts': '' }, ['deno cache main.ts', 'deno task build']],
+    [
+      'C++ with Meson',
+      { 'meson.build': '' },
+      ['uvx --with ninja meson setup build --buildtype=release', 'uvx --with ninja meson compile -C build'],
+    ],
+    ['a shell script', { 'start.sh': '' }, []],
+  ])('%s', async (_, files, steps) => {
+    expect(stepsOf(await planFor(files))).toEqual(steps);
+  });
+
+  it.each<[Record<string, string>, Record<string, string>, string | undefined]>([
+    [
+      { 'pom.xml': '' },
+      { 'target/app-1.0.jar': '', 'target/app-1.0-sources.jar': '' },
+      'java $JAVA_OPTS -Dserver.port=$PORT -jar target/app-1.0.jar',
+    ],
+    [{ 'pom.xml': '' }, {}, undefined],
+    [{ 'deno.json': '{}', 'main.ts': '' }, {}, 'deno run --allow-all main.ts'],
+    [{ 'deno.json': '{"tasks":{"start":"x"}}' }, {}, 'deno task start'],
+    [{ 'CMakeLists.txt': 'project(shop LANGUAGES CXX)' }, { 'build/shop': '\x7fELF', 'build/tool': '\x7fELF' }, 'build/shop'],
+    [{ 'start.sh': '#!/usr/bin/env bash\n' }, {}, 'bash start.sh'],
+    [{ 'start.sh': 'echo' }, {}, 'sh start.sh'],
+  ])('of %j starts what the build left, %j', async (files, built, web) => {
+    expect((await (await planFor(files)).defaultProcesses(await openSource(built)))['web']).toBe(web);
+  });
+
+  it.each<[Record<string, string>, string]>([
+    [{ 'system.properties': 'java.runtime.version=17\n' }, 'system.properties asks for 17'],
+    [{ '.java-version': '21' }, '.java-version asks for 21'],
+    [{ 'pom.xml': '<maven.compiler.release>11</maven.compiler.release>' }, 'pom.xml asks for >=11'],
+    [{ 'railpack.json': '{"packages":{"java":"zulu-8.86"}}' }, 'railpack.json asks for zulu-8.86'],
+  ])('asks for the Java of %j', async (files, note) => {
+    expect((await planFor({ 'pom.xml': '', ...files })).notes[0]).toContain(note);
   });
 });

@@ -1,10 +1,25 @@
 import type { Builder } from '../plans/builder.ts';
+import { cppBuilder } from './cpp.ts';
+import { denoBuilder } from './deno.ts';
 import { goBuilder } from './go.ts';
+import { javaBuilder } from './java.ts';
 import { nodeBuilder } from './node/node.ts';
 import { procfileBuilder } from './procfile.ts';
 import { pythonBuilder } from './python/python.ts';
 import { rustBuilder } from './rust.ts';
+import { shellBuilder } from './shell.ts';
 import { staticBuilder } from './static.ts';
 
-/** In the order they are asked; the first that detects its language builds. */
-export const builders: readonly Builder[] = [nodeBuilder, pythonBuilder, goBuilder, rustBuilder, staticBuilder, procfileBuilder];
+/** In the order in which they are asked. */
+export const builders: readonly Builder[] = [
+  nodeBuilder,
+  goBuilder,
+  javaBuilder,
+  rustBuilder,
+  pythonBuilder,
+  denoBuilder,
+  cppBuilder,
+  staticBuilder,
+  shellBuilder,
+  procfileBuilder,
+];

@@ -41,20 +41,11 @@ export function planInstall(name: InstallerName, facts: InstallFacts): PythonIns
     case 'uv-pip':
       return planReplaced(facts, 'uv pip install', ['uv', 'pip', 'install', '-r', 'pyproject.toml'], ['pyproject.toml']);
     case 'poetry': {
-      const argv = ['uvx', 'poetry', 'install', '--no-interaction', '--no-ansi', '--only', 'main', '--no-root'];
-      return planReplaced(facts, 'poetry install', argv, ['pyproject.toml', 'poetry.lock']);
+      const argv = ['uvx', '--with', 'poetry-plugin-export', 'poetry', 'export', '--only', 'main', '--output', exported];
+      return planExported(facts, 'poetry', argv);
     }
-    case 'pdm': {
-      const argv = [
-        'uvx',
-        'pdm',
-        'install',
-        '--prod',
-        '--no-editable',
-        ...(facts.project.files.has('pdm.lock') ? ['--check'] : []),
-      ];
-      return planReplaced(facts, 'pdm install', argv, ['pyproject.toml', 'pdm.lock']);
-    }
+    case 'pdm':
+      return planExported(facts, 'pdm', ['uvx', 'pdm', 'export', '--prod', '--format', 'requirements', '--output', exported]);
     case 'pipenv': {
       const locked = facts.project.files.has('Pipfile.lock');
       const argv = ['uvx', 'pipenv', 'install', ...(locked ? ['--deploy', '--ignore-pipfile'] : ['--skip-lock'])];
@@ -121,6 +112,28 @@ function planUv(facts: InstallFacts): PythonInstall {
       { title: 'uv sync, the project itself', argv: all, when: 'unless-restored' },
     ],
     tree: { paths: ['.venv'], key: keyOf(facts, ['pyproject.toml', 'uv.lock', 'uv.toml']) },
+  };
+}
+
+/** In the /tmp of the build, which its steps share. */
+const exported = '/tmp/requirements.txt';
+
+/**
+ * The tool says which packages its lockfile has, and uv installs them with their hashes. Poetry and PDM would ask PyPI itself, whatever index the
+ * operator has configured.
+ */
+function planExported(facts: InstallFacts, tool: 'poetry' | 'pdm', argv: readonly string[]): PythonInstall {
+  const lockfile = `${tool}.lock`;
+  const title = `uv pip install from ${lockfile}, cache ${facts.cache}`;
+  const lock: BuildStep = { title: `${tool} lock`, argv: ['uvx', tool, 'lock'], when: 'unless-restored' };
+  return {
+    steps: [
+      makeEnvironment(facts),
+      ...(facts.project.files.has(lockfile) ? [] : [lock]),
+      { title: `${tool} export`, argv, when: 'unless-restored' },
+      { title, argv: ['uv', 'pip', 'install', '--requirements', exported], when: 'unless-restored', savesTree: true },
+    ],
+    tree: { paths: ['.venv'], key: keyOf(facts, ['pyproject.toml', lockfile]) },
   };
 }
 

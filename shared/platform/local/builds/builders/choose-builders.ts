@@ -1,0 +1,52 @@
+import { BuildFailure } from '#shared/platform/build-failure.ts';
+import type { Builder, Detection } from '../plans/builder.ts';
+import type { SourceTree } from '../plans/source-tree.ts';
+import { builders } from './builders.ts';
+import { readPackageJson } from './node/package-json.ts';
+
+export interface Chosen {
+  readonly builder: Builder;
+  readonly detection: Detection;
+}
+
+export interface Choice {
+  /** Starts the app, and builds last. */
+  readonly main: Chosen;
+  /** Others, in the order in which they build. */
+  readonly before: readonly Chosen[];
+}
+
+/** Builders of whole languages: others look at single files that an app of any language may have. */
+const languages = ['go', 'rust', 'java', 'python', 'deno'];
+
+/**
+ * The builders of an app. Node.js builds the assets of an app in another
+ * language, unless package.json has a "start" script: then it starts the app, and Python builds before it where there is a
+ * requirements.txt.
+ * @param named instead of detection
+ * @throws BuildFailure if there is nothing to detect
+ */
+export async function chooseBuilders(source: SourceTree, named?: string): Promise<Choice> {
+  const detected: Chosen[] = [];
+  for (const builder of builders) {
+    const detection = named === undefined || builder.name === named ? await builder.detect(source) : undefined;
+    if (detection !== undefined) detected.push({ builder, detection });
+  }
+  const [first] = detected;
+  if (first === undefined) {
+    const names = builders.map((builder) => builder.looksFor).join(', ');
+    throw new BuildFailure(`No language detected at the top of the source. Looked for: ${names}. Add one of them.`);
+  }
+  const node = detected.find(({ builder }) => builder.name === 'node');
+  const other = detected.find(({ builder }) => languages.includes(builder.name));
+  if (node === undefined || other === undefined) return { main: first, before: [] };
+  const scripts = (await readPackageJson(source))?.scripts ?? {};
+  const startsNode = scripts['start'] !== undefined && !(await source.hasFile('manage.py'));
+  if (startsNode)
+    return other.builder.name === 'python' && (await source.hasFile('requirements.txt'))
+      ? { main: node, before: [other] }
+      : { main: node, before: [] };
+  // A single file beside a package.json is a script of the Node.js app.
+  if (/\.(py|go)$/.test(other.detection.why) && other.detection.why !== 'manage.py') return { main: node, before: [] };
+  return { main: other, before: scripts['build'] === undefined ? [] : [node] };
+}

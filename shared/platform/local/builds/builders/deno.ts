@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto';
+import JSON5 from 'json5';
+import { z } from 'zod';
+import { BuildFailure } from '#shared/platform/build-failure.ts';
+import type { Builder } from '../plans/builder.ts';
+import type { SourceTree } from '../plans/source-tree.ts';
+import { readVersionPins } from '../plans/version-pins.ts';
+
+const manifests = ['deno.json', 'deno.jsonc'] as const;
+const schema = z.looseObject({ tasks: z.record(z.string(), z.unknown()).optional() });
+/** What Deno downloads is read at run time as well, so it is in the app. */
+const cache = '.deno';
+
+export const denoBuilder: Builder = {
+  name: 'deno',
+  looksFor: 'deno.json (Deno)',
+  async detect(source) {
+    for (const why of manifests) if (await source.hasFile(why)) return { what: 'Deno app', why };
+    return undefined;
+  },
+  async plan(source, context) {
+    const [name, text] = await readManifest(source);
+    const tasks = parseTasks(name, text);
+    const main = await findMain(source);
+    const request = (await readVersionPins(source, context.env)).get('deno');
+    const deno = await context.toolchains.findTool('deno', request ?? { version: 'latest', source: name });
+    const lock = await source.readText('deno.lock');
+    const key = createHash('sha256')
+      .update(JSON.stringify([deno.version, text, lock]))
+      .digest('hex');
+    const steps = [
+      ...(main === undefined
+        ? []
+        : [{ title: `deno cache ${main}, cache ${context.cache}`, argv: ['deno', 'cache', main], savesTree: true }]),
+      ...(tasks.includes('build') ? [{ title: 'deno task build', argv: ['deno', 'task', 'build'] }] : []),
+    ];
+    return {
+      notes: [`Using Deno ${deno.version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`],
+      steps,
+      env: { DENO_DIR: `/app/${cache}`, DENO_NO_UPDATE_CHECK: '1' },
+      path: deno.path,
+      toolchain: deno.mounts,
+      cacheDirectories: [],
+      tree: { paths: [cache], key },
+      runtimeEnv: { DENO_DIR: `/app/${cache}`, DENO_NO_UPDATE_CHECK: '1' },
+      async defaultProcesses() {
+        if (tasks.includes('start')) return { web: 'deno task start' };
+        return main === undefined ? {} : { web: `deno run --allow-all ${main}` };
+      },
+      processHint: `${name} has no task "start", and there is no main.ts. Add one, or a Procfile with a line as: web: deno run --allow-all <your file>`,
+    };
+  },
+};
+
+async function readManifest(source: SourceTree): Promise<readonly [name: string, text: string]> {
+  for (const name of manifests) {
+    const text = await source.readText(name);
+    if (text !== undefined) return [name, text];
+  }
+  return ['deno.json', '{}'];
+}
+
+/** @throws BuildFailure if the file is not valid */
+function parseTasks(name: string, text: string): readonly string[] {
+  try {
+    return Object.keys(schema.parse(JSON5.parse(text)).tasks ?? {});
+  } catch (error) {
+    throw new BuildFailure(`${name} is not valid: ${error instanceof Error ? error.message.split('\n')[0] : String(error)}`);
+  }
+}
+
+async function findMain(source: SourceTree): Promise<string | undefined> {
+  for (const name of ['main.ts', 'main.js', 'main.mjs', 'main.mts', 'server.ts', 'mod.ts', 'index.ts'])
+    if (await source.hasFile(name)) return name;
+  return undefined;
+}

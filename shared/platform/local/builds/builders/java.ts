@@ -1,0 +1,72 @@
+import type { VersionRequest } from '../../toolchains/toolchain.ts';
+import type { Builder, BuildStep } from '../plans/builder.ts';
+import type { SourceTree } from '../plans/source-tree.ts';
+import { readVersionPins } from '../plans/version-pins.ts';
+
+const manifests = ['pom.xml', 'build.gradle', 'build.gradle.kts', 'settings.gradle', 'gradlew'] as const;
+
+export const javaBuilder: Builder = {
+  name: 'java',
+  looksFor: 'pom.xml or build.gradle (Java)',
+  async detect(source) {
+    for (const why of manifests) if (await source.hasFile(why)) return { what: 'Java app', why };
+    return undefined;
+  },
+  async plan(source, context) {
+    const maven = await source.hasFile('pom.xml');
+    const request = await findJavaRequest(source, context.env);
+    const java = await context.toolchains.findJava(request);
+    const wrapper = (await source.hasFile(maven ? 'mvnw' : 'gradlew')) ? (maven ? './mvnw' : './gradlew') : undefined;
+    const tool = wrapper === undefined ? await context.toolchains.findJavaTool(maven ? 'mvn' : 'gradle') : undefined;
+    const program = wrapper ?? (maven ? 'mvn' : 'gradle');
+    const arguments_ = maven
+      ? ['--batch-mode', '--no-transfer-progress', '-DskipTests', 'package']
+      : ['--no-daemon', '--console=plain', 'build', '-x', 'test', '-x', 'check'];
+    const steps: readonly BuildStep[] = [
+      ...(wrapper === undefined ? [] : [{ title: `chmod +x ${wrapper}`, argv: ['chmod', '+x', wrapper] }]),
+      { title: `${program} ${maven ? 'package' : 'build'}, cache ${context.cache}`, argv: [program, ...arguments_] },
+    ];
+    return {
+      notes: [`Using Java ${java.version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`],
+      steps,
+      env: {
+        JAVA_HOME: java.home,
+        MAVEN_USER_HOME: '/cache/maven',
+        MAVEN_ARGS: '-Dmaven.repo.local=/cache/maven/repository',
+        MAVEN_OPTS: '-Dmaven.repo.local=/cache/maven/repository',
+        GRADLE_USER_HOME: '/cache/gradle',
+      },
+      path: [...java.path, ...(tool?.path ?? [])],
+      toolchain: [...java.mounts, ...(tool?.mounts ?? [])],
+      cacheDirectories: ['maven', 'gradle'],
+      runtimeEnv: { JAVA_HOME: java.home },
+      defaultProcesses: (built) => findProcesses(built, maven ? 'target' : 'build/libs'),
+      processHint: 'The build left no program in a .jar. Add a Procfile with a line as: web: java -jar target/<name>.jar',
+    };
+  },
+};
+
+/** Pins come first, then system.properties as Heroku reads it, then the release that the compiler is set to. */
+async function findJavaRequest(source: SourceTree, env: Readonly<Record<string, string>>): Promise<VersionRequest | undefined> {
+  const pinned = (await readVersionPins(source, env)).get('java');
+  if (pinned !== undefined) return pinned;
+  const properties = /^java\.runtime\.version[ \t]?=[ \t]?([\w.-]{1,40})/m.exec(
+    (await source.readText('system.properties')) ?? '',
+  )?.[1];
+  if (properties !== undefined) return { version: properties, source: 'system.properties' };
+  const pom = (await source.readText('pom.xml')) ?? '';
+  const release = /<(?:maven\.compiler\.(?:release|source)|java\.version|release)>(?:1\.)?(\d{1,2})</.exec(pom)?.[1];
+  return release === undefined ? undefined : { version: `>=${release}`, source: 'pom.xml' };
+}
+
+/** The jar that is meant to be run: not one of sources, of documentation or without dependencies. */
+async function findProcesses(built: SourceTree, directory: string): Promise<Readonly<Record<string, string>>> {
+  const jars = (await built.list(directory)).filter(
+    (name) => /^[\w.+-]+\.jar$/.test(name) && !/(^original-|-(sources|javadoc|plain|tests)\.jar$)/.test(name),
+  );
+  const chosen = jars.find((name) => /-(jar-with-dependencies|all|fat|shaded|runner)\.jar$/.test(name)) ?? jars[0];
+  if (chosen !== undefined) return { web: `java $JAVA_OPTS -Dserver.port=$PORT -jar ${directory}/${chosen}` };
+  return (await built.hasFile(`${directory}/quarkus-app/quarkus-run.jar`))
+    ? { web: `java $JAVA_OPTS -Dquarkus.http.port=$PORT -jar ${directory}/quarkus-app/quarkus-run.jar` }
+    : {};
+}

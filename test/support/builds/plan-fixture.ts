@@ -1,0 +1,56 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll } from 'vitest';
+import { chooseBuilders } from '#shared/platform/local/builds/builders/choose-builders.ts';
+import type { BuildPlan } from '#shared/platform/local/builds/plans/builder.ts';
+import { openSourceTree, type SourceTree } from '#shared/platform/local/builds/plans/source-tree.ts';
+import type { Toolchains } from '#shared/platform/local/toolchains/toolchains.ts';
+
+type Texts = Readonly<Record<string, string>>;
+
+const toolchain = { version: '1.2.3', path: ['/opt/tool/bin'], mounts: [] };
+/** Every version that is asked for. */
+const toolchains: Toolchains = {
+  findNode: async (request) => ({ ...toolchain, version: request?.version ?? '1.2.3', headers: undefined }),
+  findTool: async (name, { version }) => ({ version, path: [`/opt/tools/${name}`], mounts: [] }),
+  findPython: async () => ({ ...toolchain, executable: '/opt/tool/bin/python3', pip: true }),
+  findGo: async (request) => ({ ...toolchain, version: request?.version ?? '1.2.3' }),
+  findRust: async () => toolchain,
+  findJava: async (request) => ({ ...toolchain, version: request?.version ?? '17', home: '/opt/java' }),
+  findJavaTool: async () => ({ path: ['/opt/maven/bin'], mounts: [] }),
+};
+
+/** For the tests of a file: plans of sources in a temporary directory, which is removed after them. Nothing is run. */
+export function openPlanFixture(): {
+  openSource(files: Texts): Promise<SourceTree>;
+  /** By the builder that starts the app. @param env the app's variables */
+  planFor(files: Texts, env?: Texts): Promise<BuildPlan & { builder: string }>;
+} {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'paas-plans-'));
+  });
+  afterAll(() => rm(directory, { recursive: true, force: true }));
+  const openSource = async (files: Texts): Promise<SourceTree> => {
+    const root = await mkdtemp(join(directory, 'source-'));
+    for (const [path, content] of Object.entries(files)) {
+      await mkdir(dirname(join(root, path)), { recursive: true });
+      await writeFile(join(root, path), content);
+    }
+    return openSourceTree(root);
+  };
+  return {
+    openSource,
+    async planFor(files, env = {}) {
+      const source = await openSource(files);
+      const { builder } = (await chooseBuilders(source)).main;
+      return { ...(await builder.plan(source, { toolchains, env, cache: 'cold' })), builder: builder.name };
+    },
+  };
+}
+
+/** Each step in one line, with the condition under which it runs. */
+export function stepsOf({ steps }: BuildPlan): string[] {
+  return steps.map(({ when, argv }) => [...(when === undefined ? [] : [`${when}:`]), ...argv].join(' '));
+}
