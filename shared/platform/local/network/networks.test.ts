@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -129,6 +129,22 @@ describe.skipIf(process.getuid?.() !== 0)('networks of apps', () => {
     expect(await probeInside(one.namespace, '198.51.100.80', 80)).toBe('open');
     expect(await probeInside(one.namespace, '10.99.7.80', 80)).toBe('timeout');
     expect(await probeInside(one.namespace, '169.254.169.254', 80)).not.toBe('open');
+  });
+
+  it("open no more flows than their share of the host's table of connections, also when networks come and go", async () => {
+    const flood = `const socket = require('node:dgram').createSocket('udp4');
+let sent = 0;
+const next = () => { if (sent === 12000) return socket.close(); socket.send('x', 1024 + (sent++ % 60000), '198.51.100.80', next); };
+next();`;
+    const inTable = async () => Number(await readFile('/proc/sys/net/netfilter/nf_conntrack_count', 'utf8'));
+    const before = await inTable();
+    await run('nsenter', [`--net=/run/netns/${one.namespace}`, process.execPath, '-e', flood]);
+    await networks.ensureNetwork('third');
+    await run('nsenter', [`--net=/run/netns/${one.namespace}`, process.execPath, '-e', flood]);
+    await networks.deleteNetwork('third');
+    expect((await inTable()) - before).toBeLessThan(8500);
+    await serveInside(internet, '0.0.0.0', 81);
+    expect(await probeInside(other.namespace, '198.51.100.80', 81)).toBe('open');
   });
 
   it('reach no port of the host by any of its addresses', async () => {

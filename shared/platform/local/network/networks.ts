@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { findExecutable } from '#shared/files/find-executable.ts';
 import { createKeyedMutex } from '#shared/keyed-mutex.ts';
+import { flowTable, planFlowLimits } from './flow-limits.ts';
 import { type NetworkClaim, type NetworkClaims, openNetworkClaims } from './network-claims.ts';
 import {
   applyRules,
@@ -129,6 +130,8 @@ export async function openNetworks(options: NetworksOptions): Promise<Networks> 
   async function prepare(): Promise<void> {
     await removeAbandoned(claims, range);
     await claims.register();
+    // Not every kernel counts flows; all limit their rate.
+    await applyRules(planFlowLimits(platform, true)).catch(() => applyRules(planFlowLimits(platform, false)));
     await applyFirewall();
   }
 
@@ -172,7 +175,7 @@ export async function openNetworks(options: NetworksOptions): Promise<Networks> 
         await removeNetwork(addressesOf(claim));
         await claims.release(claim);
       }
-      await removeTable(firewallTable(platform));
+      await Promise.all([firewallTable(platform), flowTable(platform)].map(removeTable));
       await claims.unregister(platform);
     },
   };
@@ -181,7 +184,7 @@ export async function openNetworks(options: NetworksOptions): Promise<Networks> 
 /** Frees what platforms have left whose data directories were deleted. */
 async function removeAbandoned(claims: NetworkClaims, range: string): Promise<void> {
   for (const { platform, claims: left } of await claims.listAbandoned()) {
-    await removeTable(firewallTable(platform));
+    await Promise.all([firewallTable(platform), flowTable(platform)].map(removeTable));
     for (const claim of left) {
       await removeNetwork(planAddresses(platform, range, claim.index));
       await claims.release(claim);
