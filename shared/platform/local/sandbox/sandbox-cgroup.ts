@@ -47,6 +47,9 @@ export async function openControlGroups(prefix: string, mountPoint = '/sys/fs/cg
   }
 }
 
+/** How much the buffers of TCP connections may take, compared with the limit on all other memory. */
+const connectionShare = 0.25;
+
 function controlGroups(layout: Layout, prefix: string): ControlGroups {
   const directories = (id: string): readonly string[] =>
     [...new Set([layout.memory, layout.pids])].map((parent) => `${parent}/${prefix}-${id}`);
@@ -59,6 +62,9 @@ function controlGroups(layout: Layout, prefix: string): ControlGroups {
       if (layout.kind === 'cgroup-v1') {
         await writeFile(`${memory}/memory.limit_in_bytes`, String(limits.memoryBytes));
         await writeFile(`${memory}/memory.memsw.limit_in_bytes`, String(limits.memoryBytes)).catch(() => undefined); // no swap accounting
+        // Version 1 counts the buffers of TCP connections only where they have a limit, and apart from all other memory.
+        const buffers = String(Math.floor(limits.memoryBytes * connectionShare));
+        await writeFile(`${memory}/memory.kmem.tcp.limit_in_bytes`, buffers).catch(() => undefined); // no such accounting
       } else {
         await writeFile(`${memory}/memory.max`, String(limits.memoryBytes));
         await writeFile(`${memory}/memory.swap.max`, '0').catch(() => undefined); // no swap accounting
