@@ -35,6 +35,7 @@ export function beginAttempt(upstream: Upstream): (outcome: AttemptOutcome) => v
 /** Counts a request that has ended. @param startedAt as `performance.now()` returned it */
 export function countRequest({ traffic }: Upstream, failed: boolean, startedAt: number): void {
   traffic.requests += 1;
+  traffic.lastRequestAt = Date.now();
   if (failed) traffic.errors += 1;
   const milliseconds = performance.now() - startedAt;
   traffic.totalMilliseconds += milliseconds;

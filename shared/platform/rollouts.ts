@@ -51,6 +51,21 @@ export interface Rollouts {
    * @param reason written to the app's log, and the cause that the last facts report
    */
   abortRollout(appId: AppId, releaseId: ReleaseId, reason: string): Promise<void>;
+  /**
+   * Asks an instance of the new release and one of the old release for the health path, or `/`, a few times, as a visitor would.
+   * Takes seconds at most. Undefined for a release that is not rolled out, and where nothing serves requests.
+   *
+   * Kubernetes: by the Services of the two releases.
+   */
+  askReleases(appId: AppId, releaseId: ReleaseId): Promise<ReleaseAnswers | undefined>;
+}
+
+/** What the platform was answered. A status, or why there is none: 'does not answer within 5 s'. */
+export interface ReleaseAnswers {
+  path: string;
+  candidate: readonly (number | string)[];
+  /** Empty when no old release serves. */
+  stable: readonly (number | string)[];
 }
 
 /** What is known of a rollout at one time. */
@@ -67,7 +82,7 @@ export interface RolloutFacts {
   weight: number;
   /** Counted since each release first had a route. */
   traffic: { candidate: TrafficFacts; stable: TrafficFacts };
-  /** Since the last request to either release; Infinity when there was none since the watch began. */
+  /** Since the last request to either release; Infinity when there was none. */
   secondsSinceRequest: number;
   /** Why an instance of the new release does not run ('web.1 exited with code 4'); undefined while all of them do. */
   crash: string | undefined;

@@ -12,4 +12,6 @@ export interface TrafficFacts {
 /** The traffic of one release. */
 export interface ReleaseTraffic extends TrafficFacts {
   releaseVersion: number;
+  /** When the last request ended, in milliseconds since 1970. Left out before the first. */
+  lastRequestAt?: number;
 }

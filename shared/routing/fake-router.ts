@@ -115,6 +115,7 @@ export function createFakeRouter(): FakeRouter {
           const counts = entry.traffic.get(backend.releaseVersion);
           if (counts === undefined) return;
           counts.requests += 1;
+          counts.lastRequestAt = Date.now();
           counts.errors += status >= 500 ? 1 : 0;
           counts.totalMilliseconds += milliseconds;
           const bucket = latencyBucket(milliseconds);

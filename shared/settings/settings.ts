@@ -89,7 +89,7 @@ const schema = z.object({
     .int(connectionsMessage)
     .min(1, connectionsMessage)
     .default(1000),
-  PAAS_CANARY_STEP_SECONDS: seconds.default(10),
+  PAAS_CANARY_STEP_SECONDS: seconds.default(1),
   PAAS_QUOTAS: z
     .string()
     .transform((text, check) => {

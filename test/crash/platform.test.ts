@@ -92,7 +92,7 @@ describe('kill -9 of the control plane', () => {
     const tip = await copy.commit(nodeApp('rolled out'));
     const load = holdLoad(platform, 'survivor');
     const pushing = user.git(copy.directory, ['push', 'paas', 'main'], {
-      onOutput: (text) => void (text.includes('Rolling out') && platform.kill()),
+      onOutput: (text) => void (text.includes('Starting v') && platform.kill()),
     });
     await pushing;
     await startAgain();

@@ -48,6 +48,16 @@ describe('a deploy job', () => {
     expect(await listDeploys()).toMatchObject([{ status: 'live', weight: 100, error: null }]);
   });
 
+  it('lists only the deploy of the release that serves as live', async () => {
+    await deploy();
+    await release({ more: '' });
+    await deploy();
+    expect(await listDeploys()).toMatchObject([
+      { version: 2, status: 'live', weight: 100 },
+      { version: 1, status: 'superseded', weight: 0, error: null },
+    ]);
+  });
+
   it('leaves the previous release current when the new one does not start, and reports why', async () => {
     await deploy();
     await release({ more: '' });

@@ -32,8 +32,8 @@ declare module '#shared/database/db.ts' {
 /** A deploy as it is stored. */
 export type DeployRow = Selectable<Tables['deploys']>;
 
-/** With the version of its release. */
-export type ListedDeploy = DeployRow & Pick<ReleaseRow, 'version'>;
+/** With the version of its release, and the app's current release. */
+export type ListedDeploy = DeployRow & Pick<ReleaseRow, 'version'> & { current_release_id: ReleaseId | null };
 
 /** A `pending` one. */
 export async function insertDeploy(
@@ -59,8 +59,9 @@ export async function listDeploys(db: Db, { appId, before, limit, releaseId }: D
   let select = db
     .selectFrom('deploys')
     .innerJoin('releases', 'releases.id', 'deploys.release_id')
+    .innerJoin('apps', 'apps.id', 'deploys.app_id')
     .selectAll('deploys')
-    .select('releases.version')
+    .select(['releases.version', 'apps.current_release_id'])
     .where('deploys.app_id', '=', appId)
     .where(keysetBefore(before, 'deploys'));
   if (releaseId !== undefined) select = select.where('deploys.release_id', '=', releaseId);

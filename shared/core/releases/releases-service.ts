@@ -105,12 +105,14 @@ function toRelease(row: ListedRelease): Release {
 }
 
 function toDeploy(row: ListedDeploy): Deploy {
+  const isReplaced = row.status === 'live' && row.release_id !== row.current_release_id;
   return {
     id: row.id,
     releaseId: row.release_id,
     version: row.version,
-    status: row.status,
-    weight: row.weight,
+    // Only one release serves: another has taken the place of those that were live before.
+    status: isReplaced ? 'superseded' : row.status,
+    weight: isReplaced ? 0 : row.weight,
     steps: row.steps,
     error: row.error,
     createdAt: row.created_at,

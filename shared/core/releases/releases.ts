@@ -13,7 +13,10 @@ export const releaseKinds = ['build', 'config', 'addon', 'rollback'] as const;
 export type ReleaseKind = (typeof releaseKinds)[number];
 /** 'pending' too when it was superseded by a newer release before it was rolled out. */
 export type ReleaseStatus = 'pending' | 'succeeded' | 'failed';
-/** 'superseded': a newer release was waiting, or the app was deleted, before the rollout began. */
+/**
+ * 'superseded': a newer release has taken its place, or was waiting before the rollout began, or the app was deleted. It is stored
+ * for the latter two only: the deploy of a release that is not current any more is listed so.
+ */
 export type DeployStatus = 'pending' | 'rolling' | 'live' | 'failed' | 'aborted' | 'superseded';
 
 /**

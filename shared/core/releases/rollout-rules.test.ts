@@ -17,9 +17,11 @@ const step: Step = {
   weight: 10,
   seconds: 1,
   secondsSinceRequest: 0,
-  candidate: { requests: 5, errors: 0 },
+  candidate: { requests: 3, errors: 0 },
+  total: { requests: 3, errors: 0 },
   stable: { requests: 1000, errors: 0 },
   crash: undefined,
+  answers: undefined,
 };
 
 describe('a rollout step', () => {
@@ -27,19 +29,60 @@ describe('a rollout step', () => {
     expect(decideStep(step, rules)).toEqual({ action: 'wait' });
   });
 
-  it('passes on enough good answers, before its time', () => {
-    expect(decideStep({ ...step, candidate: { requests: 20, errors: 0 } }, rules)).toEqual({
-      action: 'advance',
-      judgedBy: '20 requests, 0 errors',
-    });
+  it.each([
+    [10, 4],
+    [25, 10],
+    [50, 20],
+    [100, 20],
+  ])('at %i%% passes on %i good answers over all steps together, before its time', (weight, requests) => {
+    const at = (total: number) => decideStep({ ...step, weight, total: { requests: total, errors: 0 } }, rules).action;
+    expect(at(requests - 1)).toBe('wait');
+    expect(at(requests)).toBe(weight < 100 ? 'advance' : 'promote');
   });
 
-  it('passes by its time', () => {
-    expect(decideStep({ ...step, seconds: 10 }, rules)).toEqual({ action: 'advance', judgedBy: '5 requests, 0 errors' });
+  it('passes by its time, and later when there are errors that are too few to judge by', () => {
+    expect(decideStep({ ...step, seconds: 10 }, rules)).toEqual({ action: 'advance', judgedBy: '3 requests, 0 errors' });
+    const doubtful = { ...step, total: { requests: 3, errors: 1 } };
+    expect(decideStep({ ...doubtful, seconds: 29 }, rules)).toEqual({ action: 'wait' });
+    expect(decideStep({ ...doubtful, seconds: 30 }, rules)).toMatchObject({ action: 'advance' });
+  });
+
+  it('takes 4 seconds in all from 5 requests a second on, and less with more', () => {
+    const quick: RolloutRules = { ...defaultRolloutRules, stepSeconds: 1 };
+    const secondsAt = (rate: number): number => {
+      let seconds = 0;
+      let total = 0;
+      for (const weight of quick.weights) {
+        for (let inStep = 0; ; inStep += 0.1) {
+          const requests = Math.floor(total + (rate * inStep * weight) / 100);
+          const counts = { requests, errors: 0 };
+          const { action } = decideStep(
+            {
+              ...step,
+              weight,
+              seconds: inStep,
+              candidate: counts,
+              total: counts,
+              answers: { path: '/', candidate: [200], stable: [200] },
+            },
+            quick,
+          );
+          if (action === 'wait') continue;
+          seconds += inStep;
+          total = requests;
+          break;
+        }
+      }
+      return seconds;
+    };
+    expect(secondsAt(100)).toBeLessThan(1.2);
+    expect(secondsAt(10)).toBeLessThan(4.5);
+    expect(secondsAt(5)).toBeLessThan(4.5);
   });
 
   it('passes at once without traffic', () => {
-    const quiet = { ...step, seconds: 0, secondsSinceRequest: Number.POSITIVE_INFINITY };
+    const none = { requests: 0, errors: 0 };
+    const quiet = { ...step, seconds: 0, candidate: none, total: none, secondsSinceRequest: Number.POSITIVE_INFINITY };
     expect(decideStep(quiet, rules)).toEqual({ action: 'advance' });
   });
 
@@ -48,13 +91,44 @@ describe('a rollout step', () => {
     expect(decideStep(starting, rules)).toEqual({ action: 'wait' });
   });
 
-  it('ends with a promotion, after the last weight below 100 and at 100', () => {
-    expect(decideStep({ ...step, weight: 50, seconds: 10 }, rules)).toMatchObject({ action: 'promote' });
-    expect(decideStep({ ...step, weight: 100 }, rules)).toEqual({ action: 'promote' });
+  it('ends with a promotion at 100, at once for a first release', () => {
+    expect(decideStep({ ...step, weight: 100, seconds: 1 }, rules)).toEqual({ action: 'wait' });
+    expect(decideStep({ ...step, weight: 100, seconds: 10 }, rules)).toMatchObject({ action: 'promote' });
+    expect(decideStep({ ...step, weight: 100 }, { ...rules, weights: [100] })).toEqual({ action: 'promote' });
+  });
+
+  describe('before all traffic, with too small a sample', () => {
+    const last = { ...step, weight: 50, seconds: 10 };
+    const answered = (candidate: (number | string)[], stable: (number | string)[]) =>
+      decideStep({ ...last, answers: { path: '/health', candidate, stable } }, rules);
+
+    it('has both releases asked first, and not with enough visitors', () => {
+      expect(decideStep(last, rules)).toEqual({ action: 'ask' });
+      expect(decideStep({ ...last, total: { requests: 8, errors: 0 } }, rules)).toMatchObject({ action: 'advance' });
+      expect(decideStep({ ...last, answers: 'cannot' }, rules)).toMatchObject({ action: 'advance' });
+    });
+
+    it('aborts when the new one fails each time and the old one never', () => {
+      expect(answered([500, 500, 500], [200, 200, 200])).toEqual({
+        action: 'abort',
+        cause: 'GET /health answers 500, and 200 on the previous release',
+      });
+      expect(answered(['did not listen'], [302])).toMatchObject({ action: 'abort' });
+    });
+
+    it.each([
+      ['both answer well', [200], [200]],
+      ['the new one fails now and then', [200, 500], [200, 200]],
+      ['the old one failed as well', [500], [500]],
+      ['there is no old one', [500], []],
+      ['the new one answers 404', [404], [200]],
+    ])('goes on when %s', (_name, candidate, stable) => {
+      expect(answered(candidate, stable)).toMatchObject({ action: 'advance' });
+    });
   });
 
   it('aborts on a crash, whatever the traffic says', () => {
-    const crashed = { ...step, candidate: { requests: 500, errors: 0 }, crash: 'web.1 exited with code 1' };
+    const crashed = { ...step, total: { requests: 500, errors: 0 }, crash: 'web.1 exited with code 1' };
     expect(decideStep(crashed, rules)).toEqual({ action: 'abort', cause: 'web.1 exited with code 1 at 10%' });
     const cause = 'web.1 exited with code 1';
     expect(decideStep({ ...crashed, phase: 'starting', weight: 0 }, rules)).toEqual({ action: 'abort', cause });
@@ -62,7 +136,7 @@ describe('a rollout step', () => {
   });
 
   it('aborts on clearly more errors, though there are enough good answers', () => {
-    expect(decideStep({ ...step, candidate: { requests: 40, errors: 15 } }, rules)).toEqual({
+    expect(decideStep({ ...step, total: { requests: 40, errors: 15 } }, rules)).toEqual({
       action: 'abort',
       cause: '15 of 40 requests failed at 10% of the traffic, 0 of 1000 on the previous release',
     });
@@ -88,6 +162,7 @@ describe('a rollout step', () => {
     expect(measureStep(later, start, new Date(3000))).toMatchObject({
       seconds: 2,
       candidate: { requests: 20, errors: 1 },
+      total: { requests: 24, errors: 2 },
       stable: { requests: 1000, errors: 7 },
     });
     const next = startOfStep(facts(25, 24, 2), start, new Date(4000));

@@ -1,5 +1,5 @@
 /** How core judges a rollout: pure functions from the driver's facts to the next order. */
-import type { RolloutFacts } from '#shared/platform/rollouts.ts';
+import type { ReleaseAnswers, RolloutFacts } from '#shared/platform/rollouts.ts';
 import type { TrafficFacts } from '#shared/platform/traffic.ts';
 
 /** What rollouts are judged by. */
@@ -8,8 +8,10 @@ export interface RolloutRules {
   weights: readonly number[];
   /** Longest time on one step while there is traffic to learn from; without traffic a step passes at once. */
   stepSeconds: number;
-  /** This many good answers pass a step. */
+  /** This many good answers of the new release, over all steps together, are enough to pass the steps from 50% on. */
   enoughGoodRequests: number;
+  /** With fewer answers before the last step the releases are asked by the platform itself. */
+  smallestSample: number;
   /** Fewer errors than this may be bad luck. */
   fewestErrors: number;
   /** Without a request for this long there is nothing to learn from. */
@@ -22,8 +24,9 @@ export interface RolloutRules {
 export const defaultRolloutRules = {
   weights: [10, 25, 50, 100],
   enoughGoodRequests: 20,
+  smallestSample: 8,
   fewestErrors: 3,
-  quietSeconds: 1,
+  quietSeconds: 2,
   presumedErrorRate: 0.02,
 } as const satisfies Omit<RolloutRules, 'stepSeconds'>;
 
@@ -44,20 +47,25 @@ export interface Step {
   /** Traffic of the new release now, in percent. */
   weight: number;
   seconds: number;
-  /** Since the last request to either release; Infinity when there was none since the rollout began. */
+  /** Since the last request to either release; Infinity when there was none. */
   secondsSinceRequest: number;
   /** Of the new release, on this step. */
   candidate: TrafficCounts;
+  /** Of the new release, on all steps together. */
+  total: TrafficCounts;
   /** Of the old release, as far back as is known. */
   stable: TrafficCounts;
   /** Why an instance of the new release does not run; undefined when all do. */
   crash: string | undefined;
+  /** What both releases answered the platform. 'cannot': there is nothing to ask. Undefined: they were not asked yet. */
+  answers: ReleaseAnswers | 'cannot' | undefined;
 }
 
-/** The next order to the driver. */
+/** The next order to the driver; `ask`: the platform is to ask both releases before the next step. */
 export type StepDecision =
   | { action: 'wait' }
-  /** `promote` is the last step. There is no `judgedBy` where there was no traffic to learn from. */
+  | { action: 'ask' }
+  /** `promote` ends the rollout. There is no `judgedBy` where there was no traffic to learn from. */
   | { action: 'advance' | 'promote'; judgedBy?: string }
   | { action: 'abort'; cause: string };
 
@@ -67,7 +75,7 @@ export function startOfStep(facts: RolloutFacts, start: StepStart | undefined, n
 }
 
 /** @param start of the step that `facts` belong to, by `startOfStep` */
-export function measureStep(facts: RolloutFacts, start: StepStart, now: Date): Step {
+export function measureStep(facts: RolloutFacts, start: StepStart, now: Date): Omit<Step, 'answers'> {
   const { candidate, stable } = facts.traffic;
   return {
     phase: facts.phase,
@@ -78,32 +86,70 @@ export function measureStep(facts: RolloutFacts, start: StepStart, now: Date): S
       requests: candidate.requests - start.candidate.requests,
       errors: candidate.errors - start.candidate.errors,
     },
+    total: candidate,
     stable,
     crash: facts.crash,
   };
 }
 
-/** A crash aborts at once, a clearly higher error rate too. Else a step passes on enough good answers, by its time, or without traffic. */
+/**
+ * A crash aborts at once, a clearly higher error rate over all steps too. Else a step passes on enough good answers, by its time, or
+ * without traffic. Before the new release gets all traffic, a sample must be there: of visitors, or of requests of the platform.
+ */
 export function decideStep(step: Step, rules: RolloutRules): StepDecision {
-  const { phase, weight, candidate, stable, crash } = step;
+  const { phase, weight, candidate, total, stable, crash } = step;
   if (crash !== undefined)
     return { action: 'abort', cause: phase === 'serving' && weight < 100 ? `${crash} at ${weight}%` : crash };
   if (phase !== 'serving') return { action: 'wait' };
-  if (weight >= 100) return { action: 'promote' };
-  const judgedBy = `${candidate.requests} requests, ${candidate.errors} errors`;
-  if (isClearlyWorse(candidate, stable, rules)) {
+  const isOnly = rules.weights.length === 1;
+  if (isOnly) return { action: 'promote' };
+  if (isClearlyWorse(total, stable, rules)) {
     return {
       action: 'abort',
       cause:
-        `${candidate.errors} of ${candidate.requests} requests failed at ${weight}% of the traffic, ` +
+        `${total.errors} of ${total.requests} requests failed at ${weight}% of the traffic, ` +
         `${stable.errors} of ${stable.requests} on the previous release`,
     };
   }
-  const action = nextWeight(rules.weights, weight) < 100 ? 'advance' : 'promote';
-  if (candidate.requests - candidate.errors >= rules.enoughGoodRequests) return { action, judgedBy };
-  if (step.secondsSinceRequest >= rules.quietSeconds) return { action };
-  if (step.seconds >= rules.stepSeconds) return { action, judgedBy };
-  return { action: 'wait' };
+  if (!isStepOver(step, rules)) return { action: 'wait' };
+  if (weight < 100 && nextWeight(rules.weights, weight) === 100 && total.requests < rules.smallestSample) {
+    if (step.answers === undefined) return { action: 'ask' };
+    const cause = step.answers === 'cannot' ? undefined : findWorseAnswers(step.answers);
+    if (cause !== undefined) return { action: 'abort', cause };
+  }
+  const action = weight < 100 ? 'advance' : 'promote';
+  return candidate.requests === 0
+    ? { action }
+    : { action, judgedBy: `${candidate.requests} requests, ${candidate.errors} errors` };
+}
+
+function isStepOver({ weight, seconds, secondsSinceRequest, total, stable }: Step, rules: RolloutRules): boolean {
+  if (total.requests - total.errors >= enoughAt(weight, rules)) return true;
+  if (secondsSinceRequest >= rules.quietSeconds) return true;
+  // Errors that are too few to judge by are given more time.
+  const patience = rateOf(total) > rateOf(stable) ? 3 : 1;
+  return seconds >= rules.stepSeconds * patience;
+}
+
+/** The lower the weight, the fewer good answers: what they tell is to be learnt by few visitors. */
+function enoughAt(weight: number, { enoughGoodRequests }: RolloutRules): number {
+  return Math.ceil(enoughGoodRequests * Math.min(1, weight / 50));
+}
+
+function rateOf({ requests, errors }: TrafficCounts): number {
+  return requests === 0 ? 0 : errors / requests;
+}
+
+/** Why answers speak against the new release: it fails each time, and the old one never. */
+function findWorseAnswers({ path, candidate, stable }: ReleaseAnswers): string | undefined {
+  const isBad = (answer: ReleaseAnswers['candidate'][number]): boolean => typeof answer !== 'number' || answer >= 500;
+  if (candidate.length === 0 || !candidate.every(isBad) || stable.length === 0 || stable.some(isBad)) return undefined;
+  return `GET ${path} ${describeAnswer(candidate[0])}, and ${stable[0]} on the previous release`;
+}
+
+/** 'answers 500', 'did not answer'. */
+export function describeAnswer(answer: number | string | undefined): string {
+  return typeof answer === 'number' ? `answers ${answer}` : (answer ?? 'was not asked');
 }
 
 /** The first of `weights` above `weight`; 100 where there is none. */

@@ -77,6 +77,8 @@ describe('a rollout', () => {
     expect(newest?.steps.map(({ weight }) => weight)).toEqual([0, 10, 25, 50, 100]);
     expect(await weights()).toEqual([[2, 100]]);
     expect(await readLog()).not.toMatch(/\d%: /);
+    expect(await readLog()).toContain('No visitors to judge v2 by. Asked it instead: GET / answers 200');
+    expect(await readLog()).toContain('-----> Rolling out: 10% 25% 50% 100%');
   });
 
   it('passes each step on enough good answers, logs their number, and refuses no request', async () => {
@@ -98,6 +100,19 @@ describe('a rollout', () => {
     expect(await weights()).toEqual([[1, 100]]);
     expect(refused).toBe(0);
     expect(await readLog()).toContain('The previous release keeps serving.');
+  });
+
+  it('without visitors is not brought live when it answers 500 where the old release did not', async () => {
+    core.platform.rollouts.answer(app.id, 2, 500);
+    await deploy();
+    expect((await listDeploys())[0]).toMatchObject({
+      status: 'aborted',
+      error: 'GET / answers 500, and 200 on the previous release',
+    });
+    expect(await weights()).toEqual([[1, 100]]);
+    const log = await readLog();
+    expect(log).toContain('No visitors to judge v2 by. Asked it instead: GET / answers 500');
+    expect(log).toMatch(/Rolling out: 10% 25% 50%\n/);
   });
 
   it('is aborted when an instance of the new release crashes', async () => {

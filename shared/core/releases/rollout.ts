@@ -10,6 +10,7 @@ import type { DeployStep } from '#shared/core/releases/releases.ts';
 import {
   decideStep,
   defaultRolloutRules,
+  describeAnswer,
   measureStep,
   type RolloutRules,
   type Step,
@@ -31,13 +32,14 @@ const fencedOff: Verdict = { status: 'superseded', error: null, failure: null, l
 export async function rollOut(run: DeployRun): Promise<Verdict> {
   const { context, app, deploy, release, spec, log, stopping } = run;
   const { rollouts } = context.platform;
-  const rules: RolloutRules = { ...defaultRolloutRules, stepSeconds: context.settings.canaryStepSeconds };
-  const weights = isFirst(run) ? [100] : rules.weights;
-  if (deploy.attempt === 1) log.line(describeStart(run, weights));
+  const weights = isFirst(run) || !hasWeb(run) ? [100] : defaultRolloutRules.weights;
+  const rules: RolloutRules = { ...defaultRolloutRules, weights, stepSeconds: context.settings.canaryStepSeconds };
+  if (deploy.attempt === 1) log.line(`-----> Starting v${release.version}`);
   const steps = [...deploy.steps];
   let highestWeight = 0;
   let step: StepStart | undefined;
   let judgedWeight = 0;
+  let answers: Step['answers'];
   await rollouts.startRollout(spec, weights);
   for await (const facts of rollouts.watchRollout(app.id, stopping)) {
     if (facts.releaseId !== release.id) throw new Error(`v${facts.releaseVersion} is being rolled out instead.`);
@@ -47,11 +49,17 @@ export async function rollOut(run: DeployRun): Promise<Verdict> {
       steps.push({ weight: facts.weight, at: now.toISOString() });
       if (!(await writeDeploySteps(context.db, deploy, steps))) return fencedOff;
     }
-    if (facts.phase === 'live') return { status: 'live', error: null, failure: null, lines: describeDeployed(run) };
+    if (facts.phase === 'live')
+      return { status: 'live', error: null, failure: null, lines: [...describeSteps(run, steps), ...describeDeployed(run)] };
     if (facts.phase === 'aborted') return describeAborted(run, facts, steps);
     if (facts.phase === 'failed') throw new Error(facts.failure?.cause ?? 'The rollout failed.');
     step = startOfStep(facts, step, now);
-    const decision = await decide(run, measureStep(facts, step, now), rules);
+    const measured = measureStep(facts, step, now);
+    let decision = await decide(run, { ...measured, answers }, rules);
+    if (decision.action === 'ask') {
+      answers = await askReleases(run, measured);
+      decision = await decide(run, { ...measured, answers }, rules);
+    }
     if ('judgedBy' in decision && judgedWeight < facts.weight) {
       judgedWeight = facts.weight;
       log.line(`       ${facts.weight}%: ${decision.judgedBy}`);
@@ -75,6 +83,7 @@ async function obey({ context, app, release }: DeployRun, facts: RolloutFacts, d
   const { rollouts } = context.platform;
   switch (decision.action) {
     case 'wait':
+    case 'ask':
       return;
     case 'advance':
       return rollouts.advanceRollout(app.id, release.id, facts.weight);
@@ -93,9 +102,22 @@ function hasWeb({ spec }: DeployRun): boolean {
   return spec.processes.some((process) => process.type === 'web' && process.quantity > 0);
 }
 
-function describeStart(run: DeployRun, weights: readonly number[]): string {
-  if (!hasWeb(run)) return '-----> Starting the processes';
-  return `-----> Rolling out: ${weights.map((weight) => `${weight}%`).join(' ')}`;
+/** The weights that were reached: those of an aborted rollout end where it was aborted. */
+function describeSteps(run: DeployRun, steps: readonly DeployStep[]): string[] {
+  const reached = steps.filter(({ weight }) => weight > 0);
+  if (!hasWeb(run) || reached.length === 0) return [];
+  return [`-----> Rolling out: ${reached.map(({ weight }) => `${weight}%`).join(' ')}`];
+}
+
+/** Where visitors are too few to learn from. The person who waits for the deploy reads what was answered. */
+async function askReleases({ context, app, release, log }: DeployRun, { total }: Pick<Step, 'total'>): Promise<Step['answers']> {
+  const answers = await context.platform.rollouts.askReleases(app.id, release.id);
+  if (answers === undefined) return 'cannot';
+  const visitors =
+    total.requests === 0 ? 'No visitors' : total.requests === 1 ? 'One request' : `Only ${total.requests} requests`;
+  const given = [...new Set(answers.candidate)].map(describeAnswer).join(', ');
+  log.line(`       ${visitors} to judge v${release.version} by. Asked it instead: GET ${answers.path} ${given}`);
+  return answers;
 }
 
 function describeDeployed(run: DeployRun): string[] {
@@ -119,6 +141,11 @@ function describeAborted(run: DeployRun, { failure }: RolloutFacts, steps: reado
     status: 'aborted',
     error,
     failure: !isFirst(run) && steps.some(({ weight }) => weight > 0) ? 'canary' : 'boot',
-    lines: [...(output.length > 0 ? ['       Its last output:', ...output] : []), refused, describeWhatServes(isFirst(run))],
+    lines: [
+      ...describeSteps(run, steps),
+      ...(output.length > 0 ? ['       Its last output:', ...output] : []),
+      refused,
+      describeWhatServes(isFirst(run)),
+    ],
   };
 }

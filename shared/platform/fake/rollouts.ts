@@ -1,6 +1,5 @@
-import type { Clock } from '#shared/clock.ts';
 import type { AppId } from '#shared/ids.ts';
-import type { RolloutFacts, Rollouts } from '#shared/platform/rollouts.ts';
+import type { ReleaseAnswers, RolloutFacts, Rollouts } from '#shared/platform/rollouts.ts';
 import type { TrafficFacts } from '#shared/platform/traffic.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import { type FakeApps, type FakeAppWorkload, openFakeApp } from './app-workload.ts';
@@ -11,6 +10,8 @@ export interface FakeRollouts extends Rollouts {
   crash(appId: AppId, cause: string): void;
   /** The platform cannot carry on with the app's rollout. */
   fail(appId: AppId, cause: string): void;
+  /** What a release answers the platform: 200 until this was called. */
+  answer(appId: AppId, releaseVersion: number, status: number | string): void;
 }
 
 interface FakeRollout {
@@ -32,6 +33,7 @@ const noTraffic: TrafficFacts = { requests: 0, errors: 0, totalMilliseconds: 0, 
 /** Rollouts between releases that do not run, of traffic that a test makes. */
 export function createFakeRollouts(fake: FakeApps): FakeRollouts {
   const rollouts = new Map<AppId, FakeRollout>();
+  const answers = new Map<string, number | string>();
 
   const isUnderWay = ({ phase }: Pick<FakeRollout, 'phase'>): boolean => phase === 'starting' || phase === 'serving';
   const isThere = ({ app, spec }: FakeRollout): boolean =>
@@ -96,14 +98,16 @@ export function createFakeRollouts(fake: FakeApps): FakeRollouts {
     });
   }
 
-  async function readFacts(rollout: FakeRollout, gauge: ReturnType<typeof createGauge>): Promise<RolloutFacts> {
+  async function readFacts(rollout: FakeRollout): Promise<RolloutFacts> {
     const { app, spec } = rollout;
     const counts = await fake.router.readTraffic(spec.appId);
     const factsOf = (version: number | undefined): TrafficFacts => {
-      const { releaseVersion: _version, ...facts } = { ...noTraffic, ...counts.find((one) => one.releaseVersion === version) };
-      return facts;
+      const found = counts.find((one) => one.releaseVersion === version) ?? noTraffic;
+      const { requests, errors, totalMilliseconds, latencies } = found;
+      return { requests, errors, totalMilliseconds, latencies };
     };
     const traffic = { candidate: factsOf(spec.releaseVersion), stable: factsOf(app.live?.releaseVersion) };
+    const lastRequestAt = Math.max(...counts.map((release) => release.lastRequestAt ?? Number.NEGATIVE_INFINITY));
     if (rollout.phase === 'serving' && !isThere(rollout)) await abort(rollout, takenOver);
     return {
       releaseId: spec.releaseId,
@@ -111,7 +115,7 @@ export function createFakeRollouts(fake: FakeApps): FakeRollouts {
       phase: rollout.phase,
       weight: rollout.phase === 'live' ? 100 : rollout.phase === 'aborted' ? 0 : weightOf(rollout),
       traffic,
-      secondsSinceRequest: gauge.secondsSince(traffic.candidate.requests + traffic.stable.requests),
+      secondsSinceRequest: (Date.now() - lastRequestAt) / 1000,
       crash: rollout.crash,
       failure: rollout.failure,
     };
@@ -141,9 +145,8 @@ export function createFakeRollouts(fake: FakeApps): FakeRollouts {
 
     async *watchRollout(appId, signal) {
       const rollout = rollouts.get(appId);
-      const gauge = createGauge(fake.clock);
       while (rollout !== undefined && !signal.aborted) {
-        const facts = await readFacts(rollout, gauge);
+        const facts = await readFacts(rollout);
         yield facts;
         if (!isUnderWay(facts)) return;
         await new Promise((resolve) => setTimeout(resolve, pollMilliseconds));
@@ -166,6 +169,23 @@ export function createFakeRollouts(fake: FakeApps): FakeRollouts {
       if (rollout !== undefined) await abort(rollout, reason);
     },
 
+    async askReleases(appId, releaseId) {
+      const rollout = findRollout(appId, releaseId);
+      if (rollout === undefined || !rollout.spec.processes.some(({ type }) => type === 'web')) return undefined;
+      const answerOf = ({ releaseVersion }: WorkloadSpec) => answers.get(`${appId} ${releaseVersion}`) ?? 200;
+      const { live } = rollout.app;
+      const found: ReleaseAnswers = {
+        path: rollout.spec.healthPath ?? '/',
+        candidate: [answerOf(rollout.spec)],
+        stable: live === undefined ? [] : [answerOf(live)],
+      };
+      return found;
+    },
+
+    answer(appId, releaseVersion, status) {
+      answers.set(`${appId} ${releaseVersion}`, status);
+    },
+
     crash(appId, cause) {
       const rollout = rollouts.get(appId);
       if (rollout !== undefined) rollout.crash = cause;
@@ -182,17 +202,4 @@ export function createFakeRollouts(fake: FakeApps): FakeRollouts {
 
 function weightAfter(weights: readonly number[], weight: number): number {
   return weights.find((candidate) => candidate > weight) ?? 100;
-}
-
-function createGauge(clock: Clock): { secondsSince(requests: number): number } {
-  let last: number | undefined;
-  let lastRequestAt = Number.NEGATIVE_INFINITY;
-  return {
-    secondsSince(requests) {
-      const now = clock.now().getTime();
-      if (last !== undefined && requests !== last) lastRequestAt = now;
-      last = requests;
-      return (now - lastRequestAt) / 1000;
-    },
-  };
 }

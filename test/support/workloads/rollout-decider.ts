@@ -2,18 +2,19 @@ import {
   decideStep,
   defaultRolloutRules,
   measureStep,
-  type StepDecision,
   type StepStart,
   startOfStep,
 } from '#shared/core/releases/rollout-rules.ts';
 import type { RolloutFacts } from '#shared/platform/rollouts.ts';
+import type { Order } from '#shared/platform/testing/roll-out.ts';
 
 /** Judges the facts of one rollout as core does. */
-export function createDecider(stepSeconds: number): (facts: RolloutFacts) => StepDecision {
+export function createDecider(stepSeconds: number): (facts: RolloutFacts) => Order {
   let step: StepStart | undefined;
   return (facts) => {
     const now = new Date();
     step = startOfStep(facts, step, now);
-    return decideStep(measureStep(facts, step, now), { ...defaultRolloutRules, stepSeconds });
+    const decision = decideStep({ ...measureStep(facts, step, now), answers: 'cannot' }, { ...defaultRolloutRules, stepSeconds });
+    return decision.action === 'ask' ? { action: 'wait' } : decision;
   };
 }

@@ -1,8 +1,10 @@
 import { AppError } from '#shared/errors.ts';
-import type { RolloutFacts } from '#shared/platform/rollouts.ts';
+import type { ReleaseAnswers, RolloutFacts } from '#shared/platform/rollouts.ts';
 import type { TrafficFacts } from '#shared/platform/traffic.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { AppWorkload, BootFailure } from './app-workload.ts';
+import { askInstance } from './check-health.ts';
+import { addressOf } from './instance-store.ts';
 import { discardCandidate, ensureRelease, makeLive, moveTraffic, startWeb, switchOtherTypes } from './release-moves.ts';
 import type { SupervisedInstance } from './supervised-instance.ts';
 
@@ -17,6 +19,9 @@ export interface AppRolloutOptions {
   /** How often traffic is read while both releases get some. */
   trafficPollMilliseconds: number;
 }
+
+/** How often an instance is asked. */
+const questions = 3;
 
 /** How often facts are reported while instances are being started. */
 const startingPollMilliseconds = 1000;
@@ -125,24 +130,38 @@ export class AppRollout {
     });
   }
 
+  /** Asks one instance of each release, some times at once. */
+  async ask(over: AbortSignal): Promise<ReleaseAnswers | undefined> {
+    const [candidate] = this.#app.listOf(this.spec.releaseVersion, 'web');
+    if (candidate === undefined) return undefined;
+    const { live } = this.#app;
+    const [stable] = live === undefined ? [] : this.#app.listOf(live.releaseVersion, 'web');
+    const path = this.spec.healthPath ?? '/';
+    const host = this.spec.hosts[0] ?? 'localhost';
+    const ask = ({ record }: SupervisedInstance) =>
+      Promise.all(
+        Array.from({ length: questions }, () => askInstance({ address: addressOf(record), port: record.port, path, host }, over)),
+      );
+    return { path, candidate: await ask(candidate), stable: stable === undefined ? [] : await ask(stable) };
+  }
+
   /** @param closing aborts when the platform stops: then the watch rejects */
   async *watch(signal: AbortSignal, closing: AbortSignal): AsyncGenerator<RolloutFacts, void, undefined> {
     const { changes } = this.#app;
-    const gauge = createTrafficGauge(this.#app, this.spec.releaseVersion);
     const over = AbortSignal.any([signal, closing]);
     while (!signal.aborted) {
       if (closing.aborted)
         throw new AppError('internal', 'The platform is stopping. The rollout goes on when it is started again.');
       const seen = changes.count;
-      const facts = await this.#readFacts(gauge);
+      const facts = await this.#readFacts();
       yield facts;
       if (facts.phase !== 'starting' && facts.phase !== 'serving') return;
       await changes.wait(seen, this.#serving ? this.#options.trafficPollMilliseconds : startingPollMilliseconds, over);
     }
   }
 
-  async #readFacts(gauge: TrafficGauge): Promise<RolloutFacts> {
-    const { traffic, secondsSinceRequest } = await gauge.read();
+  async #readFacts(): Promise<RolloutFacts> {
+    const { traffic, secondsSinceRequest } = await readTraffic(this.#app, this.spec.releaseVersion);
     // Read at one moment, after the last wait: phase, weight and crash belong together.
     const phase = this.#phase;
     const crashed = phase === 'starting' || phase === 'serving' ? this.#findCrash() : undefined;
@@ -214,32 +233,22 @@ function weightAfter(weights: readonly number[], weight: number): number {
   return weights.find((candidate) => candidate > weight) ?? 100;
 }
 
-interface TrafficGauge {
-  read(): Promise<Pick<RolloutFacts, 'traffic' | 'secondsSinceRequest'>>;
-}
+const none: TrafficFacts = { requests: 0, errors: 0, totalMilliseconds: 0, latencies: [] };
 
-/** Reads the app's traffic, and notes from the first reading on when a request came. */
-function createTrafficGauge(app: AppWorkload, releaseVersion: number): TrafficGauge {
-  const { router, clock } = app.deps;
-  const none: TrafficFacts = { requests: 0, errors: 0, totalMilliseconds: 0, latencies: [] };
-  let total: number | undefined;
-  let lastRequestAt = Number.NEGATIVE_INFINITY;
+/** The traffic of an app whose release is replaced by `releaseVersion`, as the gateway has counted it. */
+async function readTraffic(
+  { deps, appId, live }: AppWorkload,
+  releaseVersion: number,
+): Promise<Pick<RolloutFacts, 'traffic' | 'secondsSinceRequest'>> {
+  const counts = await deps.router.readTraffic(appId);
+  const factsOf = (version: number | undefined): TrafficFacts => {
+    const { requests, errors, totalMilliseconds, latencies } =
+      counts.find((release) => release.releaseVersion === version) ?? none;
+    return { requests, errors, totalMilliseconds, latencies };
+  };
+  const lastRequestAt = Math.max(...counts.map((release) => release.lastRequestAt ?? Number.NEGATIVE_INFINITY));
   return {
-    async read() {
-      const counts = await router.readTraffic(app.appId);
-      const factsOf = (version: number | undefined): TrafficFacts => {
-        const { releaseVersion: _version, ...facts } = counts.find((release) => release.releaseVersion === version) ?? {
-          releaseVersion: 0,
-          ...none,
-        };
-        return facts;
-      };
-      const traffic = { candidate: factsOf(releaseVersion), stable: factsOf(app.live?.releaseVersion) };
-      const now = clock.now().getTime();
-      const requests = traffic.candidate.requests + traffic.stable.requests;
-      if (total !== undefined && requests !== total) lastRequestAt = now;
-      total = requests;
-      return { traffic, secondsSinceRequest: (now - lastRequestAt) / 1000 };
-    },
+    traffic: { candidate: factsOf(releaseVersion), stable: factsOf(live?.releaseVersion) },
+    secondsSinceRequest: Math.max(0, (deps.clock.now().getTime() - lastRequestAt) / 1000),
   };
 }

@@ -36,27 +36,36 @@ function connectOnce({ address, port }: HealthCheck, signal: AbortSignal): Promi
   });
 }
 
-function requestOnce(check: HealthCheck, path: string, signal: AbortSignal): Promise<HealthResult> {
+async function requestOnce(check: HealthCheck, path: string, signal: AbortSignal): Promise<HealthResult> {
+  const answer = await askInstance({ ...check, path }, signal);
+  if (typeof answer === 'string') return { healthy: false, problem: answer };
+  return answer < 500 ? { healthy: true } : { healthy: false, problem: `answered ${answer} to GET ${path}` };
+}
+
+/** Asks an instance for a path. @returns the status, or why there is none: 'did not listen' */
+export function askInstance(
+  { address, port, path, host }: HealthCheck & { path: string },
+  signal: AbortSignal,
+): Promise<number | string> {
   return new Promise((resolve) => {
     const attempt = request({
-      host: check.address,
-      port: check.port,
+      host: address,
+      port,
       path,
       agent: false,
       timeout: attemptMilliseconds,
       signal,
-      headers: { host: check.host, 'user-agent': 'paas-health' },
+      headers: { host, 'user-agent': 'paas-health' },
     });
     attempt.once('response', (response) => {
-      const status = response.statusCode ?? 0;
       attempt.destroy();
-      resolve(status < 500 ? { healthy: true } : { healthy: false, problem: `answered ${status} to GET ${path}` });
+      resolve(response.statusCode ?? 0);
     });
     attempt.once('timeout', () => {
       attempt.destroy();
-      resolve({ healthy: false, problem: `did not answer GET ${path} within ${attemptMilliseconds / 1000} s` });
+      resolve(`did not answer GET ${path} within ${attemptMilliseconds / 1000} s`);
     });
-    attempt.on('error', () => resolve({ healthy: false, problem: 'did not listen' }));
+    attempt.on('error', () => resolve('did not listen'));
     attempt.end();
   });
 }

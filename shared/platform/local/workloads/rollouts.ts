@@ -91,6 +91,11 @@ export function createLocalRollouts(options: LocalRolloutsOptions): LocalRollout
       begin(`abort ${releaseId}`, appId, (_app, over) => rollout.abort(reason, over));
     },
 
+    async askReleases(appId, releaseId) {
+      const rollout = await findRollout(appId, releaseId);
+      return rollout?.ask(apps.closing);
+    },
+
     async forgetRollout(appId) {
       await rollouts.get(appId)?.abort('The app was deleted.', apps.closing);
       rollouts.delete(appId);
