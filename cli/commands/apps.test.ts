@@ -11,7 +11,7 @@ const at = atSmallPlatform();
 async function repository(): Promise<string> {
   const directory = join(at.person.home, 'work');
   await mkdir(directory);
-  await run('git', ['init', '-q', directory]);
+  await run('git', ['init', '-q', '-b', 'work', directory]);
   return directory;
 }
 
@@ -22,7 +22,7 @@ describe('an app', () => {
     const { code, stdout, stderr } = await at.paas(['create', 'hello'], { cwd });
     expect(code).toBe(0);
     expect(stdout).toBe('http://hello.apps.localhost:8080 | ssh://git@127.0.0.1:2222/hello.git\n');
-    expect(stderr).toContain('git push paas main');
+    expect(stderr).toContain('git push paas work');
     expect((await run('git', ['-C', cwd, 'remote', 'get-url', 'paas'])).stdout).toBe('ssh://git@127.0.0.1:2222/hello.git\n');
     expect((await at.paas(['info'], { cwd })).stdout).toMatch(/^Name: +hello$/m);
   });

@@ -42,7 +42,9 @@ export const create = defineCommand({
     context.print(`${app.web_url} | ${app.push_url}\n`, app);
     if (wantsRemote) {
       await context.git.add(remote, app.push_url);
-      context.report(`Added the git remote "${remote}". Next: git push ${remote} ${app.branch}`);
+      // The first push to a new app takes its branch as that of the app, unless one was chosen.
+      const branch = flags.branch ?? (await context.git.currentBranch()) ?? app.branch;
+      context.report(`Added the git remote "${remote}". Next: git push ${remote} ${branch}`);
     } else if (!flags['no-remote']) {
       context.report(`There is no git repository here. In one, run: paas git:remote -a ${app.name}`);
     }

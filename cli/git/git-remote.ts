@@ -8,6 +8,8 @@ const run = promisify(execFile);
 export interface GitRemotes {
   /** False outside of a repository, and without git. */
   inRepository(): Promise<boolean>;
+  /** The branch that is checked out. Undefined outside of a repository and for a commit without a branch. */
+  currentBranch(): Promise<string | undefined>;
   /** The configured URL of a remote. Undefined if there is no such remote. */
   read(remote: string): Promise<string | undefined>;
   /** @throws CliError when git refuses */
@@ -32,6 +34,9 @@ export function gitRemotes(cwd: string, env: Readonly<Record<string, string | un
   return {
     async inRepository() {
       return (await outputOf(git('rev-parse', '--git-dir'))) !== undefined;
+    },
+    async currentBranch() {
+      return outputOf(git('symbolic-ref', '--short', 'HEAD'));
     },
     async read(remote) {
       // Not `git remote get-url`: for an unknown remote, old versions of git print its name.

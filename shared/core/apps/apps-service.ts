@@ -5,7 +5,7 @@ import { readChangedApp, toApp } from '#shared/core/apps/app-presentation.ts';
 import { requireAppQuota } from '#shared/core/apps/app-quota.ts';
 import type { Apps } from '#shared/core/apps/apps.ts';
 import { insertApp, listApps, readAppById } from '#shared/core/apps/apps-store.ts';
-import { checkBranchName } from '#shared/core/apps/branch-name.ts';
+import { checkBranchName, defaultBranch } from '#shared/core/apps/branch-name.ts';
 import { requireAppOrDeleted, restorableSince } from '#shared/core/apps/deleted-apps.ts';
 import { generateAppName } from '#shared/core/apps/generated-names.ts';
 import { checkSourceAddress } from '#shared/core/apps/source-address.ts';
@@ -22,7 +22,7 @@ const generatedNames = 5;
 export function createApps(context: Context, generateName: () => string = generateAppName): Apps {
   const { db, clock, addresses } = context;
   return {
-    async createApp(caller, { id = newUuid(), name: wanted, gitUrl, branch = 'main' }) {
+    async createApp(caller, { id = newUuid(), name: wanted, gitUrl, branch = defaultBranch }) {
       const principal = await resolveCaller(context, caller);
       requireRole(principal, 'developer');
       const existing = await readAppById(db, id);

@@ -183,6 +183,11 @@ export async function insertApp(
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
+/** The branch that is deployed. */
+export async function setBranch(trx: Db, appId: AppId, branch: string, now: Date): Promise<void> {
+  await trx.updateTable('apps').set({ branch, updated_at: now }).where('id', '=', appId).execute();
+}
+
 /** @param branch left out: it stays as it is */
 export async function setGitSource(
   db: Db,

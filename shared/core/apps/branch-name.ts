@@ -1,5 +1,8 @@
 import { AppError } from '#shared/errors.ts';
 
+/** The branch that an app is deployed from unless another is chosen. */
+export const defaultBranch = 'main';
+
 const forbidden = [
   /^-/, // would be read as an option by any program it is handed to
   /^\/|\/$|\/\//,

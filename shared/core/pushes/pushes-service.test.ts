@@ -272,6 +272,26 @@ describe('a push', () => {
     expect(await refs()).toEqual({ 'refs/heads/main': await head() });
   });
 
+  it('takes the branch that is pushed first as that of the app, and another branch after it as a preview', async () => {
+    const { code, stderr } = await app.push('main:master');
+    expect(code).toBe(0);
+    expect(stderr).toContain(`master is the branch of ${app.name} from now on`);
+    expect(await core.services.apps.readApp(owner, app.id)).toMatchObject({ branch: 'master', currentRelease: { version: 1 } });
+    expect((await app.push('main')).stderr).toContain('building the preview');
+  });
+
+  it('leaves the branch of an app that somebody has chosen, or that has a build already', async () => {
+    core.buildStep = async () => 'It does not compile.';
+    await app.push('main');
+    await app.push('main:master');
+    expect((await core.services.apps.readApp(owner, app.id)).branch).toBe('main');
+    const chosen = await core.createApp(owner);
+    await core.services.gitSources.setGitSource(owner, chosen.id, { url: null, branch: 'trunk' });
+    await chosen.commit();
+    await chosen.push('main:master');
+    expect((await core.services.apps.readApp(owner, chosen.id)).branch).toBe('trunk');
+  });
+
   it('cannot delete the branch that is deployed', async () => {
     await app.push('main');
     const { code, stderr } = await app.push('--delete', 'main');

@@ -6,6 +6,7 @@ import { supersededMessage } from '#shared/core/builds/build-creation.ts';
 import { followBuildLog } from '#shared/core/builds/build-log.ts';
 import { type BuildRow, hasRunningBuild, readBuildById } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
+import { takeFirstBranch } from '#shared/core/pushes/first-branch.ts';
 import { acceptPush, type Push, reject, type StartedBuild } from '#shared/core/pushes/push-acceptance.ts';
 import { planPush } from '#shared/core/pushes/push-plan.ts';
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
@@ -47,8 +48,11 @@ function narrowToToken(member: Principal, { tokenScope, tenantId }: Principal): 
   return { ...member, role: narrowRole(member.role, tokenScope), tokenScope };
 }
 
-function createApplyPush(context: Context, principal: Principal, app: AppRow): ApplyPush {
+function createApplyPush(context: Context, principal: Principal, opened: AppRow): ApplyPush {
   return async (request, print, clientGone) => {
+    const app = await takeFirstBranch(context, opened, request.commands);
+    if (app.branch !== opened.branch)
+      print(`-----> ${app.branch} is the branch of ${app.name} from now on: it is the first that was pushed`);
     const { commands, hints } = planPush(request.commands, app.branch);
     for (const hint of hints) print(hint);
     const push: Push = { context, principal, app, request, commands, detach: request.pushOptions.includes('detach') };
