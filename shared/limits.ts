@@ -13,6 +13,10 @@ export const limits = {
     bodySeconds: 5 * secondsPerMinute,
     /** The largest delivery that GitHub sends. */
     webhookBytes: 25 * mebibyte,
+    /** Deliveries in memory at once: four of the largest from known git hosts, and two from others. */
+    webhooksInFlight: { all: 150 * mebibyte, ofSource: 50 * mebibyte, unproven: 50 * mebibyte },
+    /** How long the body of a delivery may take to arrive. */
+    webhookSeconds: 60,
     /** Of one access token or API token. */
     authenticatedPerMinute: 600,
     /** Of all tokens of a user together. */

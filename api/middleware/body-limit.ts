@@ -3,6 +3,7 @@ import { bodyLimit } from 'hono/body-limit';
 import type { ApiEnv } from '#api/http/api-env.ts';
 import { accessOf } from '#api/http/public-routes.ts';
 import { bodyTooLarge } from '#api/http/refusal.ts';
+import { AppError } from '#shared/errors.ts';
 
 /** Largest bodies in bytes. */
 export interface BodyLimits {
@@ -43,17 +44,45 @@ function refuseAbove(maxSize: number): MiddlewareHandler<ApiEnv> {
   });
 }
 
-/** The bytes of the body as they came. @throws StatusError 413 as soon as there are more than `bytes` */
-export async function readBody(request: Request, bytes: number): Promise<Uint8Array<ArrayBuffer>> {
-  if (Number(request.headers.get('content-length') ?? 0) > bytes) throw bodyTooLarge(bytes);
+/** How a body is read. */
+export interface BodyReading {
+  /** Largest body. */
+  bytes: number;
+  /** How long it may take to arrive. */
+  seconds: number;
+  /** Called before so many bytes are kept: with the announced length, or with that of each chunk. It may throw. */
+  onBytes(count: number): void;
+}
+
+/**
+ * The bytes of the body as they came.
+ * @throws StatusError 413 as soon as there are more than `bytes`; AppError `validation_failed` when it takes too long
+ */
+export async function readBody(request: Request, { bytes, seconds, onBytes }: BodyReading): Promise<Uint8Array<ArrayBuffer>> {
+  const header = request.headers.get('content-length');
+  const announced = header === null ? undefined : Number(header);
+  if ((announced ?? 0) > bytes) throw bodyTooLarge(bytes);
+  if (announced !== undefined) onBytes(announced);
+  const reader: ReadableStreamDefaultReader<Uint8Array> | undefined = request.body?.getReader();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  const stream: AsyncIterable<Uint8Array> | null = request.body;
-  for await (const chunk of stream ?? []) {
-    length += chunk.length;
-    if (length > bytes) throw bodyTooLarge(bytes);
-    chunks.push(chunk);
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    reader?.cancel().catch(() => undefined);
+  }, seconds * 1000);
+  try {
+    for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
+      length += next.value.length;
+      if (length > (announced ?? bytes)) throw bodyTooLarge(bytes);
+      if (announced === undefined) onBytes(next.value.length);
+      chunks.push(next.value);
+    }
+  } finally {
+    clearTimeout(timer);
+    reader?.releaseLock();
   }
+  if (late) throw new AppError('validation_failed', `The body took more than ${seconds} s to arrive. Send it again.`);
   const body = new Uint8Array(length);
   let at = 0;
   for (const chunk of chunks) {

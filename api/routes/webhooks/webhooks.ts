@@ -3,6 +3,7 @@ import type { Api } from '#api/http/api-env.ts';
 import { readBody } from '#api/middleware/body-limit.ts';
 import type { FailedCredentials } from '#api/middleware/failed-credentials.ts';
 import { answer, dataOf, refusalsOf } from '#api/openapi/schemas.ts';
+import { createBodyBudget } from '#api/routes/webhooks/body-budget.ts';
 import { createFailedDeliveries } from '#api/routes/webhooks/failed-deliveries.ts';
 import type { Webhooks } from '#shared/core/webhooks/webhooks.ts';
 import { AppError } from '#shared/errors.ts';
@@ -64,6 +65,7 @@ export interface WebhookOptions {
 
 export function addWebhookRoutes(api: Api, webhooks: Webhooks, { failures, eventLimits, clientAddress }: WebhookOptions): void {
   const failed = createFailedDeliveries(eventLimits);
+  const budget = createBodyBudget();
   api.openapi(receiveDelivery, async (c) => {
     const header = (name: string): string | undefined => c.req.header(name);
     const { app: appId } = c.req.valid('query');
@@ -71,14 +73,19 @@ export function addWebhookRoutes(api: Api, webhooks: Webhooks, { failures, event
     // Cheap checks first: the body is read only when its signature can be right.
     failures.check(c.req.raw);
     failed.check(sender);
+    const open = budget.open(sender.source, failed.isProven(sender));
+    const { webhookBytes: bytes, webhookSeconds: seconds } = limits.http;
     try {
       await webhooks.checkHeaders(header, appId);
-      const result = await webhooks.receive({ header, body: await readBody(c.req.raw, limits.http.webhookBytes), appId });
+      const body = await readBody(c.req.raw, { bytes, seconds, onBytes: open.add });
+      const result = await webhooks.receive({ header, body, appId });
       failed.countSuccess(sender);
       return c.json({ data: result }, 200);
     } catch (error) {
       if (error instanceof AppError && error.code === 'unauthorized') await failed.countFailure(sender);
       throw error;
+    } finally {
+      open.release();
     }
   });
 }
