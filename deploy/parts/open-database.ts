@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { StartError } from '#deploy/host/start-error.ts';
 import type { Lifetime } from '#deploy/parts/lifetime.ts';
 import type { StartOptions } from '#deploy/parts/start-options.ts';
 import { systemClock } from '#shared/clock.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres, type PostgresConnection } from '#shared/database/postgres.ts';
+import { DatabaseAuthenticationError } from '#shared/database/postgres-client.ts';
 import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { supervisePostgres } from '#shared/platform/local/postgres/supervise-postgres.ts';
 import { createPostgresWakeups } from '#shared/wakeups/postgres-wakeups.ts';
@@ -20,6 +22,7 @@ const connections = 20;
 /**
  * Connects to the database that the settings name; without one it starts the embedded PostgreSQL, or finds the one that runs.
  * @throws PostgresError when the embedded one does not start
+ * @throws StartError when the other one asks for the password in a way that the settings do not allow
  */
 export async function openDatabase(lifetime: Lifetime, options: StartOptions): Promise<OpenDatabase> {
   const { settings, log } = options;
@@ -28,11 +31,18 @@ export async function openDatabase(lifetime: Lifetime, options: StartOptions): P
   const warn = (error: Error): void => log.warn('The connection to the database was lost; trying again.', { error });
   const { db, pool, close } = connectPostgres(url, warn, connections, authentication);
   lifetime.onEnd(close);
-  await migrate(db);
+  await migrate(db).catch(explainRefusal);
   await migrateJobs(pool, log);
   const wakeups = await createPostgresWakeups({ url, authentication, pool, clock: systemClock, log });
   lifetime.onEnd(() => wakeups.close());
   return { db, pool, wakeups };
+}
+
+function explainRefusal(error: unknown): never {
+  if (!(error instanceof DatabaseAuthenticationError)) throw error;
+  const advice =
+    'Let the server use scram-sha-256, or connect by TLS (?sslmode=verify-full), or set PAAS_DATABASE_AUTH=any to send the password anyway.';
+  throw new StartError(`PAAS_DATABASE_URL: ${error.message} ${advice}`, { cause: error });
 }
 
 async function startEmbeddedPostgres(lifetime: Lifetime, { dataDir, log, report }: StartOptions): Promise<string> {

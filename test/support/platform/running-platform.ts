@@ -27,6 +27,8 @@ export interface RunningPlatform {
 }
 
 export interface PlatformOptions {
+  /** Another checkout of the source, with its node_modules; by default this one. */
+  checkout?: string;
   /** Of an earlier platform; else a new one that `removePlatform` removes. */
   dataDir?: string;
   /** Whether the new data directory is empty, as an operator's is; else it has a database cluster without tables. */
@@ -41,8 +43,9 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Runn
   const ports = options.ports ?? { http: await freePort(), https: await freePort(), ssh: await freePort() };
   const metricsPort = await freePort();
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PAAS_')));
-  const child = spawn(process.execPath, [join(root, 'deploy/single-machine.ts')], {
-    cwd: root,
+  const checkout = options.checkout ?? root;
+  const child = spawn(process.execPath, [join(checkout, 'deploy/single-machine.ts')], {
+    cwd: checkout,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...inherited,
