@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Client, clientOf, trustProxies } from './client.ts';
+import { type Client, clientOf, plainAddress, trustProxies } from './client.ts';
 
 const connection: Client = { address: '10.0.0.1', encrypted: false, port: 8080 };
 const none = { addresses: undefined, protocols: undefined, ports: undefined };
@@ -17,6 +17,7 @@ describe('the client behind trusted proxies', () => {
     ['an IPv4 address in IPv6 form', '::ffff:203.0.113.7', '203.0.113.7'],
     ['the proxy, if it names no address', 'unknown', '10.0.0.1'],
     ['the last address before something else', '203.0.113.7, <script>, 10.0.0.2', '10.0.0.2'],
+    ['an address without its zone', 'fe80::1%eth0', 'fe80::1'],
     ['the proxy without the header', undefined, '10.0.0.1'],
   ])('is %s', (_, addresses, address) => {
     expect(clientOf(connection, { ...none, addresses }, isTrusted).address).toBe(address);
@@ -32,6 +33,12 @@ describe('the client behind trusted proxies', () => {
     [undefined, '1', { encrypted: false, port: 8080 }],
   ])('used %s on port %s', (protocols, ports, expected) => {
     expect(clientOf(connection, { ...none, protocols, ports }, isTrusted)).toMatchObject(expected);
+  });
+
+  it('is nobody if the connection is closed already', () => {
+    for (const address of [undefined, '', 'fe80::1%eth0', '::ffff:203.0.113.9', 'text'])
+      expect(isTrusted(plainAddress(address))).toBe(false);
+    expect(isTrusted(plainAddress('::ffff:10.1.1.1'))).toBe(true);
   });
 
   it('is the peer, if that is no trusted proxy or none is trusted', () => {

@@ -30,7 +30,7 @@ export function trustProxies(proxies: readonly string[]): IsTrusted {
     const family = familyOf(address);
     list.addSubnet(address, Number(prefix ?? (family === 'ipv6' ? 128 : 32)), family);
   }
-  return (address) => proxies.length > 0 && list.check(address, familyOf(address));
+  return (address) => list.check(address, familyOf(address));
 }
 
 /**
@@ -54,9 +54,9 @@ export function clientOf(connection: Client, forwarded: ForwardedHeaders, isTrus
   return { address, encrypted, port: isPort ? Number(port) : encrypted ? 443 : 80 };
 }
 
-/** The address of a connection as Node reports it, without the form that IPv4 has on a dual-stack socket. */
+/** An address as Node reports it, without a zone (`%eth0`) and the form that IPv4 has on a dual-stack socket. */
 export function plainAddress(address: string | undefined): string {
-  return (address ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
+  return (address ?? '').replace(/%.*$/, '').replace(/^::ffff:(?=\d+\.)/i, '');
 }
 
 /** An address, with or without brackets and port. */
