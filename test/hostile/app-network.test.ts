@@ -26,6 +26,10 @@ const { readFileSync } = require('node:fs');
 const probe = require('./probe.js');
 createServer(async (request, response) => {
   if (request.url === '/sockets') return response.end(readFileSync('/proc/net/tcp', 'utf8') + readFileSync('/proc/net/tcp6', 'utf8'));
+  if (request.url.startsWith('/take/')) {
+    const thief = createServer((_, stolen) => stolen.end('stolen')).listen(Number(request.url.slice(6)), '0.0.0.0');
+    return thief.on('listening', () => response.end('taken')).on('error', (error) => response.end(error.code));
+  }
   let body = '';
   for await (const chunk of request) body += chunk;
   response.end(JSON.stringify(request.method === 'POST' ? await probe(JSON.parse(body)) : 'here'));
@@ -177,6 +181,13 @@ describe.skipIf(process.getuid?.() !== 0)('code of an app', () => {
     });
     const pushed = await copy.push();
     expect(pushed.stderr).toContain('reached 0');
+  });
+
+  it("gets no visitors of another tenant's app by taking its port", async () => {
+    expect((await visit(platform, 'attacker', `/take/${victimPort}`)).body).toBe('taken');
+    for (let visits = 0; visits < 10; visits++) expect((await visit(platform, 'victim')).body).toBe('"here"');
+    expect((await victim.ask('POST', '/v1/apps/victim/restart')).status).toBe(202);
+    for (let visits = 0; visits < 10; visits++) expect((await visit(platform, 'victim')).body).toBe('"here"');
   });
 
   it('leaves no network behind when the platform stops', async () => {

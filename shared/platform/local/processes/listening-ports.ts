@@ -16,6 +16,16 @@ export async function readListeners(pids: readonly number[]): Promise<Listener[]
   return tables.flatMap((table) => parseSocketTable(table, sockets));
 }
 
+/**
+ * Whether one of the processes listens on the port. Undefined where the kernel does not let us look. Processes that share a network
+ * can take each other's ports, and a connection alone does not tell whose it is.
+ */
+export async function listensOn(pids: readonly number[], port: number): Promise<boolean | undefined> {
+  if ((await readListeners(pids)).some((listener) => listener.port === port)) return true;
+  const readable = await Promise.all(pids.map((pid) => readdir(`/proc/${pid}/fd`).catch(() => undefined)));
+  return readable.some((descriptors) => descriptors !== undefined) ? false : undefined;
+}
+
 /** proc(5): `sl local_address rem_address st … inode`, addresses in hexadecimal; state 0A is LISTEN. */
 export function parseSocketTable(table: string, inodes: ReadonlySet<string>): Listener[] {
   return table

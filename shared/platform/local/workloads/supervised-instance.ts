@@ -5,7 +5,7 @@ import type { InstanceFacts, WorkloadSpec } from '#shared/platform/workloads.ts'
 import type { AppLogCollector } from '../logs/app-log-collector.ts';
 import { endUnrecorded } from '../processes/end-unrecorded.ts';
 import { instanceName } from '../processes/instance-key.ts';
-import { readListeners } from '../processes/listening-ports.ts';
+import { listensOn, readListeners } from '../processes/listening-ports.ts';
 import type { PortPool } from '../processes/port-pool.ts';
 import { readDescendants } from '../processes/process-identity.ts';
 import { planRestartDelay } from '../processes/restart-delay.ts';
@@ -274,10 +274,10 @@ export class SupervisedInstance {
     const { bootSeconds } = this.#deps.timings;
     const spent = adopted ? this.#deps.clock.now().getTime() - Date.parse(this.#record.startedAt) : 0;
     const deadline = AbortSignal.timeout(Math.max(0, bootSeconds * 1000 - spent));
-    const problem = await this.#becomeHealthy(AbortSignal.any([over, deadline]));
+    const problem = await this.#becomeHealthy(program, AbortSignal.any([over, deadline]));
     if (over.aborted) return undefined;
     if (problem !== undefined) {
-      const listeners = await readListeners(await readDescendants(program.init.pid));
+      const listeners = await readListeners(await readProcesses(program));
       return describeMissedBoot(problem, this.#record.port, bootSeconds, listeners);
     }
     await this.#update({ state: 'up' });
@@ -288,7 +288,7 @@ export class SupervisedInstance {
   }
 
   /** Resolves with undefined once it is ready for traffic, or with the last problem when the signal aborts. */
-  async #becomeHealthy(signal: AbortSignal): Promise<string | undefined> {
+  async #becomeHealthy(program: SandboxRecord, signal: AbortSignal): Promise<string | undefined> {
     const { clock, timings } = this.#deps;
     let problem = 'did not listen';
     try {
@@ -302,8 +302,9 @@ export class SupervisedInstance {
           { address: addressOf(this.#record), port: this.#record.port, path: this.#spec?.healthPath, host },
           signal,
         );
-        if (result.healthy) return undefined;
-        if (!signal.aborted) problem = result.problem;
+        const isOwn = result.healthy && (await listensOn(await readProcesses(program), this.#record.port)) !== false;
+        if (isOwn) return undefined;
+        if (!signal.aborted) problem = result.healthy ? 'did not listen on PORT, which another process uses,' : result.problem;
         await clock.sleep(timings.healthPollMilliseconds, signal);
       }
     } catch (error) {
@@ -363,4 +364,9 @@ function abortedAfter(promise: Promise<unknown>): AbortSignal {
   const abort = (): void => controller.abort();
   promise.then(abort, abort);
   return controller.signal;
+}
+
+/** The processes of a program, those of the app first: the last one may be in the network of the host. */
+async function readProcesses({ init }: SandboxRecord): Promise<readonly number[]> {
+  return [...(await readDescendants(init.pid)), init.pid];
 }

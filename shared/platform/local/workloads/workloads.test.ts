@@ -1,8 +1,13 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { type AppId, newUuid } from '#shared/ids.ts';
 import { describeRollouts } from '#shared/platform/contract/rollouts.ts';
 import { describeUsageMetrics, type UsageMetricsUnderTest } from '#shared/platform/contract/usage-metrics.ts';
 import { describeWorkloads } from '#shared/platform/contract/workloads.ts';
+import type { RolloutFacts } from '#shared/platform/rollouts.ts';
+import { rollOut } from '#shared/platform/testing/roll-out.ts';
 import { visitRouter } from '#shared/platform/testing/visit-router.ts';
 import { createFakeRouter } from '#shared/routing/fake-router.ts';
 import {
@@ -49,6 +54,51 @@ async function openFixture(): Promise<UsageMetricsUnderTest> {
 describeWorkloads('local', openFixture);
 describeRollouts('local', openFixture);
 describeUsageMetrics('local', openFixture);
+
+describe('health of local instances', () => {
+  /** An app without a network of its own, as on a platform that does not run as root. `whenStarted` gets the port of its instance. */
+  async function rollOutSquatted(script: string, whenStarted: (port: number) => void): Promise<RolloutFacts | undefined> {
+    const dataDir = await makeDataDir();
+    const reports = createServer((request, response) => {
+      whenStarted(Number(request.url?.slice(1)));
+      response.end();
+    }).listen(0, '127.0.0.1');
+    await once(reports, 'listening');
+    const { port } = reports.address() as AddressInfo;
+    const router = createFakeRouter();
+    const { rollouts, stopAll } = await openWorkloadFixture(dataDir, router, { timings: { bootSeconds: 3 } });
+    try {
+      const report = `require('node:http').get('http://127.0.0.1:${port}/' + process.env.PORT);`;
+      const imageUrl = await makeImage(dataDir, 'squatted', { 'server.js': `${report}\n${script}` });
+      let last: RolloutFacts | undefined;
+      for await (const facts of rollOut(rollouts, specOf(newUuid<AppId>(), 1, imageUrl))) last = facts;
+      return last;
+    } finally {
+      await stopAll();
+      await removeDataDir(dataDir);
+      reports.close();
+    }
+  }
+
+  it('is not that of another process that has taken the port: no traffic is sent there', async () => {
+    const squatter = createServer((_, response) => void response.end('stolen'));
+    try {
+      const facts = await rollOutSquatted('setInterval(() => undefined, 1000);', (port) => squatter.listen(port, '0.0.0.0'));
+      expect(facts).toMatchObject({
+        phase: 'aborted',
+        failure: { cause: expect.stringContaining('did not listen on PORT, which another process uses, within 3 s') },
+      });
+      expect(squatter.listening).toBe(true);
+    } finally {
+      squatter.close();
+    }
+  });
+
+  it('is that of any process of the instance', async () => {
+    const script = `require('node:child_process').spawn('/opt/node', ['-e', 'require("node:http").createServer((_, r) => r.end()).listen(process.env.PORT)']);`;
+    expect(await rollOutSquatted(script, () => undefined)).toMatchObject({ phase: 'live' });
+  });
+});
 
 describe('local output', () => {
   /** What a worker with this script prints. */
