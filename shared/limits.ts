@@ -98,6 +98,8 @@ export const limits = {
     seconds: 15 * secondsPerMinute,
     slugBytes: 500 * mebibyte,
     cacheBytes: 5 * 1024 * mebibyte,
+    /** The app's files, the home directory and /tmp of a build together. */
+    diskBytes: 6 * 1024 * mebibyte,
     memoryBytes: 2048 * mebibyte,
     processes: 1024,
     logBytes: 10 * mebibyte,

@@ -8,6 +8,7 @@ import { createLocalAppEnvironments } from './app-environments.ts';
 import { createBuildDrivers } from './builds/build-drivers.ts';
 import { createLocalCertificates } from './certificates.ts';
 import { createLocalDiskSpace } from './disk/local-disk-space.ts';
+import { openVolumes } from './disk/volumes.ts';
 import { openNetworks } from './network/networks.ts';
 import { openSandbox } from './sandbox/open-sandbox.ts';
 import { createSandboxedPrograms } from './workloads/sandboxed-programs.ts';
@@ -56,10 +57,12 @@ export async function createLocalPlatform({
   const opened = await openNetworks({ dataDir, path, range: appNetwork.range, allowedNetworks: appNetwork.allowed });
   const networks = opened.problem === undefined ? opened : undefined;
   const sandbox = await openSandbox({ dataDir, path, networks });
+  const volumes = await openVolumes(dataDir);
   const diskSpace = createLocalDiskSpace(dataDir, diskReserveBytes);
   const { caches, builds, images, recover } = createBuildDrivers({
     dataDir,
     sandbox,
+    volumes,
     hostEnv,
     shareRegistryCredentials,
     diskSpace,
@@ -76,6 +79,10 @@ export async function createLocalPlatform({
     log.warn(
       'apps cannot write to /app here: the kernel gives this user no overlays. Run the platform as root, or on Linux 5.11 or later.',
     );
+  if (volumes.problem !== undefined)
+    log.warn('the disk space of single builds and caches is not limited here; builds end when the disk is nearly full', {
+      problem: volumes.problem,
+    });
   return {
     capabilities: {
       pipeline: 'local',
@@ -95,12 +102,14 @@ export async function createLocalPlatform({
     appEnvironments: createLocalAppEnvironments({ sandbox, networks }),
     async stop() {
       await builds.stop();
+      await volumes.close();
       await local.stopAll();
       await addons.stopAll();
       await networks?.deleteAll();
     },
     async detach() {
       await Promise.all([builds.stop(), local.detach(), addons.detach()]);
+      await volumes.close();
     },
   };
 }

@@ -2,6 +2,7 @@ import { mkdtemp, realpath } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BuildDrivers, type BuildDriversOptions, createBuildDrivers } from '#shared/platform/local/builds/build-drivers.ts';
+import { openVolumes } from '#shared/platform/local/disk/volumes.ts';
 import { removeTree } from '#shared/platform/local/images/trees.ts';
 import { openSandbox, type Sandbox } from '#shared/platform/local/sandbox/open-sandbox.ts';
 
@@ -15,13 +16,15 @@ export interface TestBuilds extends BuildDrivers {
 export async function openTestBuilds(limits: BuildDriversOptions['limits'] = {}): Promise<TestBuilds> {
   const dataDir = await realpath(await mkdtemp(join(tmpdir(), 'paas-builds-')));
   const sandbox = await openSandbox({ dataDir, path: process.env['PATH'] ?? '' });
-  const drivers = createBuildDrivers({ dataDir, sandbox, hostEnv: process.env, limits });
+  const volumes = await openVolumes(dataDir);
+  const drivers = createBuildDrivers({ dataDir, sandbox, volumes, hostEnv: process.env, limits });
   return {
     ...drivers,
     dataDir,
     sandbox,
     async stop() {
       await drivers.builds.stop();
+      await volumes.close();
       await removeTree(dataDir);
     },
   };

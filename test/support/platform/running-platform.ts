@@ -1,11 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { globSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { endSandbox, type SandboxRecord } from '#shared/platform/local/sandbox/sandbox-process.ts';
 import { ampleQuotasSetting } from '#test/support/core/ample-quotas.ts';
 import { copyClusterTemplate } from '#test/support/database/cluster-template.ts';
+import { run } from '#test/support/run-program.ts';
 import { freePort } from '#test/support/servers/free-port.ts';
 
 const root = new URL('../../../', import.meta.url).pathname;
@@ -114,8 +117,17 @@ export async function removePlatform(platform: RunningPlatform): Promise<void> {
   await rm(platform.dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 }
 
-/** After a kill: the gateway, PostgreSQL and apps that were meant to outlive it. They name the data directory in their arguments, or write into it. */
+/**
+ * After a kill: the gateway, PostgreSQL and apps that were meant to outlive it. They name the data directory in their arguments, or write
+ * into it; apps do neither, and are in its records.
+ */
 async function endLeftovers(dataDir: string): Promise<void> {
+  for (const path of globSync('workloads/*/instances/*.json', { cwd: dataDir })) {
+    const record = JSON.parse(await readFile(join(dataDir, path), 'utf8')) as { program?: SandboxRecord };
+    if (record.program !== undefined) await endSandbox(record.program);
+  }
+  // Of a build that ran.
+  await run('umount', ['-n', '-l', join(dataDir, 'volumes')]);
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) continue;
     const traces = await Promise.all([

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { BuildCaches } from '#shared/platform/build-caches.ts';
+import type { Volume, Volumes } from '../disk/volumes.ts';
 import { measureTree, moveTree, removeTree } from '../images/trees.ts';
 import type { SandboxBind, SandboxMount } from '../sandbox/sandbox.ts';
 import type { CachedTree } from './plans/builder.ts';
@@ -19,6 +20,8 @@ export interface CacheVolume {
   restoreTree(tree: CachedTree, copy: CopyInSandbox): Promise<boolean>;
   /** Saves the tree as it is in the app. Replaces the one saved before completely or not at all. */
   saveTree(tree: CachedTree, copy: CopyInSandbox, owner: ToolOwner): Promise<void>;
+  /** How much of its file system is used, from 0 to 1; 0 where it has none of its own. */
+  readUsedShare(): Promise<number>;
   /** Drops the largest parts until no more than `longestBytes` are used; their names. */
   trim(longestBytes: number): Promise<readonly string[]>;
   /** To be called when the build is over: a volume that was flushed meanwhile goes now. */
@@ -44,12 +47,18 @@ export interface LocalBuildCaches extends BuildCaches {
 }
 
 interface OpenVolume {
+  /** Where its files are. */
   directory: string;
+  /** The file system that it is; undefined where it is a mere directory. */
+  readonly mounted: Volume | undefined;
+  /** What is deleted with it. */
+  holder: string;
   readonly appId: AppId;
   flushed: boolean;
 }
 
-export function createLocalBuildCaches(dataDir: string): LocalBuildCaches {
+/** @param disk what limits the size of a cache; left out: `trim` alone does */
+export function createLocalBuildCaches(dataDir: string, disk?: { volumes: Volumes; bytes: number }): LocalBuildCaches {
   const base = `${dataDir}/caches`;
   const open = new Set<OpenVolume>();
   const ensureCache: BuildCaches['ensureCache'] = async (appId) => {
@@ -68,7 +77,11 @@ export function createLocalBuildCaches(dataDir: string): LocalBuildCaches {
       const rubbish = `${base}/.deleted-${randomUUID()}`;
       if (!(await moveTree(`${base}/${appId}`, rubbish))) return false;
       const users = [...open].filter((volume) => volume.appId === appId && !volume.flushed);
-      for (const volume of users) Object.assign(volume, { directory: rubbish, flushed: true });
+      for (const volume of users) {
+        volume.flushed = true;
+        volume.holder = rubbish;
+        if (volume.mounted === undefined) volume.directory = rubbish;
+      }
       if (users.length === 0) await removeTree(rubbish);
       return true;
     },
@@ -78,30 +91,46 @@ export function createLocalBuildCaches(dataDir: string): LocalBuildCaches {
     },
     async openVolume(appId) {
       await ensureCache(appId);
-      const volume: OpenVolume = { directory: `${base}/${appId}`, appId, flushed: false };
+      const volume: OpenVolume = { ...(await findOrMount(appId)), appId, flushed: false };
       open.add(volume);
       return {
         ...accessVolume(volume),
         async release() {
           open.delete(volume);
           const shared = [...open].some((other) => other.directory === volume.directory);
-          if (volume.flushed && !shared) await removeTree(volume.directory);
+          if (shared) return;
+          volume.mounted?.unmount();
+          if (volume.flushed) await removeTree(volume.holder);
         },
       };
     },
   };
+
+  async function findOrMount(appId: AppId): Promise<Pick<OpenVolume, 'holder' | 'directory' | 'mounted'>> {
+    const holder = `${base}/${appId}`;
+    const shared = [...open].find((volume) => volume.appId === appId && !volume.flushed);
+    if (shared !== undefined) return { holder, directory: shared.directory, mounted: shared.mounted };
+    const file = `${holder}/${volumeFile}`;
+    const mounted = disk && (await disk.volumes.mount({ file, bytes: disk.bytes, lasting: true }));
+    const directory = mounted?.path ?? holder;
+    await removeHalfSavedTrees(directory);
+    return { holder, directory, mounted };
+  }
 }
 
-/** What a crash left of flushed caches and of trees that were being saved; to be called before any build. */
+/** The file system of a cache, in the cache's directory. */
+const volumeFile = 'volume';
+
+/** Removes flushed caches that a crash has left. To be called before any build. */
 export async function removeCacheRubbish(dataDir: string): Promise<void> {
   const base = `${dataDir}/caches`;
-  for (const name of await readdir(base).catch(ifMissing([]))) {
-    if (name.startsWith('.')) await removeTree(`${base}/${name}`);
-    else {
-      const trees = await readdir(`${base}/${name}/trees`).catch(ifMissing([]));
-      for (const tree of trees.filter((tree) => tree.startsWith('.'))) await removeTree(`${base}/${name}/trees/${tree}`);
-    }
-  }
+  for (const name of await readdir(base).catch(ifMissing([]))) if (name.startsWith('.')) await removeTree(`${base}/${name}`);
+}
+
+/** What a crash has left of trees that were being saved. */
+async function removeHalfSavedTrees(directory: string): Promise<void> {
+  const trees = await readdir(`${directory}/trees`).catch(ifMissing([]));
+  for (const tree of trees.filter((name) => name.startsWith('.'))) await removeTree(`${directory}/trees/${tree}`);
 }
 
 function accessVolume(volume: OpenVolume): Omit<CacheVolume, 'release'> {
@@ -140,6 +169,7 @@ function accessVolume(volume: OpenVolume): Omit<CacheVolume, 'release'> {
         await Promise.all([removeTree(staged), removeTree(old)]);
       }
     },
+    readUsedShare: async () => (await volume.mounted?.readUsedShare()) ?? 0,
     async trim(longestBytes) {
       const parts = (await Promise.all(['tools', 'trees'].map((kind) => listParts(`${volume.directory}/${kind}`)))).flat();
       let used = parts.reduce((sum, part) => sum + part.bytes, 0);

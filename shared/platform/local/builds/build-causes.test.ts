@@ -6,6 +6,7 @@ const failure: StepFailure = {
   exitCode: 1,
   outOfMemory: false,
   diskFull: false,
+  volume: undefined,
   tail: [],
   memoryBytes: 2048 * 1024 * 1024,
 };

@@ -1,10 +1,19 @@
 /** From how a step ended to one line that says what failed and what mends it. */
 
+/** A file system of a build. */
+export interface FullestVolume {
+  readonly isFull: boolean;
+  /** What to say when a program found no room in it. */
+  readonly message: string;
+}
+
 export interface StepFailure {
   readonly argv: readonly string[];
   readonly exitCode: number;
   readonly outOfMemory: boolean;
   readonly diskFull: boolean;
+  /** Of the build's own file systems the one with the least room; undefined where it has none. */
+  readonly volume: FullestVolume | undefined;
   /** The tool's last lines. */
   readonly tail: readonly string[];
   readonly memoryBytes: number;
@@ -63,7 +72,9 @@ export function explainFailure(failure: StepFailure): string {
   if (failure.outOfMemory || /JavaScript heap out of memory|MemoryError|cannot allocate memory/i.test(text)) {
     return `Out of memory: a build may use ${Math.round(failure.memoryBytes / 1024 / 1024)} MiB, and \`${describe(failure.argv)}\` wanted more.`;
   }
-  if (failure.diskFull || /ENOSPC|[Nn]o space left on device/.test(text)) {
+  const lacksRoom = /ENOSPC|[Nn]o space left on device/.test(text);
+  if (!failure.diskFull && failure.volume !== undefined && (failure.volume.isFull || lacksRoom)) return failure.volume.message;
+  if (failure.diskFull || lacksRoom) {
     return "The platform's disk is full. Nothing is wrong with the app: its operator has to make room, then push again.";
   }
   if (/File too large|EFBIG/.test(text)) return 'A file grew larger than a build may write.';

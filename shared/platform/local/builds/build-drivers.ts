@@ -8,6 +8,7 @@ import type { Log } from '#shared/log.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 import type { InProcessBuilds } from '#shared/platform/in-process-builds.ts';
 import { createLocalDiskSpace, type LocalDiskSpace } from '../disk/local-disk-space.ts';
+import type { Volumes } from '../disk/volumes.ts';
 import { createLocalImages, type LocalImages, removeImageLeftovers } from '../images/images.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import { readRegistrySettings } from '../toolchains/registry-settings.ts';
@@ -23,6 +24,8 @@ export interface BuildDriversOptions {
   /** Absolute. */
   readonly dataDir: string;
   readonly sandbox: Sandbox;
+  /** What limits the disk space of builds and caches; left out: nothing does but the free space of the disk. */
+  readonly volumes?: Volumes;
   /** The operator's environment: where the host's toolchains are (PATH) and how registries are reached. */
   readonly hostEnv: Readonly<Record<string, string | undefined>>;
   /** Whether builds of all tenants get the operator's credentials for package registries. By default they do not. */
@@ -45,10 +48,12 @@ export interface BuildDrivers {
 
 export function createBuildDrivers(options: BuildDriversOptions): BuildDrivers {
   const { dataDir, sandbox, hostEnv, shareRegistryCredentials = false, limits: changed, log, diskSpace } = options;
+  const volumes = options.volumes?.problem === undefined ? options.volumes : undefined;
   const root = process.getuid?.() === 0;
   const ensureOwner = async (appId: AppId) => (root ? sandbox.ensureUid(appId) : undefined);
   const parts = findPlatformParts();
-  const caches = createLocalBuildCaches(dataDir);
+  const buildLimits = { ...limits.build, ...changed };
+  const caches = createLocalBuildCaches(dataDir, volumes && { volumes, bytes: buildLimits.cacheBytes });
   const toolsDirectory = `${dataDir}/toolchains`;
   const findProgram = async (name: string): Promise<string | undefined> => findExecutable(name, hostEnv['PATH'] ?? '');
   const { node, npm } = parts.paths;
@@ -68,7 +73,8 @@ export function createBuildDrivers(options: BuildDriversOptions): BuildDrivers {
       places,
       root,
       diskSpace: diskSpace ?? createLocalDiskSpace(dataDir),
-      limits: { ...limits.build, ...changed },
+      volumes,
+      limits: buildLimits,
     }),
     async recover() {
       await removeLeftBuilds(dataDir, sandbox);

@@ -4,7 +4,7 @@ import type { LocalDiskSpace } from '../disk/local-disk-space.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
 import type { CopyInSandbox } from './build-caches.ts';
-import { explainFailure } from './build-causes.ts';
+import { explainFailure, type FullestVolume } from './build-causes.ts';
 import { rememberSandbox } from './build-leftovers.ts';
 import type { BuildOutput } from './build-output.ts';
 import type { BuildDirectories, BuildLimits } from './build-space.ts';
@@ -19,6 +19,8 @@ export interface StepRunnerParts {
   readonly network: string | undefined;
   readonly limits: BuildLimits;
   readonly diskSpace: LocalDiskSpace;
+  /** Of the build's own file systems the one with the least room; undefined where it has none. */
+  readonly findFullestVolume: () => Promise<FullestVolume | undefined>;
   readonly output: BuildOutput;
   /** Aborts on cancel and on timeout. */
   readonly signal: AbortSignal;
@@ -85,6 +87,7 @@ async function runCommand(parts: StepRunnerParts, command: SandboxedCommand): Pr
         exitCode: code,
         outOfMemory,
         diskFull: disk.full(),
+        volume: await parts.findFullestVolume(),
         tail: output.tail(),
         memoryBytes: limits.memoryBytes,
       }),

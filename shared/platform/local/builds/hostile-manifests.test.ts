@@ -113,7 +113,15 @@ describe('texts of tenants that patterns could take long for', () => {
       'what tools print at last',
       () => {
         const tail = ['npm error 404', ...Array.from({ length: 200 }, () => `${'\t'.repeat(8000)}x`)];
-        return explainFailure({ argv: ['npm'], exitCode: 1, outOfMemory: false, diskFull: false, tail, memoryBytes: 1 });
+        return explainFailure({
+          argv: ['npm'],
+          exitCode: 1,
+          outOfMemory: false,
+          diskFull: false,
+          volume: undefined,
+          tail,
+          memoryBytes: 1,
+        });
       },
     ],
   ])('%s', async (_, read) => {

@@ -1,16 +1,18 @@
-import { chown, writeFile } from 'node:fs/promises';
+import { chown, mkdir, rename, rmdir, writeFile } from 'node:fs/promises';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { BuildSpec } from '#shared/platform/builds.ts';
 import type { RunBuild } from '#shared/platform/in-process-builds.ts';
 import { type Procfile, parseProcfile } from '#shared/platform/procfile.ts';
 import type { LocalDiskSpace } from '../disk/local-disk-space.ts';
-import { type LocalImages, type StoredImage, systemPath } from '../images/images.ts';
-import { removeTree } from '../images/trees.ts';
+import type { Volume, Volumes } from '../disk/volumes.ts';
+import { type LocalImages, type PlaceTree, type StoredImage, systemPath } from '../images/images.ts';
+import { measureContent, removeTree } from '../images/trees.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import type { RegistrySettings } from '../toolchains/registry-settings.ts';
 import { resolveToolchain, type ToolchainPlaces } from '../toolchains/toolchain-mounts.ts';
 import type { Toolchains } from '../toolchains/toolchains.ts';
 import type { CacheVolume, LocalBuildCaches, ToolOwner } from './build-caches.ts';
+import type { FullestVolume } from './build-causes.ts';
 import { endLeftBuild } from './build-leftovers.ts';
 import { type BuildOutput, createBuildOutput } from './build-output.ts';
 import { type BuildDirectories, type BuildLimits, makeBuildDirectories } from './build-space.ts';
@@ -34,6 +36,8 @@ export interface RunBuildParts {
   /** Whether this process is root, and so gives a build's files to the app's user. */
   readonly root: boolean;
   readonly diskSpace: LocalDiskSpace;
+  /** Undefined where there are none: then builds are in directories of the disk that the platform uses. */
+  readonly volumes: Volumes | undefined;
   readonly limits: BuildLimits;
 }
 
@@ -46,36 +50,58 @@ export function createRunBuild(parts: RunBuildParts): RunBuild {
     const base = `${parts.dataDir}/builds/${spec.buildId}`;
     await endLeftBuild(base, parts.sandbox);
     const volume = await parts.caches.openVolume(spec.appId);
+    let disk: Volume | undefined;
+    const findFullestVolume = async (): Promise<FullestVolume | undefined> => {
+      if (disk === undefined) return undefined;
+      const [own, cached] = await Promise.all([disk.readUsedShare(), volume.readUsedShare()]);
+      const message = cached > own ? fullCacheMessage : describeFullDisk(parts.limits.diskBytes);
+      return { isFull: Math.max(own, cached) > 0.99, message };
+    };
     try {
-      return await build(parts, spec, { base, output, volume, signal });
+      disk = await parts.volumes?.mount({ file: `${base}/volume`, bytes: parts.limits.diskBytes, lasting: false });
+      return await build(parts, spec, { base, output, volume, disk, findFullestVolume, signal });
     } catch (error) {
-      throw (error as NodeJS.ErrnoException | undefined)?.code === 'ENOSPC' ? diskIsFull() : error;
+      // A full cache would make every build fail.
+      if (error instanceof BuildFailure && error.message === fullCacheMessage) await volume.trim(parts.limits.cacheBytes / 2);
+      if ((error as NodeJS.ErrnoException | undefined)?.code !== 'ENOSPC') throw error;
+      throw new BuildFailure((await findFullestVolume())?.message ?? fullPlatformMessage);
     } finally {
+      disk?.unmount();
       await volume.release();
       await removeTree(base);
     }
   };
 }
 
-function diskIsFull(): BuildFailure {
-  return new BuildFailure(
-    "The platform's disk is full. Nothing is wrong with the app: its operator has to make room, then push again.",
-  );
+const fullPlatformMessage =
+  "The platform's disk is full. Nothing is wrong with the app: its operator has to make room, then push again.";
+const fullCacheMessage = 'The build cache is full. Its largest parts were dropped: push again.';
+
+function describeFullDisk(bytes: number): string {
+  return `The build needs more disk space or more files than it may have: ${Math.round(bytes / 1024 ** 2)} MiB for the app, /tmp and the home directory together.`;
+}
+
+/** A build needs room in the cache for what is new. */
+function keptOfCache({ cacheBytes }: BuildLimits): number {
+  return Math.floor(cacheBytes * 0.8);
 }
 
 interface Attempt {
   readonly base: string;
   readonly output: BuildOutput;
   readonly volume: CacheVolume;
+  readonly disk: Volume | undefined;
+  readonly findFullestVolume: () => Promise<FullestVolume | undefined>;
   readonly signal: AbortSignal;
 }
 
-async function build(parts: RunBuildParts, spec: BuildSpec, { base, output, volume, signal }: Attempt): Promise<Succeeded> {
+async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): Promise<Succeeded> {
+  const { base, output, volume, disk, findFullestVolume, signal } = attempt;
   if (parts.sandbox.problem !== undefined)
     throw new BuildFailure(`Builds need the sandbox, and this platform has none. ${parts.sandbox.problem}`);
   const uid = await parts.sandbox.ensureUid(spec.appId);
   const owner = parts.root ? uid : undefined;
-  const directories = await makeBuildDirectories(base, owner);
+  const directories = await makeBuildDirectories(base, disk?.path ?? base, owner);
   const written = await writeSource(directories.app, spec.source.open(), { owner, longestBytes: parts.limits.slugBytes, signal });
   for (const path of written.leftOut) output.detail(`Left out ${path}: this symlink leads out of the source`);
 
@@ -105,6 +131,7 @@ async function build(parts: RunBuildParts, spec: BuildSpec, { base, output, volu
     network: (await parts.sandbox.ensureNetwork(spec.appId))?.namespace,
     limits: parts.limits,
     diskSpace: parts.diskSpace,
+    findFullestVolume,
     output,
     signal,
     env: {
@@ -126,10 +153,13 @@ async function build(parts: RunBuildParts, spec: BuildSpec, { base, output, volu
     ],
   });
   for (const each of plans) await runSteps(each, { volume, giveTo, output, runner, source, signal });
-  await trimCache(volume, parts.limits.cacheBytes, output);
+  await trimCache(volume, parts.limits, output);
 
   const processes = await discoverProcesses(plan, { procfile, builder, source, output });
-  const stored = await store(parts, spec, directories, { combined, builder, procfile, processes, output, signal });
+  const stored = await store(parts, spec, directories, {
+    ...{ combined, builder, procfile, processes, output, signal },
+    place: disk === undefined ? undefined : copyInto(runner, giveTo),
+  });
   return {
     status: 'succeeded',
     imageUrl: stored.imageUrl,
@@ -200,11 +230,12 @@ async function saveTrees({ paths, key }: CachedTrees, { volume, runner, giveTo, 
     if ((await source.list(path)).length > 0) await volume.saveTree({ path, key }, runner.copy, giveTo);
 }
 
-async function trimCache(volume: CacheVolume, longestBytes: number, output: BuildOutput): Promise<void> {
+async function trimCache(volume: CacheVolume, limits: BuildLimits, output: BuildOutput): Promise<void> {
+  const longestBytes = keptOfCache(limits);
   const dropped = await volume.trim(longestBytes);
   if (dropped.length === 0) return;
   output.detail(
-    `The build cache was over ${Math.round(longestBytes / 1024 ** 3)} GiB: dropped ${dropped.join(', ')}. The next build fetches them anew.`,
+    `The build cache was over ${(longestBytes / 1024 ** 3).toFixed(1)} GiB: dropped ${dropped.join(', ')}. The next build fetches them anew.`,
   );
 }
 
@@ -240,13 +271,15 @@ interface Built {
   readonly processes: Readonly<Record<string, string>>;
   readonly output: BuildOutput;
   readonly signal: AbortSignal;
+  /** How the app's files get into the image; undefined: they are moved. */
+  readonly place: PlaceTree | undefined;
 }
 
 async function store(
   parts: RunBuildParts,
   spec: BuildSpec,
   directories: BuildDirectories,
-  { combined, builder, procfile, processes, output, signal }: Built,
+  { combined, builder, procfile, processes, output, signal, place }: Built,
 ): Promise<StoredImage> {
   output.step('Storing the image');
   const description = {
@@ -258,7 +291,11 @@ async function store(
     toolchain: [...combined.toolchain],
   };
   signal.throwIfAborted();
-  const stored = await parts.images.storeImage(spec.appId, directories.app, description, parts.limits.slugBytes);
+  const longestBytes = parts.limits.slugBytes;
+  // What is far too large is not copied first.
+  const tooLarge = place !== undefined && (await measureContent(directories.app)) > 2 * longestBytes;
+  const tree = place ?? ((target: string) => rename(directories.app, target));
+  const stored = tooLarge ? undefined : await parts.images.storeImage(spec.appId, tree, description, longestBytes);
   const mebibytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
   if (stored === undefined) {
     throw new BuildFailure(
@@ -267,4 +304,19 @@ async function store(
   }
   output.detail(`${mebibytes(stored.bytes)} MiB, sha256:${stored.digest.slice(0, 12)}`);
   return stored;
+}
+
+/** Where the image is mounted while the app's files are copied into it. */
+const imageMount = '/paas-image';
+
+/** Copies the app's files out of the volume of the build, in the sandbox, as the app's user (decision 25). */
+function copyInto(runner: StepRunner, giveTo: ToolOwner): PlaceTree {
+  return async (target) => {
+    const copied = `${target}.copied`;
+    await mkdir(copied);
+    await giveTo(copied);
+    await runner.copy({ mount: { source: copied, target: imageMount, writable: true }, from: '/app', to: `${imageMount}/app` });
+    await rename(`${copied}/app`, target);
+    await rmdir(copied);
+  };
 }

@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -43,8 +43,10 @@ async function makeTree(change: (root: string) => Promise<void> = async () => un
   return root;
 }
 
+const move = (root: string) => (target: string) => rename(root, target);
+
 async function store(root: string, described = description): Promise<StoredImage> {
-  const stored = await images.storeImage(appId, root, described, 1_000_000);
+  const stored = await images.storeImage(appId, move(root), described, 1_000_000);
   if (stored === undefined) throw new Error('too large');
   return stored;
 }
@@ -97,7 +99,12 @@ describe('an image', () => {
 
   it('that is too large is not stored', async () => {
     expect(
-      await images.storeImage(appId, await makeTree((root) => writeFile(join(root, 'large'), 'x'.repeat(200))), description, 100),
+      await images.storeImage(
+        appId,
+        move(await makeTree((root) => writeFile(join(root, 'large'), 'x'.repeat(200)))),
+        description,
+        100,
+      ),
     ).toBeUndefined();
     expect(await readdir(join(dataDir, 'images'))).toEqual([]);
   });

@@ -51,17 +51,20 @@ export interface LocalImages extends Images {
   /** @throws AppError 'not_found' for an image that does not exist */
   readImage(imageUrl: string): Promise<LocalImage>;
   /**
-   * Moves a built tree into an image, which is immutable from then on. `directory` must be in the data directory.
+   * Makes an image of a built tree, which is immutable from then on.
    * @returns undefined when it is larger than `longestBytes`
    * @throws BuildFailure for paths that are too long for the kernel
    */
   storeImage(
     appId: AppId,
-    directory: string,
+    place: PlaceTree,
     description: ImageDescription,
     longestBytes: number,
   ): Promise<StoredImage | undefined>;
 }
+
+/** Moves or copies a tree to a path that does not exist; its parent belongs to the platform. */
+export type PlaceTree = (target: string) => Promise<void>;
 
 export interface StoredImage {
   readonly imageUrl: string;
@@ -129,11 +132,11 @@ export function createLocalImages({ dataDir, places, ensureOwner }: LocalImagesO
         ...omitUndefined({ releaseCommand }),
       };
     },
-    async storeImage(appId, directory, description, longestBytes) {
+    async storeImage(appId, place, description, longestBytes) {
       const staged = `${base}/.staged-${crypto.randomUUID()}`;
       await mkdir(staged, { recursive: true, mode: 0o755 });
       try {
-        await rename(directory, `${staged}/app`);
+        await place(`${staged}/app`);
         const sealed = await seal({ directory: `${staged}/app`, owner: await ensureOwner(appId), longestBytes });
         if ('tooLarge' in sealed) return undefined;
         if ('tooDeep' in sealed)

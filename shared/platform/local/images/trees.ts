@@ -29,6 +29,12 @@ export async function measureTree(path: string): Promise<number> {
   return Number.parseInt(stdout, 10) || 0;
 }
 
+/** @returns bytes that its files and directories contain, whatever they take on the disk */
+export async function measureContent(path: string): Promise<number> {
+  const { stdout } = await run('du', ['--summarize', '--apparent-size', '--block-size=1', '--', path], { env });
+  return Number.parseInt(stdout, 10) || 0;
+}
+
 /** Everything written below it is on stable storage afterwards. */
 export async function syncTree(path: string): Promise<void> {
   await run('sync', ['--file-system', '--', path], { env });

@@ -1,3 +1,5 @@
+import { volumesMountName } from '../disk/volumes.ts';
+
 /** A directory that code may write to and that does not change: an overlay whose upper part is in memory. */
 export interface SandboxLayer {
   /** Absolute host path of the lower directory; never written. */
@@ -28,9 +30,13 @@ export const layerDescriptor = 6;
 
 // Relative paths in the options need no escaping, whatever the path of the data directory contains. They are used in subshells, since
 // the shell's working directory appears in the environment of the program that it becomes.
+// A copy of every mount comes along. Those of volumes go, or a volume would use disk space until the instance ends.
 const script = `fail() { echo "no writable layer: $1" >&2; exit 125; }
 { IFS= read -r directory; IFS= read -r source; IFS= read -r owner; IFS= read -r size; IFS= read -r options; } <&${layerDescriptor}
 exec ${layerDescriptor}<&-
+while read -r name mount rest; do
+  [ "$name" != ${volumesMountName} ] || umount -n -l "$(printf %b "$mount")"
+done < /proc/mounts
 mount -n -t tmpfs -o "$size,mode=0755" tmpfs "$directory" || fail memory
 (cd "$directory" && mkdir lower upper work app && mount -n --bind "$source" lower && chown "$owner" upper &&
   mount -n -t overlay -o "lowerdir=lower,upperdir=upper,workdir=work,$options" overlay app) || fail overlay

@@ -190,7 +190,10 @@ describe.skipIf(!has('cargo') || !has('cc'))('a Rust app', () => {
     expect(await (await real.visit(appId, cold.imageUrl)).text()).toBe('hello from rust');
     const warm = await real.succeed(appId, files);
     expect(warm.log).toContain('cache warm');
-    expect(await readdir(join(real.dataDir, 'caches', appId, 'tools'))).toEqual(['cargo', 'cargo-target']);
+    const cache = await real.caches.openVolume(appId);
+    const mounts = await cache.mountTools(['cargo', 'cargo-target'], async () => undefined);
+    for (const mount of mounts) expect('source' in mount && (await readdir(mount.source))).not.toEqual([]);
+    await cache.release();
     expect(await (await real.visit(appId, warm.imageUrl)).text()).toBe('hello from rust');
   });
 

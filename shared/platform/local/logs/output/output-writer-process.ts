@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { listenOnSocket } from '#shared/net/unix-socket.ts';
 import { openPipe, reopenPipe } from './open-pipe.ts';
 import { OutputPipe } from './output-pipe.ts';
-import { type OutputAnswer, type OutputRequest, outputProtocolVersion, outputRequestSchema } from './output-protocol.ts';
+import { type OutputAnswer, type OutputRequest, outputProtocolVersion } from './output-protocol.ts';
 
 const directory = process.argv[2] ?? '';
 process.title = `paas-output ${directory}`;
@@ -53,7 +53,7 @@ function listen(socket: Socket): void {
   lines.on('error', () => undefined);
   lines.on('line', (line) => {
     chain = chain.then(async () => {
-      const { id, request } = outputRequestSchema.parse(JSON.parse(line));
+      const { id, request } = JSON.parse(line) as { id: number; request: OutputRequest };
       const facts = { id, pid: process.pid, version: outputProtocolVersion };
       const answer: OutputAnswer = await serve(request).then(
         (streams) => ({ ...facts, streams }),
