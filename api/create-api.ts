@@ -2,6 +2,7 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import { getPath } from 'hono/utils/url';
 import type { Api, ApiContext, ApiEnv } from '#api/http/api-env.ts';
 import { StatusError } from '#api/http/refusal.ts';
+import { createStreamLimits } from '#api/http/stream-limits.ts';
 import { limitBody } from '#api/middleware/body-limit.ts';
 import { entityTag } from '#api/middleware/entity-tag.ts';
 import { createFailedCredentials } from '#api/middleware/failed-credentials.ts';
@@ -96,6 +97,7 @@ export interface ApiOptions extends ServiceFacts {
 export function createApi(options: ApiOptions): Api {
   const { services, identity } = options;
   const failures = createFailedCredentials(options);
+  const streams = createStreamLimits();
   const api: Api = new OpenAPIHono<ApiEnv>({ getPath: dropApiPrefix, defaultHook: refuseInvalid });
 
   api.use(measure(options.metrics), requestId(options), securityHeaders());
@@ -117,7 +119,7 @@ export function createApi(options: ApiOptions): Api {
   addTokenRoutes(api, services.apiTokens);
   addTeamRoutes(api, services.team);
   addAppRoutes(api, { apps: services.apps, deletion: services.appDeletion, sources: services.gitSources });
-  addBuildRoutes(api, services.builds);
+  addBuildRoutes(api, services.builds, streams);
   addBuildCacheRoutes(api, services.buildCache);
   addPipelineRoutes(api, services.pipelineAccess);
   addReleaseRoutes(api, services.releases);
@@ -125,7 +127,7 @@ export function createApi(options: ApiOptions): Api {
   addConfigRoutes(api, services.config);
   addProcessRoutes(api, services.processes);
   addAddonRoutes(api, services.addons);
-  addLogRoutes(api, services.logs);
+  addLogRoutes(api, services.logs, streams);
   addDomainRoutes(api, services.domains);
   addGitSourceRoutes(api, services.gitSources);
   addWebhookRoutes(api, services.webhooks, { ...options, failures });

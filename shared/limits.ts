@@ -17,6 +17,8 @@ export const limits = {
     webhooksInFlight: { all: 150 * mebibyte, ofSource: 50 * mebibyte, unproven: 50 * mebibyte },
     /** How long the body of a delivery may take to arrive. */
     webhookSeconds: 60,
+    /** Event streams that are open at once, in one process. */
+    eventStreams: { ofUser: 20, all: 1000 },
     /** Of one access token or API token. */
     authenticatedPerMinute: 600,
     /** Of all tokens of a user together. */

@@ -1,21 +1,29 @@
 import { Hono } from 'hono';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ApiEnv } from '#api/http/api-env.ts';
 import { type StreamEvent, streamEvents, wantsEvents } from '#api/http/event-stream.ts';
 import { toAppError, toRefusal } from '#api/http/refusal.ts';
+import { createStreamLimits } from '#api/http/stream-limits.ts';
 import { millisecondsPerHour } from '#shared/durations.ts';
 import { AppError } from '#shared/errors.ts';
+import type { UserId } from '#shared/ids.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 
 type Open = (signal: AbortSignal) => Promise<AsyncIterable<StreamEvent>>;
 
+let streams = createStreamLimits();
+beforeEach(() => {
+  streams = createStreamLimits({ ofUser: 3, all: 100 });
+});
+
 function request(open: Open, method = 'GET', check: () => Promise<unknown> = async () => undefined) {
   const api = new Hono<ApiEnv>();
   api.use(async (c, next) => {
+    c.set('caller', { userId: 'ada' as UserId, email: 'ada@example.com' });
     c.set('refuse', (error) => toRefusal(toAppError(error), 'req_1', new Date(0)));
     await next();
   });
-  api.get('/', (c) => streamEvents(c, { open, check }));
+  api.get('/', (c) => streamEvents(c, { streams, open, check }));
   api.onError((error, c) => c.json(c.get('refuse')(error).body, 409));
   return api.request('/', { method });
 }
@@ -29,6 +37,8 @@ async function* silence(signal: AbortSignal): AsyncGenerator<StreamEvent> {
   await new Promise((resolve) => signal.addEventListener('abort', resolve));
   yield* [];
 }
+
+const openSilence: Open = async (signal) => silence(signal);
 
 afterEach(() => {
   vi.useRealTimers();
@@ -126,6 +136,23 @@ describe('an event stream', () => {
     expect(stopped?.aborted).toBe(true);
     expect(await text).not.toContain('error');
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('is refused to a user who has too many, until one of them ends, however it ends', async () => {
+    const broken: Open = () => Promise.reject(new AppError('conflict', 'Not now.'));
+    for (let time = 0; time < 5; time += 1) {
+      await request(broken);
+      await request(openSilence, 'HEAD');
+      await (await request(async () => eventsOf({ data: 1 }))).text();
+    }
+    const open = [await request(openSilence), await request(openSilence), await request(openSilence)];
+    const refused = await request(openSilence);
+    expect(await refused.json()).toMatchObject({ error: { code: 'rate_limited' } });
+    await open[0]?.body?.cancel();
+    await expect.poll(async () => (await request(openSilence)).headers.get('content-type')).toBe('text/event-stream');
+    const full = createStreamLimits({ ofUser: 3, all: 1 });
+    full.take('ada');
+    expect(() => full.take('bob')).toThrow('Too many open event streams on this platform.');
   });
 
   it('ends after an hour, also when nobody reads', async () => {

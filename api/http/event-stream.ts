@@ -1,5 +1,6 @@
 import { streamSSE } from 'hono/streaming';
 import type { ApiContext } from '#api/http/api-env.ts';
+import type { StreamLimits } from '#api/http/stream-limits.ts';
 import { secondsPerHour } from '#shared/durations.ts';
 import { AppError } from '#shared/errors.ts';
 
@@ -25,6 +26,8 @@ export function wantsEvents(c: ApiContext): boolean {
 
 /** What a stream reads. */
 export interface EventSource {
+  /** Counts the stream while it is open. */
+  streams: StreamLimits;
   /** @param signal is aborted when nobody reads any more */
   open(signal: AbortSignal): Promise<AsyncIterable<StreamEvent>>;
   /** @throws AppError when the caller may no longer read: their session has ended, or they have left the team */
@@ -34,14 +37,19 @@ export interface EventSource {
 /**
  * Streams events until they end, the client goes away, the caller may no longer read, or an hour is over. An error that `open`
  * throws is an ordinary refusal. An error after that is sent as an event `error` whose data is the error envelope.
+ * @throws AppError `rate_limited` when the caller has too many streams
  */
-export async function streamEvents(c: ApiContext, { open, check }: EventSource): Promise<Response> {
+export async function streamEvents(c: ApiContext, { streams, open, check }: EventSource): Promise<Response> {
+  const release = streams.take(c.get('caller').userId);
   const gone = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, gone.signal, AbortSignal.timeout(longestSeconds * 1000)]);
   if (c.req.method === 'HEAD') gone.abort();
-  const events = await open(signal);
+  const events = await open(signal).catch((error: unknown) => {
+    release();
+    throw error;
+  });
   const response = streamSSE(c, async (stream) => {
-    if (signal.aborted) return;
+    if (signal.aborted) return release();
     stream.onAbort(() => gone.abort());
     signal.addEventListener('abort', () => stream.abort());
     const heartbeat = setInterval(() => void stream.write(':\n\n'), heartbeatSeconds * 1000);
@@ -60,6 +68,7 @@ export async function streamEvents(c: ApiContext, { open, check }: EventSource):
     } finally {
       clearInterval(heartbeat);
       clearInterval(checks);
+      release();
     }
   });
   response.headers.set('cache-control', 'no-store');

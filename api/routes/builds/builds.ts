@@ -1,6 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { type Api, newResourceId } from '#api/http/api-env.ts';
 import { type StreamEvent, streamEvents, wantsEvents } from '#api/http/event-stream.ts';
+import type { StreamLimits } from '#api/http/stream-limits.ts';
 import {
   answer,
   appParams,
@@ -132,7 +133,7 @@ const cancelBuild = createRoute({
   responses: { 200: answer(dataOf(BuildSchema), 'Canceled, or being canceled.'), ...guarded, ...refusalsOf(404, 409) },
 });
 
-export function addBuildRoutes(api: Api, builds: Builds): void {
+export function addBuildRoutes(api: Api, builds: Builds, streams: StreamLimits): void {
   api.openapi(startBuild, async (c) => {
     const { branch, commit, source_url, source_sha256 } = c.req.valid('json');
     const request = {
@@ -162,6 +163,7 @@ export function addBuildRoutes(api: Api, builds: Builds): void {
       // Follow one build, also when `latest` becomes another one in the meantime.
       const build = await builds.readBuild(caller, id, bid);
       return streamEvents(c, {
+        streams,
         async open(signal) {
           const lines = await builds.followBuildLog(caller, id, build.id, { afterSeq }, signal);
           return toEvents(lines, async () => presentBuild(await builds.readBuild(caller, id, build.id)));

@@ -1,6 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Api } from '#api/http/api-env.ts';
 import { type StreamEvent, streamEvents, wantsEvents } from '#api/http/event-stream.ts';
+import type { StreamLimits } from '#api/http/stream-limits.ts';
 import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/openapi/schemas.ts';
 import { LogEntrySchema, presentLogEntry } from '#api/resources/process.ts';
 import type { Logs } from '#shared/core/telemetry/telemetry.ts';
@@ -16,7 +17,7 @@ const readLogs = createRoute({
   summary: 'Read or follow the logs of an app',
   description:
     'Logs are kept over deploys, crashes and restarts. With `Accept: text/event-stream` new entries follow. `Last-Event-ID` resumes ' +
-    'without a gap. A stream ends after an hour: connect again with a new token.',
+    'without a gap. A stream ends after an hour: connect again with a new token. A user may have 20 open streams of all kinds.',
   tags: ['logs'],
   security: bearer,
   request: {
@@ -55,7 +56,7 @@ const readLogs = createRoute({
   },
 });
 
-export function addLogRoutes(api: Api, logs: Logs): void {
+export function addLogRoutes(api: Api, logs: Logs, streams: StreamLimits): void {
   api.openapi(readLogs, async (c) => {
     const { id } = c.req.valid('param');
     const { lines, since, process, release } = c.req.valid('query');
@@ -73,6 +74,7 @@ export function addLogRoutes(api: Api, logs: Logs): void {
     const after = c.req.header('last-event-id');
     const verifyAgain = c.get('verifyAgain');
     return streamEvents(c, {
+      streams,
       open: async (signal) => toEvents(await logs.followLogs(caller, id, query, signal, after)),
       check: async () => logs.checkAccess(await verifyAgain(), id),
     });

@@ -47,7 +47,11 @@ describe('deliveries whose bodies never end', () => {
   afterAll(() => test?.close());
 
   const wrong = { 'x-github-event': 'push', 'x-hub-signature-256': `sha256=${'a'.repeat(64)}` };
-  function post(address: string, headers: Record<string, string>, body: string | ReadableStream<Uint8Array>) {
+  async function post(
+    address: string,
+    headers: Record<string, string>,
+    body: string | ReadableStream<Uint8Array>,
+  ): Promise<Response> {
     const all = { 'content-type': 'application/json', 'x-test-address': address, ...headers };
     return test.api.request('/v1/webhooks/githost', { method: 'POST', headers: all, body, duplex: 'half' } as RequestInit);
   }

@@ -1,64 +1,121 @@
-import type { KyselyPlugin } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Principal } from '#shared/core/accounts/principals.ts';
-import { followBuildLog } from '#shared/core/builds/build-log.ts';
+import type { BuildLogLine } from '#shared/core/builds/builds.ts';
+import { createBuilds } from '#shared/core/builds/builds-service.ts';
 import type { Context } from '#shared/core/context.ts';
-import { watchForEnd } from '#shared/core/watch.ts';
-import { createWakeups } from '#shared/wakeups/wakeups.ts';
-import { type CoreFixture, createCoreFixture } from '#test/support/core/core-fixture.ts';
+import { buildLogKey } from '#shared/core/telemetry/build-log-writer.ts';
+import { appendBuildLog } from '#shared/core/telemetry/build-logs-store.ts';
+import type { BuildId } from '#shared/ids.ts';
+import { seedBuild } from '#test/support/api/seeds.ts';
+import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
-const never = new AbortController().signal;
+let test: TestApi;
+let ada: TestUser;
+let app: { id: string };
+beforeAll(async () => {
+  test = await createTestApi();
+  ada = await test.signUp();
+  app = await test.createApp(ada);
+});
+afterAll(() => test?.close());
 
-/** Wakeups whose waits end by a wakeup only. */
-function withoutPolling() {
-  const wakeups = createWakeups();
-  return { ...wakeups, wait: (key: string, _milliseconds: number, signal?: AbortSignal) => wakeups.wait(key, 1 << 30, signal) };
+const caller = () => ({ userId: ada.id as never, email: ada.email });
+
+/** A running build, and a core that counts its statements. */
+async function startFollowed() {
+  const { id } = await seedBuild(test, ada, app.id as never);
+  const buildId = id as BuildId;
+  await test.context.db.updateTable('builds').set({ status: 'running' }).where('id', '=', buildId).execute();
+  let statements = 0;
+  let failing = false;
+  const db = test.context.db.withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      statements += 1;
+      if (failing) throw new Error('the database is away');
+      return result;
+    },
+  });
+  const context: Context = { ...test.context, db };
+  const builds = createBuilds(context);
+  const append = async (...lines: string[]): Promise<void> => {
+    const batch = { buildId, again: false, fence: undefined, lines: lines.map((line) => ({ ts: new Date(), line })) };
+    await appendBuildLog(test.context.db, batch);
+    context.wakeups.wake(buildLogKey(buildId));
+  };
+  const finish = async (): Promise<void> => {
+    await test.context.db.updateTable('builds').set({ status: 'failed' }).where('id', '=', buildId).execute();
+    context.wakeups.wake(buildLogKey(buildId));
+  };
+  const follow = async (signal: AbortSignal, afterSeq = 0): Promise<AsyncIterable<BuildLogLine>> =>
+    builds.followBuildLog(caller(), app.id, buildId, { afterSeq }, signal);
+  return {
+    append,
+    finish,
+    follow,
+    statements: () => statements,
+    fail: () => {
+      failing = true;
+    },
+  };
 }
 
-describe('following a build log', () => {
-  let core: CoreFixture;
-  let owner: Principal;
-  beforeAll(async () => {
-    core = await createCoreFixture();
-    owner = await core.signUp();
-  });
-  afterAll(() => core.close());
+async function collect(lines: AsyncIterable<BuildLogLine>, into: string[] = []): Promise<string[]> {
+  for await (const { line } of lines) into.push(line);
+  return into;
+}
 
-  it('ends without waiting for a poll when the build ends while its rows are read', async () => {
-    const app = await core.createApp(owner);
-    await app.commit();
-    await app.push('-o', 'detach', 'main');
-    const build = await core.latestBuild(app.id);
-    const context: Context = { ...core.context, wakeups: withoutPolling() };
-    let queries = 0;
-    const endBuildAfterFirstLook: KyselyPlugin = {
-      transformQuery: ({ node }) => node,
-      async transformResult({ result }) {
-        queries += 1;
-        if (queries === 1) {
-          await core.context.db.updateTable('builds').set({ status: 'canceled' }).where('id', '=', build.id).execute();
-          context.wakeups.wake(`build:${build.id}`);
-        }
-        return result;
-      },
-    };
-    const db = core.context.db.withPlugin(endBuildAfterFirstLook);
-    const lines = await Array.fromAsync(followBuildLog({ ...context, db }, build.id, 0, never));
-    expect(lines).toEqual([]);
-    expect(queries).toBeGreaterThan(1);
+describe('following the log of a build', () => {
+  it('costs the statements of one reader, however many there are, and each gets every line once and in order', async () => {
+    const build = await startFollowed();
+    await build.append('one', 'two');
+    const readers = await Promise.all(Array.from({ length: 50 }, () => build.follow(new AbortController().signal)));
+    const seen = readers.map(() => [] as string[]);
+    const done = Promise.all(readers.map((lines, index) => collect(lines, seen[index])));
+    await expect.poll(() => seen.every((lines) => lines.length === 2)).toBe(true);
+    const before = build.statements();
+    await build.append('three');
+    await expect.poll(() => seen.every((lines) => lines.length === 3)).toBe(true);
+    expect(build.statements() - before).toBeLessThan(20);
+    await build.append('four');
+    await build.finish();
+    for (const lines of await done) expect(lines).toEqual(['one', 'two', 'three', 'four']);
   });
-});
 
-it('a watch notices without a poll what comes while it looks', async () => {
-  const wakeups = withoutPolling();
-  const reason = new Error('The app was deleted.');
-  let looks = 0;
-  const findReason = async (): Promise<Error | undefined> => {
-    looks += 1;
-    if (looks > 1) return reason;
-    wakeups.wake('key');
-    return undefined;
-  };
-  const { signal } = watchForEnd({ wakeups } as unknown as Context, { key: 'key', milliseconds: 1, findReason }, never);
-  await expect.poll(() => signal.reason as unknown).toBe(reason);
+  it('gives a reader who comes late, or resumes, all lines after theirs, also more than are kept in memory', async () => {
+    const build = await startFollowed();
+    const all = Array.from({ length: 2500 }, (_, index) => `line ${index + 1}`);
+    await build.append(...all.slice(0, 1200));
+    const resumed = collect(await build.follow(new AbortController().signal, 1190));
+    await build.append(...all.slice(1200));
+    const late = collect(await build.follow(new AbortController().signal));
+    await build.finish();
+    expect(await resumed).toEqual(all.slice(1190));
+    expect(await late).toEqual(all);
+  });
+
+  it('stops asking when the last reader has left', async () => {
+    const build = await startFollowed();
+    const leave = new AbortController();
+    const readers = [collect(await build.follow(leave.signal)), collect(await build.follow(leave.signal))];
+    await build.append('one');
+    leave.abort();
+    await Promise.all(readers);
+    await build.append('two');
+    const again = collect(await build.follow(new AbortController().signal));
+    await build.finish();
+    expect(await again).toEqual(['one', 'two']);
+  });
+
+  it('fails for its readers when the database fails, and can be begun again', async () => {
+    const build = await startFollowed();
+    const other = await startFollowed();
+    const reader = collect(await build.follow(new AbortController().signal));
+    reader.catch(() => undefined);
+    build.fail();
+    await build.append('one');
+    await expect(reader).rejects.toThrow('the database is away');
+    const fine = collect(await other.follow(new AbortController().signal));
+    await other.finish();
+    expect(await fine).toEqual([]);
+  });
 });
