@@ -147,7 +147,7 @@ async function watchOutput(
   since: string,
 ): Promise<string | undefined> {
   let printed = '';
-  for (let rounds = 0; rounds < 3; rounds += ended() ? 1 : 0) {
+  for (let rounds = 0; rounds < 10; rounds += ended() ? 1 : 0) {
     const query = `lines=2000&since=${encodeURIComponent(since)}`;
     const entries = await trial.user.api<{ message: string }[]>('GET', `/v1/apps/${trial.name}/logs?${query}`);
     printed = entries.map(({ message }) => message).join('\n');

@@ -11,7 +11,7 @@ type Texts = Readonly<Record<string, string>>;
 
 const toolchain = { version: '1.2.3', path: ['/opt/tool/bin'], mounts: [] };
 /** Every version that is asked for. */
-const toolchains: Toolchains = {
+export const toolchains: Toolchains = {
   findNode: async (request) => ({ ...toolchain, version: request?.version ?? '1.2.3', headers: undefined }),
   findTool: async (name, { version }) => ({ version, path: [`/opt/tools/${name}`], mounts: [] }),
   findPython: async () => ({ ...toolchain, executable: '/opt/tool/bin/python3', pip: true }),

@@ -15,6 +15,35 @@ describe('the cause of a failed build', () => {
   it.each<[string, Partial<StepFailure>, string]>([
     ['an unknown failure', {}, '`npm ci` exited with code 1.'],
     [
+      'a git host that cannot be reached',
+      { tail: ["fatal: unable to access 'https://git.example.com/a/b/': Could not resolve host: git.example.com"] },
+      'git.example.com could not be reached. Try again. If that does not help, the operator has to check the network of this platform.',
+    ],
+    [
+      'an address that Deno cannot import',
+      { tail: ["error: Import 'https://deno.example.com/x/mod.ts' failed."] },
+      'deno.example.com could not be reached. Try again. If that does not help, the operator has to check the network of this platform.',
+    ],
+    [
+      'a stale uv.lock',
+      { tail: ['error: The lockfile at `uv.lock` needs to be updated, but `--locked` was provided.'] },
+      'uv.lock does not match pyproject.toml. Run `uv lock` and commit uv.lock.',
+    ],
+    [
+      'a stale poetry.lock',
+      {
+        tail: [
+          'pyproject.toml changed significantly since poetry.lock was last generated. Run `poetry lock` to fix the lock file.',
+        ],
+      },
+      'poetry.lock does not match pyproject.toml. Run `poetry lock` and commit poetry.lock.',
+    ],
+    [
+      'a stale lockfile of Bun',
+      { tail: ['error: lockfile had changes, but lockfile is frozen'] },
+      'The lockfile of Bun does not match package.json. Run `bun install` and commit bun.lock.',
+    ],
+    [
       'a wrapped package manager',
       { argv: ['npm', 'exec', '--yes', '--package=pnpm@10', '--', 'pnpm', 'install'] },
       '`pnpm install` exited with code 1.',

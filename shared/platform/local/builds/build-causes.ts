@@ -60,6 +60,23 @@ const known: readonly Known[] = [
     cause: ([, wanted, has]) => `go.mod asks for Go ${wanted}, and this platform has ${has}.`,
   },
   {
+    pattern: /Could not resolve host: ([\w.-]{1,200})|Import 'https?:\/\/([\w.-]{1,200})[^']{0,500}' failed/,
+    cause: ([, git, imported]) =>
+      `${git ?? imported} could not be reached. Try again. If that does not help, the operator has to check the network of this platform.`,
+  },
+  {
+    pattern: /The lockfile at `uv\.lock` needs to be updated/,
+    cause: () => 'uv.lock does not match pyproject.toml. Run `uv lock` and commit uv.lock.',
+  },
+  {
+    pattern: /pyproject\.toml changed significantly since poetry\.lock was last generated/,
+    cause: () => 'poetry.lock does not match pyproject.toml. Run `poetry lock` and commit poetry.lock.',
+  },
+  {
+    pattern: /lockfile had changes, but lockfile is frozen/,
+    cause: () => 'The lockfile of Bun does not match package.json. Run `bun install` and commit bun.lock.',
+  },
+  {
     pattern:
       /npm (?:error|ERR!) (?:code|errno) (?:EAI_AGAIN|ENOTFOUND|ETIMEDOUT|ECONNREFUSED|ECONNRESET)|Temporary failure in name resolution|dial tcp: lookup/,
     cause: () =>

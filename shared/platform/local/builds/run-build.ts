@@ -18,10 +18,12 @@ import { type BuildOutput, createBuildOutput } from './build-output.ts';
 import { type BuildDirectories, type BuildLimits, makeBuildDirectories } from './build-space.ts';
 import { createStepRunner, type StepRunner } from './build-steps.ts';
 import { chooseBuilders } from './builders/choose-builders.ts';
+import { findPinnedTools } from './builders/pinned-tools.ts';
 import type { Builder, BuildPlan, CachedTree, CachedTrees } from './plans/builder.ts';
-import { type CombinedPlan, combinePlans } from './plans/combine-plans.ts';
+import { addTools, type CombinedPlan, combinePlans } from './plans/combine-plans.ts';
 import { applyOverrides, readOverrides } from './plans/overrides.ts';
 import { openSourceTree, type SourceTree } from './plans/source-tree.ts';
+import { readVersionPins } from './plans/version-pins.ts';
 import { writeSource } from './source-writing.ts';
 
 export interface RunBuildParts {
@@ -117,8 +119,10 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
   for (const { builder: other } of before) plans.push(await other.plan(source, context));
   const plan = applyOverrides(await builder.plan(source, context), overrides);
   plans.push(plan);
-  const combined = combinePlans(plans);
-  for (const { notes } of plans) for (const note of notes) output.detail(note);
+  const pins = await readVersionPins(source, spec.env);
+  const tools = await findPinnedTools(parts.toolchains, pins, new Set([...before, main].map((chosen) => chosen.builder.name)));
+  const combined = addTools(combinePlans(plans), tools);
+  for (const { notes } of [...plans, tools]) for (const note of notes) output.detail(note);
 
   const registries = await parts.registries();
   await writeFile(`${directories.home}/.npmrc`, registries.npmrc);

@@ -40,20 +40,10 @@ export async function findHostJavaTool(name: 'mvn' | 'gradle', path: string): Pr
 /** Debian keeps the configuration of both in /etc, behind symlinks. */
 async function mountsOf(home: string): Promise<readonly ToolchainMount[]> {
   const paths = new Set(home.startsWith('/usr/') ? [] : [home]);
-  for (const part of [
-    'conf',
-    'conf/security',
-    'lib/security',
-    'conf/settings.xml',
-    'conf/logging',
-    'conf/server',
-    'bin/m2.conf',
-  ]) {
+  for (const part of ['conf', 'conf/net.properties', 'conf/security/java.security', 'lib/security/default.policy']) {
     const real = await realpath(`${home}/${part}`).catch(() => undefined);
     const configuration = real === undefined ? undefined : /^\/etc\/(java-\d+-openjdk|maven|gradle)(?=\/|$)/.exec(real)?.[0];
     if (configuration !== undefined) paths.add(configuration);
   }
-  for (const path of home.startsWith('/usr/share/maven') ? ['/etc/maven'] : [])
-    if ((await stat(path).catch(() => undefined)) !== undefined) paths.add(path);
   return [...paths].map((path) => ({ kind: 'host', path }));
 }

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { openPlanFixture, stepsOf } from '#test/support/builds/plan-fixture.ts';
+import { BuildFailure } from '#shared/platform/build-failure.ts';
+import { openPlanFixture, stepsOf, toolchains } from '#test/support/builds/plan-fixture.ts';
 import { combinePlans } from '../plans/combine-plans.ts';
 import { applyOverrides, readOverrides } from '../plans/overrides.ts';
+import { readVersionPins } from '../plans/version-pins.ts';
 import { chooseBuilders } from './choose-builders.ts';
+import { findPinnedTools } from './pinned-tools.ts';
 
 const { openSource, planFor } = openPlanFixture();
 
@@ -210,5 +213,30 @@ describe('the plan of an app in another language', () => {
     [{ 'railpack.json': '{"packages":{"java":"zulu-8.86"}}' }, 'railpack.json asks for zulu-8.86'],
   ])('asks for the Java of %j', async (files, note) => {
     expect((await planFor({ 'pom.xml': '', ...files })).notes[0]).toContain(note);
+  });
+});
+
+describe('tools that an app asks for beside its language', () => {
+  const pinsOf = async (files: Record<string, string>) => readVersionPins(await openSource(files), {});
+
+  it('are on its PATH if a list of tools names them, and not if the file of a version manager does', async () => {
+    const mise = await pinsOf({ 'mise.toml': '[tools]\ngo = "1.25"\nnode = "24"\n', '.python-version': '3.11' });
+    const { notes, path } = await findPinnedTools(toolchains, mise, new Set(['node']));
+    expect(notes).toEqual(['Using go 1.25 (mise.toml asks for 1.25)']);
+    expect(path).toEqual(['/opt/tool/bin']);
+    const railpack = await pinsOf({ 'railpack.json': '{"packages":{"python":"latest","jq":"1"}}' });
+    expect((await findPinnedTools(toolchains, railpack, new Set())).notes).toEqual([
+      'Using python 1.2.3 (railpack.json asks for latest)',
+    ]);
+  });
+
+  it('are said to be missing if they cannot be had', async () => {
+    const failing = { ...toolchains, findGo: () => Promise.reject(new BuildFailure('No Go compiler on this platform.')) };
+    const pins = await pinsOf({ '.tool-versions': 'golang 1.25' });
+    expect(await findPinnedTools(failing, pins, new Set())).toEqual({
+      notes: ['Without go: No Go compiler on this platform.'],
+      path: [],
+      toolchain: [],
+    });
   });
 });

@@ -15,3 +15,8 @@ export function combinePlans(plans: readonly BuildPlan[]): CombinedPlan {
     cacheDirectories: [...new Set(plans.flatMap(({ cacheDirectories }) => cacheDirectories))],
   };
 }
+
+/** With tools that an app asks for beside its languages, whose own programs come first. */
+export function addTools(plan: CombinedPlan, tools: Pick<CombinedPlan, 'path' | 'toolchain'>): CombinedPlan {
+  return { ...plan, path: [...new Set([...plan.path, ...tools.path])], toolchain: [...plan.toolchain, ...tools.toolchain] };
+}

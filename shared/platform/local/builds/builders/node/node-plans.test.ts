@@ -16,7 +16,7 @@ describe('the plan of a Node.js app', () => {
     const install = 'pnpm install --frozen-lockfile --prefer-offline --prod=false';
     expect(plan.builder).toBe('node');
     expect(stepsOf(plan)).toEqual([`if-restored: ${install}`, `unless-restored: ${install}`]);
-    expect(plan.notes).toContainEqual('Using pnpm 10 (pnpm-lock.yaml asks for 10)');
+    expect(plan.notes).toContainEqual('Using pnpm 9 (pnpm-lock.yaml asks for 9)');
     expect(plan.cacheDirectories).toEqual(['npm', 'pnpm']);
     expect(plan.env).toMatchObject({ npm_config_store_dir: '/cache/pnpm', CI: 'true' });
     expect(plan.tree).toMatchObject({ paths: ['node_modules'] });
@@ -34,6 +34,12 @@ describe('the plan of a Node.js app', () => {
   it.each([
     [{ 'package-lock.json': '{}' }, {}, 'npm', undefined],
     [{ 'pnpm-lock.yaml': "lockfileVersion: '6.0'\n" }, {}, 'pnpm', '8'],
+    [
+      { 'pnpm-lock.yaml': "lockfileVersion: '9.0'\n", 'pnpm-workspace.yaml': 'onlyBuiltDependencies: [esbuild]\n' },
+      {},
+      'pnpm',
+      '10',
+    ],
     [{ 'pnpm-lock.yaml': "lockfileVersion: '9.0'\n" }, { packageManager: 'pnpm@9.1.0+sha512.0a' }, 'pnpm', '9.1.0'],
     [{ 'pnpm-lock.yaml': '' }, { engines: { pnpm: '^8.15' } }, 'pnpm', '^8.15'],
     [{ 'package-lock.json': '{}', 'yarn.lock': '' }, { packageManager: 'npm@10.2.0' }, 'npm', '10.2.0'],

@@ -40,7 +40,7 @@ export async function findPackageManager(source: SourceTree, manifest: PackageJs
   const berry = (await source.hasFile('.yarnrc.yml')) ? 'yarn' : undefined;
   const name = declared === 'npm' ? 'npm' : (asked ?? found[0]?.manager ?? berry ?? engine ?? 'npm');
   const lockfile = found.find(({ manager }) => manager === name);
-  const request = findToolRequest(name, manifest, pins) ?? lockfileRequest(name, lockfile, berry !== undefined);
+  const request = findToolRequest(name, manifest, pins) ?? (await lockfileRequest(name, lockfile, source));
   const isBerry = name === 'yarn' && !/^[v^~>=\s]*1(\.|$)/.test(request?.version ?? '');
   return { name, tool: isBerry ? 'yarn-berry' : name, request, lockfile };
 }
@@ -54,7 +54,11 @@ async function findLockfiles(source: SourceTree): Promise<readonly (Lockfile & {
 }
 
 /** The release of a package manager that wrote a lockfile of this format. */
-function lockfileRequest(name: ManagerName, lockfile: Lockfile | undefined, berry: boolean): VersionRequest | undefined {
+async function lockfileRequest(
+  name: ManagerName,
+  lockfile: Lockfile | undefined,
+  tree: SourceTree,
+): Promise<VersionRequest | undefined> {
   const source = lockfile?.name ?? 'package.json';
   switch (name) {
     case 'npm':
@@ -63,11 +67,21 @@ function lockfileRequest(name: ManagerName, lockfile: Lockfile | undefined, berr
       return { version: 'latest', source };
     case 'pnpm': {
       const format = Number(/^lockfileVersion: '?(\d+)/m.exec(lockfile?.text ?? '')?.[1] ?? 9);
-      return { version: format >= 9 ? '10' : format >= 6 ? '8' : '7', source };
+      const newest = lockfile === undefined || (await hasSettingsOfPnpm10(tree)) ? '10' : '9';
+      return { version: format >= 9 ? newest : format >= 6 ? '8' : '7', source };
     }
     case 'yarn': {
-      const format = Number(/^__metadata:\s+version: (\d+)/m.exec(lockfile?.text ?? '')?.[1] ?? (berry ? 8 : 0));
+      const format = Number(
+        /^__metadata:\s+version: (\d+)/m.exec(lockfile?.text ?? '')?.[1] ?? ((await tree.hasFile('.yarnrc.yml')) ? 8 : 0),
+      );
       return { version: format === 0 ? '1' : format <= 4 ? '2' : format <= 6 ? '3' : '4', source };
     }
   }
+}
+
+/** pnpm 9 and 10 write the same lockfile. Only 10 has settings in pnpm-workspace.yaml. */
+async function hasSettingsOfPnpm10(tree: SourceTree): Promise<boolean> {
+  const text = (await tree.readText('pnpm-workspace.yaml')) ?? '';
+  const keys = text.split('\n').flatMap((line) => /^([A-Za-z]{1,80}):/.exec(line)?.[1] ?? []);
+  return keys.some((key) => !['packages', 'catalog', 'catalogs'].includes(key));
 }

@@ -39,13 +39,17 @@ export function planInstall(name: InstallerName, facts: InstallFacts): PythonIns
     case 'uv':
       return planUv(facts);
     case 'uv-pip':
-      return planReplaced(facts, 'uv pip install', ['uv', 'pip', 'install', '-r', 'pyproject.toml'], ['pyproject.toml']);
+      return planReplaced(facts, 'uv pip install', [...uvPip, '-r', 'pyproject.toml'], ['pyproject.toml']);
     case 'poetry': {
       const argv = ['uvx', '--with', 'poetry-plugin-export', 'poetry', 'export', '--only', 'main', '--output', exported];
-      return planExported(facts, 'poetry', argv);
+      return planPoetry(facts, argv);
     }
-    case 'pdm':
-      return planExported(facts, 'pdm', ['uvx', 'pdm', 'export', '--prod', '--format', 'requirements', '--output', exported]);
+    case 'pdm': {
+      // PDM allows a release of this library that it does not work with.
+      const pdm = ['uvx', '--with', 'hishel<2', 'pdm', 'install', '--prod', '--no-editable'];
+      const argv = facts.project.files.has('pdm.lock') ? [...pdm, '--check'] : pdm;
+      return planReplaced(facts, 'pdm install', argv, ['pyproject.toml', 'pdm.lock']);
+    }
     case 'pipenv': {
       const locked = facts.project.files.has('Pipfile.lock');
       const argv = ['uvx', 'pipenv', 'install', ...(locked ? ['--deploy', '--ignore-pipfile'] : ['--skip-lock'])];
@@ -115,23 +119,25 @@ function planUv(facts: InstallFacts): PythonInstall {
   };
 }
 
+/** Into the environment of the app: by default it would be that of the interpreter. */
+const uvPip = ['uv', 'pip', 'install', '--python', `${environment}/bin/python3`];
 /** In the /tmp of the build, which its steps share. */
 const exported = '/tmp/requirements.txt';
 
 /**
- * The tool says which packages its lockfile has, and uv installs them with their hashes. Poetry and PDM would ask PyPI itself, whatever index the
- * operator has configured.
+ * Poetry says which packages its lockfile has, and uv installs them with their hashes. Poetry would ask PyPI itself, whatever index
+ * the operator has configured.
  */
-function planExported(facts: InstallFacts, tool: 'poetry' | 'pdm', argv: readonly string[]): PythonInstall {
-  const lockfile = `${tool}.lock`;
+function planPoetry(facts: InstallFacts, argv: readonly string[]): PythonInstall {
+  const lockfile = 'poetry.lock';
   const title = `uv pip install from ${lockfile}, cache ${facts.cache}`;
-  const lock: BuildStep = { title: `${tool} lock`, argv: ['uvx', tool, 'lock'], when: 'unless-restored' };
+  const lock: BuildStep = { title: 'poetry lock', argv: ['uvx', 'poetry', 'lock'], when: 'unless-restored' };
   return {
     steps: [
       makeEnvironment(facts),
       ...(facts.project.files.has(lockfile) ? [] : [lock]),
-      { title: `${tool} export`, argv, when: 'unless-restored' },
-      { title, argv: ['uv', 'pip', 'install', '--requirements', exported], when: 'unless-restored', savesTree: true },
+      { title: 'poetry export', argv, when: 'unless-restored' },
+      { title, argv: [...uvPip, '--requirements', exported], when: 'unless-restored', savesTree: true },
     ],
     tree: { paths: ['.venv'], key: keyOf(facts, ['pyproject.toml', lockfile]) },
   };

@@ -36,11 +36,15 @@ describe('the plan of a Python app', () => {
     [
       'pdm.lock',
       { 'pyproject.toml': '[project]\nname = "a"', 'pdm.lock': '' },
-      'uvx pdm export --prod --format requirements --output /tmp/requirements.txt',
+      'uvx --with hishel<2 pdm install --prod --no-editable --check',
     ],
     ['Pipfile.lock', { Pipfile: '', 'Pipfile.lock': '{}' }, 'uvx pipenv install --deploy --ignore-pipfile'],
     ['Pipfile', { Pipfile: '' }, 'uvx pipenv install --skip-lock'],
-    ['pyproject.toml', { 'pyproject.toml': '[project]\nname = "a"' }, 'uv pip install -r pyproject.toml'],
+    [
+      'pyproject.toml',
+      { 'pyproject.toml': '[project]\nname = "a"' },
+      'uv pip install --python /app/.venv/bin/python3 -r pyproject.toml',
+    ],
   ])('installs by the tool that %s belongs to', async (_, files, command) => {
     expect(stepsOf(await planFor(files as Record<string, string>)).join('\n')).toContain(command);
   });
