@@ -1,4 +1,6 @@
 /** Pushes one app to a platform twice, and judges what it answers or prints. */
+import { copyFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { removeTree } from '#shared/platform/local/images/trees.ts';
 import type { AppCase } from '#test/apps/app-cases.ts';
@@ -71,9 +73,11 @@ async function pushAll(trial: AppTrial, app: AppAnswer, cases: readonly AppCase[
   let [first, warm]: (Pushed | undefined)[] = [];
   let environment: string | undefined;
   for (const [index, appCase] of cases.entries()) {
-    const wanted = JSON.stringify(appCase.envs);
+    const wanted = JSON.stringify([appCase.envs, appCase.configFile]);
     if (wanted !== environment || first === undefined) {
       await setVariables(trial, app, appCase);
+      if (appCase.configFile !== undefined)
+        await copyFile(join(trial.directory, appCase.configFile), join(trial.directory, 'railpack.json'));
       environment = wanted;
       const pushed = await push(trial, app, appCase);
       first ??= pushed;

@@ -60,3 +60,60 @@ describe('a Go app', () => {
     expect(outcome).toMatchObject({ status: 'failed', cause: '`go build -o bin/ ./...` exited with code 1.' });
   });
 });
+
+describe('an app in another version than the host has', () => {
+  it('of Go is compiled by that version', async () => {
+    const built = await real.succeed(newUuid<AppId>(), {
+      'go.mod': 'module example.com/hello\n\ngo 1.19\n',
+      'main.go': 'package main\n\nfunc main() {}\n',
+      '.go-version': '1.25.3\n',
+    });
+    expect(built.log).toContain('Using Go 1.25.3 (.go-version asks for 1.25.3)');
+  });
+
+  it('of Deno runs on it', async () => {
+    const appId = newUuid<AppId>();
+    const main =
+      "Deno.serve({ port: Number(Deno.env.get('PORT')), hostname: '127.0.0.1' }, () => new Response(Deno.version.deno));\n";
+    const built = await real.succeed(appId, { 'deno.json': '{}', 'main.ts': main, '.deno-version': '2.2.2' });
+    expect(await (await real.visit(appId, built.imageUrl)).text()).toBe('2.2.2');
+  });
+
+  it('of Bun runs on it', async () => {
+    const appId = newUuid<AppId>();
+    const main = 'Bun.serve({ port: process.env.PORT, hostname: "127.0.0.1", fetch: () => new Response(Bun.version) });\n';
+    const built = await real.succeed(appId, {
+      'package.json': '{"packageManager":"bun@1.3.14","main":"main.ts"}',
+      'main.ts': main,
+    });
+    expect(await (await real.visit(appId, built.imageUrl)).text()).toBe('1.3.14');
+  });
+});
+
+describe('a Java app', () => {
+  it('is built by Maven, and its jar answers', async () => {
+    const appId = newUuid<AppId>();
+    const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>com.example</groupId><artifactId>hello</artifactId><version>1.0</version>
+<properties><maven.compiler.source>11</maven.compiler.source><maven.compiler.target>11</maven.compiler.target></properties>
+<build><plugins><plugin><groupId>org.apache.maven.plugins</groupId><artifactId>maven-jar-plugin</artifactId><version>3.3.0</version>
+<configuration><archive><manifest><mainClass>Hello</mainClass></manifest></archive></configuration></plugin></plugins></build></project>`;
+    const main = `import com.sun.net.httpserver.HttpServer;
+import java.net.InetSocketAddress;
+public class Hello {
+  public static void main(String[] words) throws Exception {
+    HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", Integer.parseInt(System.getenv("PORT"))), 0);
+    server.createContext("/", exchange -> {
+      exchange.sendResponseHeaders(200, 5);
+      exchange.getResponseBody().write("hello".getBytes());
+      exchange.close();
+    });
+    server.start();
+  }
+}
+`;
+    const built = await real.succeed(appId, { 'pom.xml': pom, 'src/main/java/Hello.java': main });
+    expect(built.processes['web']).toContain('-jar target/hello-1.0.jar');
+    expect(await (await real.visit(appId, built.imageUrl)).text()).toBe('hello');
+  });
+});

@@ -217,3 +217,61 @@ describe('a static site', () => {
     expect(await answer.text()).toBe('a{}');
   });
 });
+
+describe('an app of several tools', () => {
+  it('has the assets that Node.js built when Python starts', async () => {
+    const appId = newUuid<AppId>();
+    const server =
+      'import os\nfrom wsgiref.simple_server import make_server\n\ndef app(env, start):\n    start("200 OK", [])\n    return [open("asset.txt", "rb").read()]\n\nmake_server("127.0.0.1", int(os.environ["PORT"]), app).serve_forever()\n';
+    const built = await real.succeed(appId, {
+      'requirements.txt': '',
+      'app.py': server,
+      'package.json': JSON.stringify({
+        scripts: { build: `node -e "require('fs').writeFileSync('asset.txt', 'made by node')"` },
+      }),
+    });
+    expect(built.log).toMatch(/Node\.js app detected[^]*Python app detected/);
+    expect(built.processes).toEqual({ web: 'python app.py' });
+    expect(await (await real.visit(appId, built.imageUrl)).text()).toBe('made by node');
+  });
+
+  it('runs a script with the tools that it lists', async () => {
+    const appId = newUuid<AppId>();
+    const built = await real.succeed(appId, {
+      'start.sh': '#!/bin/bash\nwords=(node server.js)\nexec "${words[@]}"\n',
+      'server.js': serverOf('process.version'),
+      '.tool-versions': 'nodejs 26\n',
+    });
+    expect(built.log).toContain('-----> Shell script detected (start.sh)');
+    expect(await (await real.visit(appId, built.imageUrl)).text()).toMatch(/^v26\./);
+  });
+});
+
+describe.skipIf(!has('cmake') || !has('c++'))('a C++ app', () => {
+  it('is compiled by CMake, and answers', async () => {
+    const appId = newUuid<AppId>();
+    const server = `#include <arpa/inet.h>
+#include <cstdlib>
+#include <sys/socket.h>
+#include <unistd.h>
+int main() {
+  int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(std::atoi(std::getenv("PORT")));
+  if (bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || listen(listener, 8) != 0) return 1;
+  const char answer[] = "HTTP/1.1 200 OK\\r\\ncontent-length: 5\\r\\nconnection: close\\r\\n\\r\\nhello";
+  for (char request[4096];;) {
+    int client = accept(listener, nullptr, nullptr);
+    if (read(client, request, sizeof request) > 0) (void)!write(client, answer, sizeof answer - 1);
+    close(client);
+  }
+}
+`;
+    const lists = 'cmake_minimum_required(VERSION 3.10)\nproject(greeter LANGUAGES CXX)\nadd_executable(greeter main.cc)\n';
+    const built = await real.succeed(appId, { 'CMakeLists.txt': lists, 'main.cc': server });
+    expect(built.processes).toEqual({ web: 'build/greeter' });
+    expect(await (await real.visit(appId, built.imageUrl)).text()).toBe('hello');
+  });
+});
