@@ -1,5 +1,6 @@
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '#shared/limits.ts';
 
 /** A line of an app's log. Property names are short since they are stored with each entry. */
@@ -159,10 +160,16 @@ export async function openJournal(
         if (segment > until.segment) continue;
         const bytes = await readFile(pathOf(segment)).catch(() => Buffer.alloc(0));
         const text = segment === until.segment ? bytes.subarray(0, until.offset) : bytes;
-        const lines = parseEntries(text, { segment, offset: 0 });
-        for (let at = lines.length - 1; at >= 0 && found.length < count; at -= 1) {
-          const entry = lines[at];
-          if (entry !== undefined && wanted(entry)) found.push(entry);
+        for (let end = text.length; end > 0 && found.length < count; ) {
+          const start = startOfSlice(text, end);
+          const lines = parseEntries(text.subarray(start, end), { segment, offset: start });
+          for (let at = lines.length - 1; at >= 0 && found.length < count; at -= 1) {
+            const entry = lines[at];
+            if (entry !== undefined && wanted(entry)) found.push(entry);
+          }
+          end = start;
+          // Other work runs between two slices: a search through the whole log takes a second.
+          await nextTurn();
         }
       }
       return found.reverse();
@@ -189,6 +196,13 @@ async function readSegmentSizes(directory: string, pathOf: (segment: number) => 
   const names = (await readdir(directory)).filter((name) => /^\d{10}\.jsonl$/.test(name)).sort();
   const segments = names.map((name) => Number.parseInt(name, 10));
   return new Map(await Promise.all(segments.map(async (segment) => [segment, (await stat(pathOf(segment))).size] as const)));
+}
+
+/** Where a slice of whole lines begins that ends at `end`: at most `readBytes` long, except for one longer line. */
+function startOfSlice(bytes: Buffer, end: number): number {
+  if (end <= readBytes) return 0;
+  const start = bytes.indexOf(0x0a, end - readBytes) + 1;
+  return start < end ? start : bytes.lastIndexOf(0x0a, end - 2) + 1;
 }
 
 /** Skips what is not JSON: a power cut may leave blocks of zeros. @returns lines with their end offset in bytes */
