@@ -213,6 +213,11 @@ describe('the cause that is reported when an app does not start', () => {
       /^web\.1 listens on port \d+, not on PORT \(\d+\)/,
     ],
     [
+      'long before the boot limit when it ignores PORT',
+      "require('node:http').createServer().listen(4567, '127.0.0.1')",
+      /^web\.1 listens on port 4567, not on PORT \(\d+\)/,
+    ],
+    [
       'listens where no traffic comes',
       "require('node:http').createServer().listen(process.env.PORT, '::1')",
       /^web\.1 listens on an IPv6 address only/,
@@ -230,7 +235,7 @@ describe('the cause that is reported when an app does not start', () => {
     ],
   ])('%s', async (name, script, expected) => {
     // As long as a busy machine takes to fill the memory, where that is what ends it.
-    const bootSeconds = name.includes('memory') ? 60 : 2;
+    const bootSeconds = /memory|long before/.test(name) ? 60 : 2;
     const local = await openWorkloadFixture(dataDir, gateway.router, { timings: { bootSeconds } });
     try {
       const image = await makeImage(dataDir, `bad-${name.replaceAll(' ', '-')}`, { 'server.js': script });

@@ -252,6 +252,16 @@ describe('a push', () => {
     });
   });
 
+  it('whose first release failed goes live by a restart, and moves its branch then', async () => {
+    core.script = { boot: () => ({ exitCode: 3, output: ['the database is away'] }) };
+    expect((await app.push('main')).code).toBe(1);
+    core.script = {};
+    await core.services.processes.restart(owner, app.id);
+    await expect.poll(refs, patience).toEqual({ 'refs/heads/main': await head() });
+    const [newest] = (await core.services.releases.listReleases(owner, app.id, { limit: 1 })).items;
+    expect(newest).toMatchObject({ version: 2, description: 'Restart v1', current: true });
+  });
+
   it('whose first release failed goes live by a change of config, and moves its branch then', async () => {
     core.script = { boot: () => ({ exitCode: 3, output: ['DATABASE_URL is missing'] }) };
     expect((await app.push('main')).code).toBe(1);

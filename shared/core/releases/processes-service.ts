@@ -1,3 +1,4 @@
+import type { Principal } from '#shared/core/accounts/principals.ts';
 import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { ensureAppEnvironment } from '#shared/core/apps/app-environment.ts';
 import { enqueueEnsureWorkload, enqueueRestart } from '#shared/core/apps/app-jobs.ts';
@@ -7,8 +8,9 @@ import type { Context } from '#shared/core/context.ts';
 import { setFormation } from '#shared/core/releases/formations-store.ts';
 import { requireInstances } from '#shared/core/releases/instance-quota.ts';
 import { countInstances } from '#shared/core/releases/instances-store.ts';
+import { createRelease } from '#shared/core/releases/release-creation.ts';
 import type { Processes, ProcessType } from '#shared/core/releases/releases.ts';
-import { type ReleaseRow, readReleaseById } from '#shared/core/releases/releases-store.ts';
+import { type ReleaseRow, readBaseRelease, readReleaseById } from '#shared/core/releases/releases-store.ts';
 import { readQuantities, workloadSpec } from '#shared/core/releases/workload-spec.ts';
 import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
@@ -56,13 +58,30 @@ export function createProcesses(context: Context): Processes {
     },
 
     async restart(caller, app) {
-      const { row } = await requireAppToChange(context, caller, app);
-      const release = await currentRelease(context, row);
-      if (release === undefined) throw nothingReleased(row);
-      await enqueueRestart(context, db, row.id);
+      const { principal, row } = await requireAppToChange(context, caller, app);
+      const release = (await currentRelease(context, row)) ?? (await tryAgain(context, principal, row));
+      if (row.current_release_id !== null) await enqueueRestart(context, db, row.id);
       return { restartedAt: clock.now(), processes: Object.keys(release.processes) };
     },
   };
+}
+
+/** An app whose releases all failed: its newest one is released once more. */
+async function tryAgain(context: Context, { userId }: Principal, app: AppRow): Promise<ReleaseRow> {
+  return context.db.transaction().execute(async (trx) => {
+    const locked = await lockApp(trx, app.id);
+    const base = locked && (await readBaseRelease(trx, app.id));
+    if (locked === undefined || base === undefined) throw nothingReleased(app);
+    await createRelease(context, trx, locked, {
+      kind: 'config',
+      image: base,
+      description: `Restart v${base.version}`,
+      createdBy: userId,
+      buildId: null,
+      refChanges: base.ref_changes,
+    });
+    return base;
+  });
 }
 
 function nothingReleased(app: AppRow): AppError {

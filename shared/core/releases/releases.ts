@@ -91,6 +91,9 @@ export interface Processes {
   listProcesses(caller: Caller, app: string): Promise<readonly ProcessType[]>;
   /** `validation_failed` for a type the release does not have or a quantity past the limit. */
   scaleProcess(caller: Caller, app: string, type: string, quantity: number): Promise<ProcessType>;
-  /** Begins to replace the instances one by one. `conflict` when the app has no release yet. */
+  /**
+   * Begins to replace the instances one by one. An app whose releases all failed releases the newest once more. `conflict` when it
+   * has no release yet.
+   */
   restart(caller: Caller, app: string): Promise<{ restartedAt: Date; processes: readonly string[] }>;
 }

@@ -13,7 +13,10 @@ import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
 import { checkHealth } from './check-health.ts';
 import { addressOf, type InstanceRecord, type InstanceStore } from './instance-store.ts';
 import { describeEnd, type ProgramEnd, type Programs } from './programs.ts';
-import { describeMissedBoot, planEnvironment } from './supervision.ts';
+import { describeMissedBoot, hasMissedPort, planEnvironment } from './supervision.ts';
+
+/** How often it is checked where an instance listens that is not up yet. */
+const portPollMilliseconds = 500;
 
 /** What the instances of an app share. */
 export interface InstanceDependencies {
@@ -31,6 +34,8 @@ export interface InstanceDependencies {
 /** How long an instance may take, and how often it is checked. */
 export interface InstanceTimings {
   bootSeconds: number;
+  /** How long an instance may listen on a wrong port before it counts as not coming up. */
+  wrongPortSeconds: number;
   stopSeconds: number;
   /** A process type without a port counts as up after this time. */
   settleMilliseconds: number;
@@ -274,7 +279,10 @@ export class SupervisedInstance {
     const { bootSeconds } = this.#deps.timings;
     const spent = adopted ? this.#deps.clock.now().getTime() - Date.parse(this.#record.startedAt) : 0;
     const deadline = AbortSignal.timeout(Math.max(0, bootSeconds * 1000 - spent));
-    const problem = await this.#becomeHealthy(program, AbortSignal.any([over, deadline]));
+    const settled = new AbortController();
+    const wrongPort = this.#watchPort(program, AbortSignal.any([over, deadline, settled.signal]));
+    const problem = await this.#becomeHealthy(program, AbortSignal.any([over, deadline, wrongPort]));
+    settled.abort();
     if (over.aborted) return undefined;
     if (problem !== undefined) {
       const listeners = await readListeners(await readProcesses(program));
@@ -285,6 +293,25 @@ export class SupervisedInstance {
     await this.#logLine(`${this.name} is up`);
     this.#firstBoot.resolve({ up: true });
     return undefined;
+  }
+
+  /** Aborts once it has listened on a wrong port for so long that it will not change. */
+  #watchPort(program: SandboxRecord, over: AbortSignal): AbortSignal {
+    const { clock, timings } = this.#deps;
+    const missed = new AbortController();
+    const watch = async (): Promise<void> => {
+      let since: number | undefined;
+      for (;;) {
+        await clock.sleep(portPollMilliseconds, over);
+        const isMissed = hasMissedPort(this.#record.port, await readListeners(await readProcesses(program)));
+        const now = clock.now().getTime();
+        since = isMissed ? (since ?? now) : undefined;
+        if (since !== undefined && now - since >= timings.wrongPortSeconds * 1000) return missed.abort();
+      }
+    };
+    // An app that is checked by a path may answer it late, on the right port.
+    if (this.#record.port !== 0 && this.#spec?.healthPath === undefined) void watch().catch(() => undefined);
+    return missed.signal;
   }
 
   /** Resolves with undefined once it is ready for traffic, or with the last problem when the signal aborts. */

@@ -6,7 +6,7 @@ import { parseSocketTable } from '../processes/listening-ports.ts';
 import { planRestartDelay } from '../processes/restart-delay.ts';
 import { describeEnd } from './programs.ts';
 import { planRoute } from './route-plan.ts';
-import { describeMissedBoot, planEnvironment } from './supervision.ts';
+import { describeMissedBoot, hasMissedPort, planEnvironment } from './supervision.ts';
 
 describe('supervision', () => {
   it('waits 1, 2, 4 … seconds before it starts a crashed instance again, never more than 60', () => {
@@ -36,6 +36,13 @@ describe('supervision', () => {
     );
     expect(describeMissedBoot('did not listen', 5000, 60, [{ address: 'an IPv6 address', port: 5000 }])).toContain('0.0.0.0');
     expect(describeMissedBoot('answered 503 to GET /up', 5000, 60, [])).toBe('answered 503 to GET /up within 60 s');
+  });
+
+  it('knows early of a server that ignores PORT, and waits for one that opens another port first', () => {
+    expect(hasMissedPort(5000, [{ address: 'any', port: 3000 }])).toBe(true);
+    expect(hasMissedPort(5000, [{ address: '127.0.0.1', port: 5000 }])).toBe(true);
+    expect(hasMissedPort(5000, [{ address: 'any', port: 9090 }])).toBe(false);
+    expect(hasMissedPort(5000, [])).toBe(false);
   });
 
   it('describes how a process ended', () => {

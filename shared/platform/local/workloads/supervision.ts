@@ -22,6 +22,17 @@ export function planEnvironment(
   };
 }
 
+/** Ports that servers listen on unless they read PORT. */
+const usualPorts = new Set([80, 1337, 3000, 3001, 4000, 4200, 4567, 5000, 5173, 8000, 8080, 8081, 8501, 8888, 9292]);
+
+/**
+ * Whether it is certain before the end of the boot limit that an instance does not come up: it listens where a server does that ignores
+ * PORT, or on PORT where no traffic arrives. Another port may be one of metrics, which opens first.
+ */
+export function hasMissedPort(port: number, listeners: readonly Listener[]): boolean {
+  return listeners.some((listener) => listener.port === port || usualPorts.has(listener.port));
+}
+
 /** Why an instance that runs was not up in time, and what to change where the listeners show it. */
 export function describeMissedBoot(problem: string, port: number, bootSeconds: number, listeners: readonly Listener[]): string {
   const elsewhere = listeners.find((listener) => listener.port !== port);

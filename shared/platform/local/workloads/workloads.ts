@@ -65,6 +65,7 @@ export interface LocalWorkloads {
 
 const defaultTimings: WorkloadTimings = {
   bootSeconds: limits.app.bootSeconds,
+  wrongPortSeconds: 3,
   stopSeconds: limits.app.stopSeconds,
   drainSeconds: limits.app.drainSeconds,
   memoryBytes: limits.app.memoryBytes,
