@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { describeStart } from '#deploy/banner.ts';
+import { protectFromOutOfMemory } from '#deploy/host/protect-process.ts';
 import { StartError } from '#deploy/host/start-error.ts';
 import { onStopSignal } from '#deploy/host/stop-signals.ts';
 import type { Ending } from '#deploy/parts/lifetime.ts';
@@ -19,6 +20,7 @@ const report = (line: string): void => console.log(line);
 
 try {
   const startedAt = performance.now();
+  await protectFromOutOfMemory();
   const settings = parseSettings(process.env);
   const dataDir = resolve(settings.dataDir);
   const log = createLog(settings.logLevel === 'info' ? 'warn' : settings.logLevel, (line) => process.stderr.write(`${line}\n`));

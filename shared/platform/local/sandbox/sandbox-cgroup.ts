@@ -31,7 +31,13 @@ interface Layout {
   /** The directories in which memory groups and pids groups are created. The same on v2. */
   readonly memory: string;
   readonly pids: string;
+  /** The group in which the sandboxes share the processor; undefined where there is none. The same on v2. */
+  readonly cpu: string | undefined;
 }
+
+/** Of a process of the platform: 1024 in version 1, 100 of its group in version 2. */
+const allShares = 1024;
+const allWeight = 50;
 
 /** @param prefix distinguishes the groups of this platform from those of another one on the same machine */
 export async function openControlGroups(prefix: string, mountPoint = '/sys/fs/cgroup'): Promise<ControlGroups> {
@@ -51,8 +57,8 @@ export async function openControlGroups(prefix: string, mountPoint = '/sys/fs/cg
 const connectionShare = 0.25;
 
 function controlGroups(layout: Layout, prefix: string): ControlGroups {
-  const directories = (id: string): readonly string[] =>
-    [...new Set([layout.memory, layout.pids])].map((parent) => `${parent}/${prefix}-${id}`);
+  const parents = [...new Set([layout.memory, layout.pids, layout.cpu])].filter((parent) => parent !== undefined);
+  const directories = (id: string): readonly string[] => parents.map((parent) => `${parent}/${prefix}-${id}`);
   return {
     kind: layout.kind,
     async ensureGroups(id, limits) {
@@ -90,7 +96,7 @@ function controlGroups(layout: Layout, prefix: string): ControlGroups {
       return gone.every(Boolean);
     },
     async sweep() {
-      for (const parent of new Set([layout.memory, layout.pids])) {
+      for (const parent of parents) {
         const names = await readdir(parent);
         await Promise.all(names.filter((name) => name.startsWith(`${prefix}-`)).map((name) => removeGroup(`${parent}/${name}`)));
       }
@@ -128,7 +134,24 @@ async function findV1(mountPoint: string): Promise<Layout | undefined> {
     return undefined;
   };
   const [memory, pids] = [await directoryOf('memory'), await directoryOf('pids')];
-  return memory === undefined || pids === undefined ? undefined : { kind: 'cgroup-v1', memory, pids };
+  if (memory === undefined || pids === undefined) return undefined;
+  return { kind: 'cgroup-v1', memory, pids, cpu: await makeCpuGroup(await directoryOf('cpu'), 'cpu.shares', allShares) };
+}
+
+/**
+ * The group of all sandboxes. Together they get as much as one busy process of the platform, when that needs the processor, and among
+ * themselves they share it evenly.
+ */
+async function makeCpuGroup(parent: string | undefined, file: string, weight: number): Promise<string | undefined> {
+  if (parent === undefined) return undefined;
+  const group = `${parent}/paas`;
+  try {
+    await mkdir(group, { recursive: true });
+    await writeFile(`${group}/${file}`, String(weight));
+    return group;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -146,7 +169,16 @@ async function findV2(mountPoint: string): Promise<Layout | undefined> {
   } catch {
     return undefined;
   }
-  return { kind: 'cgroup-v2', memory: parent, pids: parent };
+  // Without this controller sandboxes only have a lower priority.
+  const cpu = await passOnCpu([mountPoint, parent]).then(
+    () => makeCpuGroup(mountPoint, 'cpu.weight', allWeight),
+    () => undefined,
+  );
+  return { kind: 'cgroup-v2', memory: parent, pids: parent, cpu };
+}
+
+async function passOnCpu(groups: readonly string[]): Promise<void> {
+  for (const group of groups) await writeFile(`${group}/cgroup.subtree_control`, '+cpu');
 }
 
 async function isWritable(directory: string): Promise<boolean> {

@@ -90,8 +90,14 @@ export const infoDescriptor = 4;
 const sharedMemoryBytes = 64 * 1024 * 1024;
 
 const launchPath = '/run/paas/launch';
+/** What tenants start is killed before the platform when memory runs out; 0 is the default of other processes, 1000 the highest. */
+export const oomScoreAdjustment = 500;
+/** What tenants start yields the processor to the platform where there is no control group for that. */
+export const niceness = 5;
 // Joins the control groups before anything else runs. The arguments up to -- are their procs files.
-const joinScript = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@"';
+const joinScript =
+  'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; ' +
+  `echo ${oomScoreAdjustment} > /proc/self/oom_score_adj || exit 125; exec nice -n ${niceness} "$@"`;
 
 /** What a plan depends on beside the specification and the host. */
 export interface SandboxInputs {
