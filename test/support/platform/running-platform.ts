@@ -59,7 +59,8 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Runn
       PAAS_SSH_PORT: String(ports.ssh),
       PAAS_METRICS_PORT: String(metricsPort),
       PAAS_CANARY_STEP_SECONDS: '2',
-      PAAS_QUOTAS: ampleQuotasSetting,
+      // Another checkout may be older than this setting.
+      ...(options.checkout === undefined ? { PAAS_QUOTAS: ampleQuotasSetting } : {}),
       ...options.env,
     },
   });
