@@ -107,6 +107,10 @@ export const limits = {
     logBytes: 10 * mebibyte,
     logLineBytes: 8 * 1024,
   },
+  addon: {
+    /** Of a database; from then on it is read-only. */
+    databaseBytes: 1024 * mebibyte,
+  },
   disk: {
     /** What must stay free of the disk of the data directory, unless the operator says otherwise: the smaller of both. */
     reserveBytes: 2048 * mebibyte,

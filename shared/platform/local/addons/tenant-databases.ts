@@ -5,12 +5,14 @@ import { PostgresClient } from '#shared/database/postgres-client.ts';
 import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import { createKeyedMutex } from '#shared/keyed-mutex.ts';
+import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 import type { AddonSpec } from '#shared/platform/addons.ts';
 import type { PostgresSettings } from '#shared/platform/local/postgres/postgres-commands.ts';
 import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
 import { findPostmaster } from '#shared/platform/local/postgres/postmaster.ts';
 import type { AddonKind } from './addon-kind.ts';
+import { limitDatabaseSizes } from './database-sizes.ts';
 import { scramVerifier } from './scram-verifier.ts';
 
 export interface TenantDatabasesOptions {
@@ -20,9 +22,13 @@ export interface TenantDatabasesOptions {
   log: Log;
   /** Added to the settings for tenants. */
   settings?: PostgresSettings;
+  /** Size from which a database is read-only. */
+  databaseBytes?: number;
 }
 
 const watchMilliseconds = 1000;
+/** Sizes are measured each time after so many looks at the server. */
+const sizeRounds = 5;
 const tenantSettings: PostgresSettings = {
   max_connections: 300,
   temp_file_limit: '1GB',
@@ -34,7 +40,13 @@ const tenantSettings: PostgresSettings = {
  * Databases in a PostgreSQL cluster for tenants, apart from the platform's own and started with its first database. Each app has a
  * database and a role, which can enter no other database.
  */
-export function createTenantDatabases({ directory, clock, log, settings = {} }: TenantDatabasesOptions): AddonKind {
+export function createTenantDatabases({
+  directory,
+  clock,
+  log,
+  settings = {},
+  databaseBytes = limits.addon.databaseBytes,
+}: TenantDatabasesOptions): AddonKind {
   const cluster = join(directory, 'cluster');
   const mutex = createKeyedMutex<AppId | 'start'>();
   const leaving = new AbortController();
@@ -74,9 +86,15 @@ export function createTenantDatabases({ directory, clock, log, settings = {} }: 
     );
 
   async function watch(): Promise<void> {
-    while (!leaving.signal.aborted) {
+    for (let round = 1; !leaving.signal.aborted; round += 1) {
       await clock.sleep(watchMilliseconds, leaving.signal).catch(() => undefined);
-      if (leaving.signal.aborted || !(await exists()) || (await findPostmaster(cluster)) !== undefined) continue;
+      if (leaving.signal.aborted || !(await exists())) continue;
+      const postmaster = await findPostmaster(cluster);
+      if (postmaster?.ready === true && round % sizeRounds === 0)
+        await withServer((client) => limitDatabaseSizes(client, databaseBytes, log)).catch((error: unknown) =>
+          log.warn("the sizes of the tenants' databases could not be read", { error }),
+        );
+      if (postmaster !== undefined) continue;
       log.warn("the tenants' database server ended by itself", { directory });
       await start().catch((error: unknown) => log.error("the tenants' database server does not start", { error }));
     }
