@@ -168,6 +168,12 @@ describe('the plan of a Node.js app', () => {
       `${serve} '/app/build/client' --fallback`,
     ],
     [
+      'React Router whose server is for the build alone',
+      { scripts: { start: 'react-router-serve ./build/server/index.js' } },
+      { 'build/client/index.html': '', 'build/server/index.js': '', 'react-router.config.ts': 'export default { ssr: false };' },
+      `${serve} '/app/build/client' --fallback`,
+    ],
+    [
       'React Router',
       { scripts: { start: 'react-router-serve ./build/server/index.js' } },
       { 'build/client/index.html': '', 'build/server/index.js': '' },

@@ -46,9 +46,17 @@ async function outputOfExport(built: SourceTree, start: string): Promise<Process
   if (/^next start\b/.test(start) && (await exportsNext(built)) && (await built.hasFile('out/index.html')))
     return staticProcess('out', { fallback: false });
   const server = /react-router-serve\s+(\S+)/.exec(start)?.[1];
-  if (server !== undefined && !(await built.hasFile(server)) && (await built.hasFile('build/client/index.html')))
+  const served = server !== undefined && (await built.hasFile(server)) && !(await isWithoutServer(built));
+  if (server !== undefined && !served && (await built.hasFile('build/client/index.html')))
     return staticProcess('build/client', { fallback: !(await built.hasFile('build/client/404.html')) });
   return undefined;
+}
+
+/** React Router leaves a server even where it is only meant for the build. */
+async function isWithoutServer(built: SourceTree): Promise<boolean> {
+  for (const name of ['react-router.config.ts', 'react-router.config.js', 'react-router.config.mjs'])
+    if (/\bssr[ \t]{0,9}:[ \t]{0,9}false\b/.test((await built.readText(name)) ?? '')) return true;
+  return false;
 }
 
 async function exportsNext(built: SourceTree): Promise<boolean> {
