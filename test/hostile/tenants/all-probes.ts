@@ -1,8 +1,12 @@
+import { diskProbes } from './families/disk.ts';
+import { entryPointProbes } from './families/entry-points.ts';
 import { fileProbes } from './families/files.ts';
 import { informationProbes } from './families/information.ts';
 import { kernelProbes } from './families/kernel.ts';
 import { networkProbes } from './families/network.ts';
 import { processProbes } from './families/processes.ts';
+import { queueProbes } from './families/queues.ts';
+import { resourceProbes } from './families/resources.ts';
 import type { Probe } from './probe.ts';
 
 /** Every probe, by family. */
@@ -11,5 +15,9 @@ export const allProbes: readonly Probe[] = [
   ...processProbes,
   ...networkProbes,
   ...kernelProbes,
+  ...resourceProbes,
+  ...diskProbes,
+  ...queueProbes,
+  ...entryPointProbes,
   ...informationProbes,
 ];

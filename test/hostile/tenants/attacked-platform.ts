@@ -27,7 +27,7 @@ export interface Attacker {
   /** What the code in the attacker's build claimed. */
   claimOfBuild(attempt: Attempt): Claim;
   /** Pushes an app of the attacker; a new one unless there is one of that name. '' is the app that runs attempts. */
-  push(part: string, files: Record<string, string>): Promise<RunResult>;
+  push(part: string, files: Record<string, string>, ...options: string[]): Promise<RunResult>;
   /** The name of an app that was pushed. */
   nameOf(part: string): string;
   /** Uid that the code of an app runs as. */
@@ -72,7 +72,9 @@ export interface AttackedPlatform {
 }
 
 export async function openAttackedPlatform(env: Record<string, string> = {}): Promise<AttackedPlatform> {
-  const platform = await startPlatform({ env: { PAAS_CANARY_STEP_SECONDS: '0', ...env } });
+  // Quotas would end most attacks early. What holds without them holds with them.
+  const quotas = 'apps=100,instances=200,memory_mib=204800,builds_per_hour=1000';
+  const platform = await startPlatform({ env: { PAAS_CANARY_STEP_SECONDS: '0', PAAS_QUOTAS: quotas, ...env } });
   const [canaries, neighbour] = await Promise.all([openCanaries(), openNeighbour()]);
   const victim = await createUser(platform, 'ada@example.com');
   const victimApp = await victim.createApp('ada');
@@ -94,7 +96,7 @@ export async function openAttackedPlatform(env: Record<string, string> = {}): Pr
         victimApp,
         user,
         app: await user.api<AttackerApp>('GET', `/v1/apps/${name}`),
-        push: (part, files) => push(part === '' ? name : `${name}-${part}`, files),
+        push: (part, files, ...options) => push(part === '' ? name : `${name}-${part}`, files, options),
         nameOf: (part) => `${name}-${part}`,
         attempt: (attempt) => askApp(platform, name, attempt),
         attemptOutside,
@@ -120,14 +122,14 @@ async function expectDeployed(pushing: Promise<RunResult>): Promise<RunResult> {
 }
 
 /** Pushes to apps by their names, which are created with the first push. */
-function pushAs(user: User): (name: string, files: Record<string, string>) => Promise<RunResult> {
+function pushAs(user: User): (name: string, files: Record<string, string>, options?: readonly string[]) => Promise<RunResult> {
   const copies = new Map<string, WorkingCopy>();
-  return async (name, files) => {
+  return async (name, files, options = []) => {
     const known = copies.get(name);
     if (known !== undefined) await known.commit(files);
     const copy = known ?? (await user.createWorkingCopy((await user.createApp(name)).push_url, files));
     copies.set(name, copy);
-    return copy.push();
+    return copy.push(...options, 'paas', 'main');
   };
 }
 

@@ -157,9 +157,11 @@ next();`;
       .filter(({ scope }) => scope !== 'link')
       .map(({ local }) => local);
     expect(addresses.length).toBeGreaterThan(2);
-    for (const address of addresses) {
-      const seen = await probeInside(one.namespace, address, port);
-      expect([address, seen]).not.toEqual([address, 'open']);
+    // Twenty at a time: other platforms on the machine have addresses, too.
+    for (let at = 0; at < addresses.length; at += 20) {
+      const part = addresses.slice(at, at + 20);
+      const seen = await Promise.all(part.map(async (address) => [address, await probeInside(one.namespace, address, port)]));
+      expect(seen.filter(([, answer]) => answer === 'open')).toEqual([]);
     }
     listener.close();
   });

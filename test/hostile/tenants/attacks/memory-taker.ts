@@ -6,7 +6,8 @@ import { systemCall } from './system-call.ts';
 const mebibyte = Buffer.alloc(1024 * 1024, 1);
 const held: unknown[] = [];
 
-const takers: Readonly<Record<string, (index: number) => void | Promise<void>>> = {
+/** Each takes a MiB, or says how many bytes it took. */
+const takers: Readonly<Record<string, (index: number) => void | Promise<number>>> = {
   heap: () => void held.push(Buffer.alloc(mebibyte.length, 1)),
   '/dev/shm': (index) => writeFile(`/dev/shm/${index}`),
   '/tmp': (index) => writeFile(`/tmp/taken-${index}`),
@@ -40,11 +41,12 @@ const takers: Readonly<Record<string, (index: number) => void | Promise<void>>> 
     held.push(server, socket);
     // Without waiting for the other side: what fits into the buffers of both.
     const descriptor = (socket as unknown as { _handle: { fd: number } })._handle.fd;
-    for (let sent = 0; sent < mebibyte.length; ) {
+    let sent = 0;
+    for (;;) {
       try {
         sent += writeSync(descriptor, mebibyte);
       } catch {
-        break;
+        return sent;
       }
     }
   },
@@ -60,10 +62,12 @@ const [, , kind = '', wanted = '0'] = process.argv;
 const take = takers[kind];
 if (take === undefined) throw new Error(`There is no taker of ${kind}.`);
 try {
-  for (let taken = 0; taken < Number(wanted); ) {
-    await take(taken);
-    taken++;
-    if (taken % 8 === 0 || taken === Number(wanted)) writeSync(1, `${taken}\n`);
+  let printed = 0;
+  for (let [index, taken] = [0, 0]; taken < Number(wanted); index++) {
+    taken += ((await take(index)) ?? mebibyte.length) / mebibyte.length;
+    if (taken < printed + 8 && taken < Number(wanted)) continue;
+    printed = taken;
+    writeSync(1, `${Math.floor(taken)}\n`);
   }
 } catch {
   // That was all.

@@ -21,12 +21,17 @@ function secretPaths({ canaries, platform }: Attacker): string[] {
   return [canaries.file, canaries.directory, ...own.map((name) => join(platform.dataDir, name)), '/etc/shadow', '/root', '/home'];
 }
 
+/** What find(1) prints. Files that vanish meanwhile do not matter. */
+async function find(...args: string[]): Promise<string> {
+  const { stdout } = await run('find', args, { maxBuffer: 64 * 1024 * 1024 }).catch((error: { stdout: string }) => error);
+  return stdout.trim();
+}
+
 /** Files of images, builds and caches whose kind or mode nobody may have left there. */
 async function findOddFiles(dataDir: string): Promise<string> {
   const places = ['images', 'builds', 'caches'].map((name) => join(dataDir, name));
   const odd = ['(', '-perm', '/7000', '-o', '-type', 'p', '-o', '-type', 'c', '-o', '-type', 'b', '-o', '-type', 's', ')'];
-  const { stdout } = await run('find', [...places, ...odd], { maxBuffer: 64 * 1024 * 1024 });
-  return stdout.trim();
+  return find(...places, ...odd);
 }
 
 /** A build of another app of the attacker, whose build script makes an attempt. */
@@ -95,8 +100,8 @@ export const fileProbes: readonly Probe[] = [
     gain: "a build's files that nobody can delete",
     attack: inBuild('leaveOddNames', { directory: 'names' }),
     judge: async (_, { platform, app }) => {
-      const { stdout } = await run('find', [join(platform.dataDir, 'images', app.id), '-path', '*/names/*', '-printf', 'x']);
-      return stdout.length === 5 ? undefined : `${stdout.length} of 5 files are in the image`;
+      const found = await find(join(platform.dataDir, 'images', app.id), '-path', '*/names/*', '-printf', 'x');
+      return found.length % 5 === 0 && found !== '' ? undefined : `${found.length} of 5 files are in the image`;
     },
   },
   {
@@ -104,12 +109,13 @@ export const fileProbes: readonly Probe[] = [
     family: 'files',
     gain: 'disk space that is never freed, and errors of the platform',
     attack: buildOnly('deep', 'leaveDeepDirectories', { directory: 'deep', depth: 3000 }),
-    judge: async (claim, { platform }) => {
-      const { stdout } = await run('find', [join(platform.dataDir, 'builds'), '-mindepth', '1', '-maxdepth', '1']);
+    judge: async (claim, attacker) => {
       const { output } = claim as { output: string };
       if (/ENAMETOOLONG|The platform failed/.test(output))
         return `the build ended by an error of the platform: ${output.slice(-300)}`;
-      return stdout.trim() || undefined;
+      const { id } = await attacker.user.api<{ id: string }>('GET', `/v1/apps/${attacker.nameOf('deep')}`);
+      const own = ['-maxdepth', '2', '-uid', String(await attacker.uidOf(id))];
+      return (await find(join(attacker.platform.dataDir, 'builds'), ...own)) || undefined;
     },
   },
   {
@@ -157,15 +163,8 @@ export const fileProbes: readonly Probe[] = [
     judge: async (claim, { platform, app, uidOf }) => {
       if (claim !== '') return String(claim);
       const uid = await uidOf(app.id);
-      const { stdout } = await run('find', [
-        platform.dataDir,
-        '/proc/sys/kernel/core_pattern',
-        '-name',
-        'core*',
-        '-uid',
-        String(uid),
-      ]);
-      return stdout.trim() || (await coreLimit(uid));
+      const found = await find(platform.dataDir, '-name', 'core*', '-uid', String(uid));
+      return found || (await coreLimit(uid));
     },
   },
 ];
