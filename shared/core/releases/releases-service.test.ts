@@ -158,7 +158,7 @@ describe('previews', () => {
     await change({ API_KEY: 'of production' });
     await app.commit();
     const branches = ['fix/login', 'fix-login'];
-    for (const branch of branches) await app.push('-o', 'detach', `main:${branch}`);
+    for (const branch of ['main', ...branches]) await app.push('-o', 'detach', `main:${branch}`);
     const found = await previews();
     expect(new Set(found.map(({ name }) => name)).size).toBe(2);
     for (const { id } of found) expect(await core.services.config.readConfig(owner, id)).toEqual({});
