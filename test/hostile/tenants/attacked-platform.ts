@@ -9,6 +9,7 @@ import { type RunResult, runChecked } from '#test/support/run-program.ts';
 import { type Canaries, openCanaries } from './canaries.ts';
 import { type Neighbour, openNeighbour } from './neighbour.ts';
 import type { Attempt, Claim } from './probe.ts';
+import { untilBack } from './until-back.ts';
 
 /** An attacker on a platform that has a victim too, and what the operator has beside it. */
 export interface Attacker {
@@ -88,6 +89,7 @@ export async function openAttackedPlatform(env: Record<string, string> = {}): Pr
       const push = pushAs(user);
       const { output } = await expectDeployed(push(name, await attackerFiles(inBuild)));
       const claims = readClaims(output);
+      const app = await user.api<AttackerApp>('GET', `/v1/apps/${name}`);
       return {
         platform,
         canaries,
@@ -95,10 +97,13 @@ export async function openAttackedPlatform(env: Record<string, string> = {}): Pr
         victim,
         victimApp,
         user,
-        app: await user.api<AttackerApp>('GET', `/v1/apps/${name}`),
+        app,
         push: (part, files, ...options) => push(part === '' ? name : `${name}-${part}`, files, options),
         nameOf: (part) => `${name}-${part}`,
-        attempt: (attempt) => askApp(platform, name, attempt),
+        async attempt(attempt) {
+          await untilBack({ platform, app });
+          return askApp(platform, name, attempt);
+        },
         attemptOutside,
         claimOfBuild(attempt) {
           if (!claims.has(keyOf(attempt))) throw new Error(`The build did not get to ${attempt.name}:\n${output}`);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Attacker } from '../attacked-platform.ts';
 import { byClient, type Probe } from '../probe.ts';
+import { untilBack } from '../until-back.ts';
 
 const run = promisify(execFile);
 
@@ -15,15 +16,15 @@ async function usedBy({ platform }: Attacker, ...below: string[]): Promise<numbe
 }
 
 /** The most that the data directory grew by while something ran, in MiB. */
-async function growthDuring(attacker: Attacker, work: Promise<unknown>): Promise<number> {
+async function growthDuring(attacker: Attacker, begin: () => Promise<unknown>): Promise<number> {
   const before = await usedBy(attacker);
   let most = before;
   let over = false;
-  const done = work
-    .catch(() => undefined)
-    .finally(() => {
-      over = true;
-    });
+  const done = begin().finally(() => {
+    over = true;
+  });
+  // It is awaited below.
+  done.catch(() => undefined);
   while (!over) most = Math.max(most, await usedBy(attacker));
   await done;
   return Math.max(most, await usedBy(attacker)) - before;
@@ -39,11 +40,15 @@ export const diskProbes: readonly Probe[] = [
     family: 'disk',
     gain: 'the disk of everybody, in a moment',
     quick: true,
-    attack: byClient((attacker) => growthDuring(attacker, attacker.attempt({ name: 'reserveDisk', args: { mebibytes: 2048 } }))),
+    attack: byClient((attacker) =>
+      // The kernel may end it for the memory behind /dev/shm.
+      growthDuring(attacker, () =>
+        attacker.attempt({ name: 'reserveDisk', args: { mebibytes: 2048 } }).catch(() => untilBack(attacker)),
+      ),
+    ),
     judge: grewBy(100),
     control: byClient((attacker) =>
-      growthDuring(
-        attacker,
+      growthDuring(attacker, () =>
         attacker
           .attemptOutside({ name: 'reserveDisk', args: { mebibytes: 256, directories: [attacker.platform.dataDir] } })
           .then(async () => usedBy(attacker))
@@ -65,7 +70,9 @@ export const diskProbes: readonly Probe[] = [
     name: 'keeps no more output than a log may have',
     family: 'disk',
     gain: 'the disk of everybody',
-    attack: byClient((attacker) => growthDuring(attacker, attacker.attempt({ name: 'floodOutput', args: { mebibytes: 400 } }))),
+    attack: byClient((attacker) =>
+      growthDuring(attacker, () => attacker.attempt({ name: 'floodOutput', args: { mebibytes: 400 } })),
+    ),
     judge: grewBy(120),
   },
 ];

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { visit } from '#test/support/platform/user.ts';
-import type { Attacker } from '../attacked-platform.ts';
 import { byClient, byOperator, type Claim, type Probe } from '../probe.ts';
+import { untilBack } from '../until-back.ts';
 
 /** MiB. An app may have 512; what is taken beyond is not counted by anybody. */
 const wanted = 900;
@@ -15,12 +15,6 @@ function thatMayEndIt(name: string, args: unknown, orElse: Claim) {
     await untilBack(attacker);
     return claim;
   });
-}
-
-async function untilBack(attacker: Attacker): Promise<void> {
-  for (const until = Date.now() + 60_000; Date.now() < until; await sleep(100))
-    if ((await visit(attacker.platform, attacker.app.name).catch(() => undefined))?.body === 'here') return;
-  throw new Error('The app did not come back.');
 }
 
 function memoryProbe(kind: string, quick = false): Probe {
