@@ -1,17 +1,17 @@
 import { z } from '@hono/zod-openapi';
 import type { Quota } from '#shared/core/quotas/quotas.ts';
-import { type QuotaName, quotaNames } from '#shared/settings/quotas.ts';
+import { type QuotaName, quotaNames, unlimited } from '#shared/settings/quotas.ts';
 
 export const QuotaSchema = z
   .object({
     name: z
       .enum(quotaNames as [QuotaName, ...QuotaName[]])
       .openapi({ description: 'What is limited. `_mib`: in MiB.', example: 'apps' }),
-    limit: z.int().openapi({ description: 'The most that the tenant may have.', example: 5 }),
+    limit: z.int().nullable().openapi({ description: 'The most that the tenant may have. Null: no limit.', example: 10 }),
     used: z.int().openapi({ description: 'What it has. More than `limit` when the operator has lowered that.', example: 2 }),
   })
   .openapi('Quota');
 
 export function presentQuota({ name, limit, used }: Quota): z.infer<typeof QuotaSchema> {
-  return { name, limit, used };
+  return { name, limit: limit >= unlimited ? null : limit, used };
 }

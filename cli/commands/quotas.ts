@@ -23,8 +23,8 @@ export const quotas = defineCommand({
   async run(context) {
     const { data } = await answerOf((await context.api()).GET('/v1/quotas'));
     const rows = data.map(({ name, limit, used }) => {
-      const figures = `${used} of ${limit}`;
-      return [titles[name] ?? oneLine(name), used >= limit ? context.paint('yellow', figures) : figures];
+      const figures = limit === null ? `${used}, no limit` : `${used} of ${limit}`;
+      return [titles[name] ?? oneLine(name), limit !== null && used >= limit ? context.paint('yellow', figures) : figures];
     });
     context.print(table(rows), data);
   },

@@ -1,11 +1,11 @@
 /** What a tenant may have at most. A unit is at the end of each name that needs one. */
 export const defaultQuotas = {
   /** Without previews. */
-  apps: 5,
+  apps: 10,
   /** Of all apps and previews together. */
-  instances: 10,
+  instances: 20,
   /** Of these instances; each has 512 MiB. */
-  memory_mib: 5120,
+  memory_mib: 10_240,
   /** Also those that fail, are canceled or superseded. */
   builds_per_hour: 60,
   kvstores: 3,
@@ -23,8 +23,16 @@ export type Quotas = Readonly<Record<QuotaName, number>>;
 /** All names, in the order in which they are shown. */
 export const quotaNames = Object.keys(defaultQuotas) as readonly QuotaName[];
 
-const highest = 1_000_000;
-export const quotasMessage = `must be quotas such as apps=20,instances=40 with whole numbers from 0 to ${highest}; there are: ${quotaNames.join(', ')}`;
+/** The largest quota, which stands for no limit. */
+export const unlimited = 1_000_000;
+
+/** Of the operator's own tenant: whoever owns the machine needs no protection from themselves. */
+export const operatorQuotas = Object.fromEntries(quotaNames.map((name) => [name, unlimited])) as Record<
+  QuotaName,
+  number
+> as Quotas;
+
+export const quotasMessage = `must be quotas such as apps=20,instances=40 with whole numbers from 0 to ${unlimited}, which is no limit; there are: ${quotaNames.join(', ')}`;
 
 /**
  * Reads `name=number` pairs, with commas or white space in between. The last one of a name counts.
@@ -36,7 +44,7 @@ export function parseQuotas(text: string): Partial<Quotas> | undefined {
     const [, given, digits] = /^([a-z_]+)=(\d{1,7})$/.exec(pair) ?? [];
     const name = quotaNames.find((candidate) => candidate === given);
     const limit = Number(digits);
-    if (name === undefined || limit > highest) return undefined;
+    if (name === undefined || limit > unlimited) return undefined;
     quotas[name] = limit;
   }
   return quotas;

@@ -66,7 +66,7 @@ const schema = z.object({
     .int(signUpsMessage)
     .min(1, signUpsMessage)
     .max(1_000_000, signUpsMessage)
-    .default(20),
+    .default(300),
   PAAS_SIGNUP: z.enum(['open', 'invitation', 'closed']).default('open'),
   PAAS_APP_NETWORK: z
     .string()

@@ -1,20 +1,21 @@
 import { deleteOldBuildStarts, insertBuildStart, readQuotaChanges } from '#shared/core/accounts/quotas-store.ts';
-import { lockTenant } from '#shared/core/accounts/tenants-store.ts';
+import { lockTenant, readFirstTenantId } from '#shared/core/accounts/tenants-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Db } from '#shared/database/db.ts';
 import { addSeconds, secondsPerHour } from '#shared/durations.ts';
 import { AppError } from '#shared/errors.ts';
 import type { TenantId } from '#shared/ids.ts';
-import type { QuotaName, Quotas } from '#shared/settings/quotas.ts';
+import { operatorQuotas, type QuotaName, type Quotas } from '#shared/settings/quotas.ts';
 
 /** What checking quotas needs. */
 export interface QuotaContext {
   settings: Pick<Context['settings'], 'quotas'>;
 }
 
-/** The limits of a tenant: those of the settings, and what the operator has changed for it. */
+/** The limits of a tenant: those of the settings, none for the operator's own, and what the operator has changed for it. */
 export async function readQuotas({ settings }: QuotaContext, db: Db, tenantId: TenantId): Promise<Quotas> {
-  return { ...settings.quotas, ...(await readQuotaChanges(db, tenantId)) };
+  const base = (await readFirstTenantId(db)) === tenantId ? operatorQuotas : settings.quotas;
+  return { ...base, ...(await readQuotaChanges(db, tenantId)) };
 }
 
 /** How much of a quota a tenant uses, and would use after a change. */

@@ -3,15 +3,17 @@ import { changeQuotas } from '#deploy/change-quotas.ts';
 import { setQuota } from '#shared/core/accounts/quotas-store.ts';
 import { millisecondsPerHour } from '#shared/durations.ts';
 import type { AppId, TenantId } from '#shared/ids.ts';
-import type { QuotaName } from '#shared/settings/quotas.ts';
+import { type QuotaName, quotaNames } from '#shared/settings/quotas.ts';
 import { seedBuild, seedRelease } from '#test/support/api/seeds.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
 describe('the quotas of a tenant', () => {
   let test: TestApi;
+  let operator: TestUser;
   let ada: TestUser;
   beforeAll(async () => {
     test = await createTestApi();
+    operator = await test.signUp();
   });
   afterAll(() => test?.close());
   beforeEach(async () => {
@@ -53,6 +55,17 @@ describe('the quotas of a tenant', () => {
       { name: 'kvstore_memory_mib', limit: 100_000, used: 256 },
       { name: 'databases', limit: 100_000, used: 0 },
     ]);
+  });
+
+  it('are none for the operator, who signed up first, unless they set their own', async () => {
+    const read = async () => (await test.ask('GET', '/v1/quotas', { as: operator })).body.data;
+    expect(await read()).toMatchObject([
+      { name: 'apps', limit: null, used: 0 },
+      ...quotaNames.slice(1).map(() => ({ limit: null })),
+    ]);
+    await setQuota(test.context.db, operator.tenantId as TenantId, 'apps', 0);
+    expect(await read()).toMatchObject([{ name: 'apps', limit: 0 }, ...quotaNames.slice(1).map(() => ({ limit: null }))]);
+    expect((await test.ask('POST', '/v1/apps', { as: operator, json: {} })).status).toBe(403);
   });
 
   it('bound the apps, however many are created at once', async () => {
