@@ -1,7 +1,7 @@
 /**
  * Toolchains in versions that the host does not have. Each is installed once, from its package registry, which also proves its
  * hash (npm's integrity, Go's checksum database). Builds and apps see them read-only. Nothing of a tenant takes part in an
- * installation but a version, which has been looked up in the registry's list (decision 31).
+ * installation but a version, which has been looked up in the registry's list (decision 38).
  */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
