@@ -13,6 +13,8 @@ describe('a deploy job', () => {
   let app: FixtureApp;
   beforeAll(async () => {
     core = await createCoreFixture();
+    // Who signs up first is the operator, whose team has no quotas.
+    await core.signUp();
     owner = await core.signUp();
   });
   afterAll(() => core.close());

@@ -52,9 +52,9 @@ function readFromHost(host: string, port: number): Promise<string> {
 async function startHost(name: string, address: string, gateway: string): Promise<void> {
   await run('ip', ['netns', 'add', name]);
   await run('ip', ['link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name]);
-  await run('ip', ['addr', 'add', `${gateway}/24`, 'dev', name]);
+  await run('ip', ['addr', 'add', `${gateway}/28`, 'dev', name]);
   await run('ip', ['link', 'set', name, 'up']);
-  await run('ip', ['-n', name, 'addr', 'add', `${address}/24`, 'dev', 'eth0']);
+  await run('ip', ['-n', name, 'addr', 'add', `${address}/28`, 'dev', 'eth0']);
   await run('ip', ['-n', name, 'link', 'set', 'eth0', 'up']);
   await run('ip', ['-n', name, 'route', 'add', 'default', 'via', gateway]);
   await run('sysctl', ['-qw', `net.ipv4.conf.${name}.forwarding=1`]);
@@ -90,6 +90,11 @@ describe.skipIf(process.getuid?.() !== 0)('networks of apps', () => {
   const suffix = process.pid.toString(36);
   const internet = `tsti${suffix}`.slice(0, 15);
   const lan = `tstl${suffix}`.slice(0, 15);
+  // Of this process: the test may run beside itself.
+  const block = (process.pid % 16) * 16;
+  const internetAddress = `198.51.100.${block + 8}`;
+  const lanPrefix = `10.99.${process.pid % 256}`;
+  const lanAddress = `${lanPrefix}.8`;
   let dataDir: string;
   let networks: Networks;
   let one: AppNetwork;
@@ -100,8 +105,8 @@ describe.skipIf(process.getuid?.() !== 0)('networks of apps', () => {
     networks = await openNetworks({ dataDir, path: process.env['PATH'] ?? '', range, allowedNetworks: [] });
     expect(networks.problem).toBeUndefined();
     [one, other] = await Promise.all([networks.ensureNetwork('one'), networks.ensureNetwork('other')]);
-    await startHost(internet, '198.51.100.80', '198.51.100.1');
-    await startHost(lan, '10.99.7.80', '10.99.7.1');
+    await startHost(internet, internetAddress, `198.51.100.${block + 1}`);
+    await startHost(lan, lanAddress, `${lanPrefix}.1`);
     await Promise.all([serveInside(internet, '0.0.0.0', 80), serveInside(lan, '0.0.0.0', 80)]);
   });
 
@@ -126,15 +131,15 @@ describe.skipIf(process.getuid?.() !== 0)('networks of apps', () => {
   });
 
   it('reach the internet, but no private host', async () => {
-    expect(await probeInside(one.namespace, '198.51.100.80', 80)).toBe('open');
-    expect(await probeInside(one.namespace, '10.99.7.80', 80)).toBe('timeout');
+    expect(await probeInside(one.namespace, internetAddress, 80)).toBe('open');
+    expect(await probeInside(one.namespace, lanAddress, 80)).toBe('timeout');
     expect(await probeInside(one.namespace, '169.254.169.254', 80)).not.toBe('open');
   });
 
   it("open no more flows than their share of the host's table of connections, also when networks come and go", async () => {
     const flood = `const socket = require('node:dgram').createSocket('udp4');
 let sent = 0;
-const next = () => { if (sent === 12000) return socket.close(); socket.send('x', 1024 + (sent++ % 60000), '198.51.100.80', next); };
+const next = () => { if (sent === 12000) return socket.close(); socket.send('x', 1024 + (sent++ % 60000), '${internetAddress}', next); };
 next();`;
     const inTable = async () => Number(await readFile('/proc/sys/net/netfilter/nf_conntrack_count', 'utf8'));
     const before = await inTable();
@@ -144,7 +149,7 @@ next();`;
     await networks.deleteNetwork('third');
     expect((await inTable()) - before).toBeLessThan(8500);
     await serveInside(internet, '0.0.0.0', 81);
-    expect(await probeInside(other.namespace, '198.51.100.80', 81)).toBe('open');
+    expect(await probeInside(other.namespace, internetAddress, 81)).toBe('open');
   });
 
   it('reach no port of the host by any of its addresses', async () => {
@@ -189,10 +194,10 @@ next();`;
 
   it('allow networks that the operator allows', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'paas-networks-'));
-    const options = { dataDir: directory, path: process.env['PATH'] ?? '', range, allowedNetworks: ['10.99.7.0/24'] };
+    const options = { dataDir: directory, path: process.env['PATH'] ?? '', range, allowedNetworks: [`${lanPrefix}.0/28`] };
     const opened = await openNetworks(options);
     const { namespace } = await opened.ensureNetwork('one');
-    expect(await probeInside(namespace, '10.99.7.80', 80)).toBe('open');
+    expect(await probeInside(namespace, lanAddress, 80)).toBe('open');
     await opened.deleteAll();
     await rm(directory, { recursive: true, force: true });
   });
@@ -212,10 +217,10 @@ next();`;
   });
 
   it('let an app ask the resolvers on their port, although they are private, and reach nothing else of them', async () => {
-    await withPlatform({ readResolvers: () => Promise.resolve(['10.99.7.80']) }, async (opened) => {
+    await withPlatform({ readResolvers: () => Promise.resolve([lanAddress]) }, async (opened) => {
       const { namespace } = await opened.ensureNetwork('one');
-      expect(await probeInside(namespace, '10.99.7.80', 53)).toBe('ECONNREFUSED');
-      expect(await probeInside(namespace, '10.99.7.80', 80)).toBe('timeout');
+      expect(await probeInside(namespace, lanAddress, 53)).toBe('ECONNREFUSED');
+      expect(await probeInside(namespace, lanAddress, 80)).toBe('timeout');
     });
   });
 
@@ -223,10 +228,10 @@ next();`;
     let resolvers: string[] = [];
     await withPlatform({ readResolvers: () => Promise.resolve(resolvers) }, async (opened) => {
       const { namespace } = await opened.ensureNetwork('one');
-      expect(await probeInside(namespace, '10.99.7.80', 53)).toBe('timeout');
-      resolvers = ['10.99.7.80'];
+      expect(await probeInside(namespace, lanAddress, 53)).toBe('timeout');
+      resolvers = [lanAddress];
       await opened.ensureNetwork('one');
-      expect(await probeInside(namespace, '10.99.7.80', 53)).toBe('ECONNREFUSED');
+      expect(await probeInside(namespace, lanAddress, 53)).toBe('ECONNREFUSED');
     });
   });
 
@@ -244,7 +249,7 @@ next();`;
       'fd00::1',
       'fc00::1',
       'fec0::1',
-      '::ffff:10.99.7.80',
+      `::ffff:${lanAddress}`,
       '64:ff9b::a63:750',
       '2002:a63:750::1',
     ];
@@ -307,7 +312,7 @@ socket.on('error', (error) => { console.log(error.code); process.exit(); });`;
       const script = `const net = require('node:net');
 net.createServer((socket) => socket.end('old')).listen(5007, '0.0.0.0', () => console.log('up'));
 process.stdin.on('data', () => {
-  const socket = net.connect({ host: '198.51.100.80', port: 80, timeout: 1000 });
+  const socket = net.connect({ host: '${internetAddress}', port: 80, timeout: 1000 });
   socket.on('connect', () => { console.log('open'); socket.destroy(); });
   socket.on('error', (error) => console.log(error.code));
   socket.on('timeout', () => { console.log('timeout'); socket.destroy(); });
@@ -346,7 +351,7 @@ process.stdin.on('data', () => {
       // Numbers are shared with other platforms of the machine: which one is free is not known.
       expect(address).toMatch(/^10\.98\.(1[6-9]|[2-9]\d|1\d\d)\./);
     });
-    await withPlatform({ range: '10.99.7.0/24' }, async (opened) => {
+    await withPlatform({ range: `${lanPrefix}.0/28` }, async (opened) => {
       await expect(opened.ensureNetwork('one')).rejects.toThrow('PAAS_APP_NETWORK');
     });
   });
