@@ -54,6 +54,7 @@ const stores = {
 createServer(async (request, response) => {
   const [, name, word] = request.url.split('/');
   if (name === 'names') return response.end(Object.keys(process.env).filter((name) => name.endsWith('_URL')).sort().join(' '));
+  if (!name) return response.end();
   const answer = await stores[name](word).catch((error) => 'failed: ' + error.message);
   response.end(String(answer));
 }).listen(process.env.PORT);

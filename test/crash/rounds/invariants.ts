@@ -15,7 +15,7 @@ const pollMilliseconds = 20;
 export async function waitUntilIdle(environment: TestEnvironment, signal?: AbortSignal): Promise<readonly string[]> {
   const deadline = performance.now() + resumeSeconds * 1000;
   for (;;) {
-    // Maintenance is planned for days ahead; a job that is to be retried is planned for less than half an hour.
+    // A git host is looked at now and then for ever; what is to be asked of it is a hint. Maintenance is planned for days ahead; a job that is to be retried is planned for less than half an hour.
     const { rows } = await sql<{ what: string }>`
       select 'build ' || status as what from builds where status in ('queued', 'running')
       union all select 'deploy ' || status from deploys where status in ('pending', 'rolling')
@@ -24,7 +24,8 @@ export async function waitUntilIdle(environment: TestEnvironment, signal?: Abort
         from graphile_worker._private_jobs j
         join graphile_worker._private_tasks t on t.id = j.task_id
         left join graphile_worker._private_job_queues q on q.id = j.job_queue_id
-        where j.run_at < now() + interval '30 minutes'`.execute(environment.db);
+        where j.run_at < now() + interval '30 minutes' and t.identifier <> 'look-at-source'
+      union all select 'hint of ' || branch from source_hints`.execute(environment.db);
     if (rows.length === 0 || signal?.aborted === true) return [];
     if (performance.now() > deadline)
       return rows.map(({ what }) => `not resumed in ${resumeSeconds} s at load ${loadavg()[0]?.toFixed(1)}: ${what}`);

@@ -20,6 +20,7 @@ import { omitUndefined } from '#shared/omit-undefined.ts';
 import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
 import { createCoreContext } from '#test/support/core/core-context.ts';
 import type { ControlPlaneCall, ControlPlaneStart, PlatformFacts } from './control-plane-calls.ts';
+import { listStoredTips } from './stored-tips.ts';
 
 async function start({
   databaseUrl,
@@ -34,6 +35,7 @@ async function start({
   const swept = await storage.sweep(0);
   const platform = createFakePlatform({ clock: systemClock });
   const context = await createCoreContext({ db, log, clock: systemClock, platform, git: storage, secretKey });
+  context.sources.listTips = (request) => listStoredTips(directory, request.url);
   const services = createServices(context);
   await resumeApps(context);
   const slots = { builds: 16, releases: 4, rollouts: 16, apps: 16, deletions: 4, repositories: 4, sources: 4, domains: 4 };
