@@ -12,5 +12,7 @@ const lostMessages = /^(Connection terminated|Client has encountered a connectio
 export function isDatabaseOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = 'code' in error ? String(error.code) : '';
+  // The server's unix socket is not there while it starts.
+  if (code === 'ENOENT' && 'syscall' in error && error.syscall === 'connect') return true;
   return outageCodes.test(code) || lostCodes.has(code) || lostMessages.test(error.message);
 }
