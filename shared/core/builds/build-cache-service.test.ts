@@ -54,6 +54,21 @@ describe('a flush of the build cache', () => {
     expect((await start()).cacheState).toBe('Warm');
   });
 
+  it('is reported although a worker has deleted the volume first', async () => {
+    await run((await start()).id);
+    const { caches } = core.context.platform;
+    const late: typeof caches = {
+      ...caches,
+      async deleteCache(id) {
+        await caches.deleteCache(id);
+        return caches.deleteCache(id);
+      },
+    };
+    const service = createBuildCache({ ...core.context, platform: { ...core.platform, caches: late } });
+    expect(await service.flushCache(owner, app.id)).toMatchObject({ flushed: true });
+    expect(await service.flushCache(owner, app.id)).toMatchObject({ flushed: false });
+  });
+
   it('lets a build be canceled that waits for the deletion', async () => {
     await run((await start()).id);
     const finish = core.platform.caches.holdDeletions();

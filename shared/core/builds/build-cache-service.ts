@@ -17,6 +17,7 @@ export function createBuildCache(context: Context): BuildCacheService {
 
     async flushCache(caller, app) {
       const { id } = (await requireAppToChange(context, caller, app)).row;
+      const before = await platform.caches.readCache(id);
       await db.transaction().execute(async (trx) => {
         await resetCache(trx, id);
         await markQueuedBuildsCold(trx, id);
@@ -24,7 +25,9 @@ export function createBuildCache(context: Context): BuildCacheService {
         await enqueueDeleteCache(context, trx, id);
       });
       // A build that runs goes on with the volume that it has; the platform deletes that with its end.
-      const flushed = await platform.caches.deleteCache(id);
+      const deleted = await platform.caches.deleteCache(id);
+      // The job may have been faster.
+      const flushed = deleted || before?.state === 'ready';
       return { appId: id, flushed, message: await describeFlush(context, id, flushed) };
     },
   };
