@@ -25,6 +25,9 @@ const signed = ['POST /v1/webhooks/githost'] as const;
 /** Authenticated by a token of one build. Only failures are limited, because pipelines wait for the answer. */
 const ofBuild = ['GET /v1/internal/builds/:bid/source', 'POST /v1/internal/builds/:bid/complete'] as const;
 
+/** Routes whose callers send many requests, so that only their failures are limited: 'GET /v1/internal/builds/:bid/source'. */
+export const limitedOnFailure: readonly string[] = [...signed, ...ofBuild];
+
 /** What a route asks of its caller, see the lists above. `noRoute`: no route matches the request. */
 export type Access = 'perAddress' | 'password' | 'unlimited' | 'signed' | 'ofBuild' | 'person' | 'token' | 'noRoute';
 

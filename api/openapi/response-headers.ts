@@ -1,3 +1,5 @@
+import { limitedOnFailure } from '#api/http/public-routes.ts';
+
 type Headers = Record<string, { $ref: string }>;
 interface Response {
   headers?: Headers;
@@ -47,13 +49,15 @@ export function describeHeaders<Described extends Document>(document: Described)
 
 type Methods = Record<string, { responses: Record<string, Response> }>;
 
-/** Deliveries and requests of pipelines are not counted unless their signature or token is wrong. */
-const uncounted = new Set(['/v1/webhooks/githost', '/v1/internal/builds/{bid}/source', '/v1/internal/builds/{bid}/complete']);
+/** As OpenAPI writes them: 'get /v1/internal/builds/{bid}/source'. */
+const uncounted = new Set(
+  limitedOnFailure.map((route) => route.replace(/^[A-Z]+/, (method) => method.toLowerCase()).replace(/:(\w+)/g, '{$1}')),
+);
 
 function describePath(path: string, methods: Methods): Methods {
   return Object.fromEntries(
     Object.entries(methods).map(([method, operation]) => {
-      const counted = '429' in operation.responses && !uncounted.has(path);
+      const counted = '429' in operation.responses && !uncounted.has(`${method} ${path}`);
       const limits = counted ? referTo('RateLimitPolicy', 'RateLimit') : {};
       const responses = Object.entries(operation.responses).map(([status, response]) => {
         const added = { ...referTo('RequestId'), ...(Number(status) < 300 ? limits : {}), ...headersOf(status) };

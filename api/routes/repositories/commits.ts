@@ -13,8 +13,11 @@ import type { Commits } from '#shared/core/repositories/commits.ts';
 
 const tags = ['repositories'];
 const longestRevision = 255;
-/** As git allows the names of refs: without blanks, control characters and what revisions are written with. */
-const revisionPattern = /^[^\x00-\x20\x7f~^:?*[\\]+$/;
+/** What git allows in the names of refs: no blanks, control characters and characters that revisions are written with. */
+const nameCharacter = String.raw`[^\x00-\x20\x7f~^:?*[\\]`;
+const revisionPattern = new RegExp(`^${nameCharacter}+$`);
+/** Neither name starts with a dot, so that the three dots between them are found. */
+const rangePattern = new RegExp(String.raw`^(?!\.)${nameCharacter}+\.\.\.(?!\.)${nameCharacter}+$`);
 
 const revision = (name: string, description: string) =>
   z
@@ -67,7 +70,7 @@ const compare = createRoute({
     params: appParams.extend({
       range: z
         .string()
-        .regex(/^(?!\.)[^\x00-\x20\x7f~^:?*[\\]+\.\.\.[^\x00-\x20\x7f~^:?*[\\.][^\x00-\x20\x7f~^:?*[\\]*$/)
+        .regex(rangePattern)
         .max(2 * longestRevision + 3)
         .openapi({ param: { name: 'range', in: 'path' }, description: `\`base...head\`. ${shape}`, example: 'v1...main' }),
     }),
