@@ -129,7 +129,7 @@ async function compare(objects: Objects, packs: PackTasks, base: ObjectId, head:
     },
   }).catch(explain);
   files.sort((a, b) => (a.path < b.path ? -1 : 1));
-  const commits = await listCommits(objects, packs, base, to);
+  const commits = await listCommits(objects, packs, { base: from.oid, head: to.oid });
   return {
     commits: commits.slice(0, mostCommits),
     files: files.slice(0, mostFiles),
@@ -144,22 +144,13 @@ async function describe(entry: WalkerEntry | null | undefined): Promise<{ oid?: 
 }
 
 /** Commits that `head` has and `base` has not, newest first by the date of the committer; at most one more than are shown. */
-async function listCommits(objects: Objects, packs: PackTasks, base: ObjectId, head: CommitFacts): Promise<CommitFacts[]> {
-  const found: CommitFacts[] = [];
-  const seen = new Set<string>();
-  let waiting = [head];
-  while (waiting.length > 0 && found.length <= mostCommits) {
-    waiting.sort((a, b) => b.committer.at.getTime() - a.committer.at.getTime());
-    const next = waiting.shift();
-    if (next === undefined || seen.has(next.oid)) continue;
-    seen.add(next.oid);
-    const [isInBase] = await packs.run('ancestry', { pairs: [[next.oid, base]] });
-    if (isInBase === true) continue;
-    found.push(next);
-    const parents = next.parents.filter((parent) => !seen.has(parent));
-    waiting = [...waiting, ...(await Promise.all(parents.map((parent) => readFacts(objects, parent))))];
-  }
-  return found;
+async function listCommits(
+  objects: Objects,
+  packs: PackTasks,
+  range: { base: ObjectId; head: ObjectId },
+): Promise<CommitFacts[]> {
+  const oids = await packs.run('commits', { ...range, most: mostCommits + 1 });
+  return Promise.all(oids.map((oid) => readFacts(objects, oid)));
 }
 
 /** Errors of isomorphic-git for what is not in the repository or is not what was asked for. */

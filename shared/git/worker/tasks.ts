@@ -1,5 +1,7 @@
 import { GitFault } from '#shared/git/git-fault.ts';
 import type { TreeEntry } from '#shared/git/git-storage.ts';
+import { CommitGraph } from '#shared/git/object-graph/commit-graph.ts';
+import { selectCommits } from '#shared/git/object-graph/commit-selection.ts';
 import { type Inspection, inspectObjects } from '#shared/git/object-graph/inspect-objects.ts';
 import { isAncestor } from '#shared/git/object-graph/is-ancestor.ts';
 import { type Negotiation, negotiateFetch } from '#shared/git/object-graph/negotiation.ts';
@@ -18,6 +20,7 @@ import { joinPacks } from '#shared/git/repacking/join-packs.ts';
 import { type SeparateRequest, type Separation, separateObjects } from '#shared/git/repacking/separate-objects.ts';
 import { withDatabase } from '#shared/git/worker/open-packs.ts';
 import { createYieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
+import type { ObjectId } from '#shared/ids.ts';
 
 /** What a task uses to talk to the main thread. */
 export interface TaskLink {
@@ -56,6 +59,21 @@ export const tasks = {
         answers.push(await isAncestor(database, ancestor, descendant, createYieldToEventLoop()));
       }
       return answers;
+    });
+  },
+
+  /** Ids of the newest `most` commits that are reachable from `head` and not from `base`, newest first. */
+  commits(
+    { packs, base, head, most }: { packs: readonly PackLocation[]; base: ObjectId; head: ObjectId; most: number },
+    link: TaskLink,
+  ): Promise<ObjectId[]> {
+    return withDatabase(packs, async (database) => {
+      const graph = new CommitGraph(database);
+      const tip = graph.commitOf(head);
+      const tips = tip === undefined ? [] : [tip];
+      const known = { haves: [base], clientShallow: [], cutAfter: [], unshallow: [] };
+      const { commits } = await selectCommits(graph, tips, known, createYieldToEventLoop(link.signal));
+      return commits.slice(0, most).map(({ number }) => graph.hex(number) as ObjectId);
     });
   },
 
