@@ -1,8 +1,8 @@
-import { listPreviewsOf, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
+import { lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import { afterPurges } from '#shared/core/apps/previews.ts';
 import { withCaches } from '#shared/core/builds/build-creation.ts';
 import type { Context } from '#shared/core/context.ts';
-import { buildBranch, lookAtSource } from '#shared/core/webhooks/source-look.ts';
+import { buildBranch, listBuiltApps, lookAtSource } from '#shared/core/webhooks/source-look.ts';
 import { scheduleLook } from '#shared/core/webhooks/source-look-job.ts';
 import { deleteHints, type HintRow, hasHint, listHints } from '#shared/core/webhooks/source-looks-store.ts';
 import type { DeliveryResult } from '#shared/core/webhooks/webhooks.ts';
@@ -52,9 +52,8 @@ async function startUnasked(context: Context, { appId, id, branch }: HintName): 
   };
   const app = await readAppById(db, appId);
   if (app === undefined) return later;
-  const targets = branch === app.branch ? [appId] : await listPreviewsOf(db, appId, [branch]);
   return afterPurges(context, async () =>
-    withCaches(context, targets, (caches) =>
+    withCaches(context, await listBuiltApps(db, app, [branch]), (caches) =>
       db.transaction().execute(async (trx) => {
         const locked = await lockApp(trx, appId);
         const hint = (await listHints(trx, appId)).find((each) => each.id === id);

@@ -54,8 +54,9 @@ export async function lookAtSource(context: Context, appId: AppId, signal: Abort
     const seen = before?.url === app.git_url ? new Map(Object.entries(before.tips)) : undefined;
     const moves = planSourceMoves({ tips, seen, hints: hints.map(toHint) });
     const look: Applied = { context, app, url: app.git_url, hints, before, moves, results: new Map(), gone: [] };
+    const branches = moves.build.map(({ branch }) => branch);
     const isApplied = await afterPurges(context, async () =>
-      withCaches(context, await listBuiltApps(db, app, moves), (caches) =>
+      withCaches(context, await listBuiltApps(db, app, branches), (caches) =>
         db.transaction().execute((trx) => applyMoves(trx, look, { askedAt, tips, caches })),
       ),
     );
@@ -70,14 +71,10 @@ function toHint({ branch, commit, skips_build }: HintRow) {
   return { branch, commit, skipsBuild: skips_build };
 }
 
-/** The apps that may be built and that exist already: the app, or its previews. */
-async function listBuiltApps(db: Db, app: AppRow, { build }: SourceMoves): Promise<AppId[]> {
-  const branches = build.map(({ branch }) => branch);
-  const previews = await listPreviewsOf(
-    db,
-    app.id,
-    branches.filter((branch) => branch !== app.branch),
-  );
+/** The apps that exist already of those that builds of the branches go to: the app for its own branch, previews for the others. */
+export async function listBuiltApps(db: Db, app: AppRow, branches: readonly string[]): Promise<AppId[]> {
+  const others = branches.filter((branch) => branch !== app.branch);
+  const previews = await listPreviewsOf(db, app.id, others);
   return branches.includes(app.branch) ? [app.id, ...previews] : previews;
 }
 
