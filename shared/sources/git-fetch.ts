@@ -4,6 +4,7 @@ import { GitFault } from '#shared/git/git-fault.ts';
 import { delimiterPacket, encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import { dataBand, progressBand } from '#shared/git/protocol/side-band.ts';
 import type { ObjectId } from '#shared/ids.ts';
+import { branchPrefix, isObjectId, tipsOf } from '#shared/sources/remote-tips.ts';
 import type { RemoteTips } from '#shared/sources/source-hosts.ts';
 
 /** The client side of gitprotocol-v2(5), independent of the transport: encodes requests and reads responses. */
@@ -13,8 +14,7 @@ const sha1 = encodePacket('object-format=sha1\n');
 /** Largest number of lines in a greeting or a list of refs. */
 const mostLines = 10_000;
 const errorBand = 3;
-const branchPrefix = 'refs/heads/';
-const symrefPrefix = `symref-target:${branchPrefix}`;
+const symrefPrefix = 'symref-target:';
 
 /** Reads the server's capabilities. @throws AppError validation_failed if it does not speak version 2 */
 export async function readGreeting(reader: ByteReader): Promise<{ canShallow: boolean }> {
@@ -62,15 +62,14 @@ export const tipsQuestion: Uint8Array = Buffer.concat([
 
 /** Reads the answer to `tipsQuestion`. */
 export async function readTipsAnswer(reader: ByteReader): Promise<RemoteTips> {
-  const branches = new Map<string, ObjectId>();
-  let defaultBranch: string | undefined;
-  for (const line of await readLines(reader)) {
-    const [oid = '', name = '', ...attributes] = line.split(' ');
-    const target = attributes.find((attribute) => attribute.startsWith(symrefPrefix))?.slice(symrefPrefix.length);
-    if (name === 'HEAD' && target !== undefined) defaultBranch = target;
-    if (name.startsWith(branchPrefix) && isObjectId(oid)) branches.set(name.slice(branchPrefix.length), oid);
-  }
-  return { branches, defaultBranch };
+  const lines = await readLines(reader);
+  return tipsOf(
+    lines.map((line) => {
+      const [oid = '', name = '', ...attributes] = line.split(' ');
+      const symref = attributes.find((attribute) => attribute.startsWith(symrefPrefix));
+      return { name, oid, target: symref?.slice(symrefPrefix.length) };
+    }),
+  );
 }
 
 /** The `fetch` command for one commit. @param depth number of commits to fetch, counted from the wanted one; undefined: all */
@@ -106,10 +105,6 @@ export async function* readPack(reader: ByteReader): AsyncGenerator<Uint8Array> 
   } catch (error) {
     throw error instanceof GitFault ? notGit(error.message) : error;
   }
-}
-
-function isObjectId(text: string): text is ObjectId {
-  return /^[0-9a-f]{40}$/.test(text);
 }
 
 async function readLines(reader: ByteReader): Promise<string[]> {

@@ -1,13 +1,12 @@
 import { type HttpClient, listServerRefs } from 'isomorphic-git';
 import { AppError } from '#shared/errors.ts';
-import type { ObjectId } from '#shared/ids.ts';
 import { type GuardedRequestOptions, guardedRequest } from '#shared/sources/guarded-request.ts';
+import { tipsOf } from '#shared/sources/remote-tips.ts';
 import type { RemoteTips, TipsRequest } from '#shared/sources/source-hosts.ts';
 
 /** Of one answer: room for ten thousand branches. */
 const mostBytes = 4 * 1024 * 1024;
 const redirects = 3;
-const branchPrefix = 'refs/heads/';
 const missing = ': it does not exist or is private. For a private repository set its SSH address, and add the deploy key';
 
 /**
@@ -43,13 +42,8 @@ export async function listTipsByHttp({ url, signal }: TipsRequest, options: Guar
       };
     },
   };
-  const branches = new Map<string, ObjectId>();
-  let defaultBranch: string | undefined;
-  for (const { ref, oid, target: symref } of await list(http, base, host)) {
-    if (ref === 'HEAD' && symref?.startsWith(branchPrefix) === true) defaultBranch = symref.slice(branchPrefix.length);
-    if (ref.startsWith(branchPrefix) && /^[0-9a-f]{40}$/.test(oid)) branches.set(ref.slice(branchPrefix.length), oid as ObjectId);
-  }
-  return { branches, defaultBranch };
+  const refs = await list(http, base, host);
+  return tipsOf(refs.map(({ ref, oid, target: symref }) => ({ name: ref, oid, target: symref })));
 }
 
 async function list(http: HttpClient, url: string, host: string): ReturnType<typeof listServerRefs> {
