@@ -1,4 +1,5 @@
 import type { Builder } from '../plans/builder.ts';
+import { emptyPlan } from '../plans/empty-plan.ts';
 
 /** Whatever the host's own programs can run: scripts, committed binaries. */
 export const procfileBuilder: Builder = {
@@ -8,16 +9,6 @@ export const procfileBuilder: Builder = {
     return (await source.hasFile('Procfile')) ? { what: 'Plain app', why: 'Procfile' } : undefined;
   },
   async plan() {
-    return {
-      notes: ['Nothing to build'],
-      steps: [],
-      env: {},
-      path: [],
-      toolchain: [],
-      cacheDirectories: [],
-      runtimeEnv: {},
-      defaultProcesses: async () => ({}),
-      processHint: 'The Procfile declares no process type. Add a line as: web: ./server',
-    };
+    return { ...emptyPlan, processHint: 'The Procfile declares no process type. Add a line as: web: ./server' };
   },
 };

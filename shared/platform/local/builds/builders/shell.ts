@@ -1,4 +1,5 @@
 import type { Builder } from '../plans/builder.ts';
+import { emptyPlan } from '../plans/empty-plan.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 
 const script = 'start.sh';
@@ -12,17 +13,7 @@ export const shellBuilder: Builder = {
   },
   async plan(source) {
     const shell = await findShell(source);
-    return {
-      notes: ['Nothing to build'],
-      steps: [],
-      env: {},
-      path: [],
-      toolchain: [],
-      cacheDirectories: [],
-      runtimeEnv: {},
-      defaultProcesses: async () => ({ web: `${shell} ${script}` }),
-      processHint: '',
-    };
+    return { ...emptyPlan, defaultProcesses: async () => ({ web: `${shell} ${script}` }) };
   },
 };
 
@@ -30,5 +21,5 @@ export const shellBuilder: Builder = {
 async function findShell(source: SourceTree): Promise<string> {
   const [line = ''] = ((await source.readText(script)) ?? '').split('\n', 1);
   const name = /^#!\s?\S{0,80}?(?:\/env )?(?:\S{0,80}\/)?(bash|sh|dash|zsh|ksh)\b/.exec(line)?.[1];
-  return name === undefined || name === 'dash' ? 'sh' : name === 'sh' ? 'sh' : 'bash';
+  return name === undefined || name === 'dash' || name === 'sh' ? 'sh' : 'bash';
 }

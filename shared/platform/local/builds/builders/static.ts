@@ -1,4 +1,5 @@
 import type { Builder } from '../plans/builder.ts';
+import { emptyPlan } from '../plans/empty-plan.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 import { staticProcess, staticServerMounts } from '../plans/static-process.ts';
 
@@ -21,15 +22,10 @@ export const staticBuilder: Builder = {
   async plan(source) {
     const site = (await findSite(source)) ?? { root: '.', fallback: false };
     return {
-      notes: ['Nothing to build', ...(site.root === '.' ? [] : [`Serving the directory ${site.root}`])],
-      steps: [],
-      env: {},
-      path: [],
+      ...emptyPlan,
+      notes: [...emptyPlan.notes, ...(site.root === '.' ? [] : [`Serving the directory ${site.root}`])],
       toolchain: staticServerMounts,
-      cacheDirectories: [],
-      runtimeEnv: {},
       defaultProcesses: async () => staticProcess(site.root, site),
-      processHint: '',
     };
   },
 };
