@@ -17,7 +17,7 @@ import { parseArgs } from 'node:util';
 import { commitFiles, git } from '#shared/git/testing/git-client.ts';
 import { compare, type Measured, measure } from '#test/bench/push/compare.ts';
 import { makeRepository, type RepositoryShape } from '#test/bench/push/make-repository.ts';
-import { type BenchServer, makeClientKey, openOurs, openTheirs } from '#test/bench/push/open-servers.ts';
+import { type BenchServer, makeClientKey, openOurs, openTheirs, requireSshd } from '#test/bench/push/open-servers.ts';
 
 const shapes: Record<string, RepositoryShape> = {
   each: { files: 500, commits: 100, changesEach: 5 },
@@ -33,6 +33,7 @@ const { values: options } = parseArgs({
   },
 });
 const rounds = Number(options.rounds);
+await requireSshd();
 const directory = await mkdtemp(join(tmpdir(), 'paas-bench-push-'));
 const repositoryDirectory = options.repositories ?? directory;
 const key = await makeClientKey(directory);

@@ -1,6 +1,6 @@
 import { execFileSync, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createLog } from '#shared/log.ts';
@@ -69,6 +69,15 @@ export async function openOurs(directory: string, publicKey: string): Promise<Be
   };
 }
 
+const sshdProgram = '/usr/sbin/sshd';
+
+/** @throws Error when OpenSSH's server is not installed */
+export async function requireSshd(): Promise<void> {
+  await access(sshdProgram, constants.X_OK).catch(() => {
+    throw new Error(`${sshdProgram} is missing. Install it to compare with it: apt-get install openssh-server`);
+  });
+}
+
 /**
  * Starts OpenSSH's sshd with git as Debian ships them, without `gc` during a push: once with git's defaults, and once with git
  * checking what it receives.
@@ -97,7 +106,7 @@ export async function openTheirs(
     'LogLevel FATAL',
   ];
   await writeFile(join(directory, 'sshd_config'), `${config.join('\n')}\n`);
-  const sshd = spawn('/usr/sbin/sshd', ['-D', '-e', '-f', join(directory, 'sshd_config')], {
+  const sshd = spawn(sshdProgram, ['-D', '-e', '-f', join(directory, 'sshd_config')], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const ended = once(sshd, 'exit');
@@ -138,7 +147,7 @@ async function untilListening(port: number): Promise<void> {
     );
     socket.destroy();
     if (open) return;
-    if (Date.now() > end) throw new Error('sshd did not start: is openssh-server installed?');
+    if (Date.now() > end) throw new Error('sshd did not start');
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
