@@ -9,7 +9,7 @@ import { omitUndefined } from '#shared/omit-undefined.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { Images } from '#shared/platform/images.ts';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
-import { storedToolNames } from '../toolchains/tool-store.ts';
+import { storedToolNames } from '../toolchains/stored-tools.ts';
 import { platformParts, resolveToolchain, type ToolchainPlaces } from '../toolchains/toolchain-mounts.ts';
 import type { SealAnswer, SealRequest } from './image-worker.ts';
 import { moveTree, removeTree, syncTree } from './trees.ts';

@@ -3,42 +3,34 @@
  * hash (npm's integrity, Go's checksum database). Builds and apps see them read-only. Nothing of a tenant takes part in an
  * installation but a version, which has been looked up in the registry's list (decision 38).
  */
-import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rename, rm, symlink } from 'node:fs/promises';
-import { promisify } from 'node:util';
-import { z } from 'zod';
-import { millisecondsPerHour, millisecondsPerMinute } from '#shared/durations.ts';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { millisecondsPerHour } from '#shared/durations.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import type { Log } from '#shared/log.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
-
-export const storedToolNames = ['node', 'npm', 'pnpm', 'yarn', 'yarn-berry', 'corepack', 'bun', 'deno', 'go', 'uv'] as const;
-export type StoredToolName = (typeof storedToolNames)[number];
-
-/** `version` is exact: '22.19.0'. */
-export interface StoredTool {
-  readonly name: StoredToolName;
-  readonly version: string;
-}
+import { createGoSource } from './sources/go-source.ts';
+import { createNpmSource, npmPackages } from './sources/npm-source.ts';
+import { createPipSource } from './sources/pip-source.ts';
+import { createRustupSource } from './sources/rustup-source.ts';
+import type { SourceParts, ToolSource } from './sources/tool-source.ts';
+import { createUvSource } from './sources/uv-source.ts';
+import type { StoredTool, StoredToolName } from './stored-tools.ts';
+import { chooseVersion } from './versions.ts';
 
 export interface ToolStore {
-  /** Versions that can be installed, in no order; those that are installed where the registry cannot be reached. */
-  listVersions(name: StoredToolName): Promise<readonly string[]>;
+  /**
+   * Versions that can be installed, in no order; those that are installed where the registry cannot be reached.
+   * @param request what is asked for. Of tools without a list of all versions only this is looked up
+   */
+  listVersions(name: StoredToolName, request?: string): Promise<readonly string[]>;
   /** Installs it unless it is there. Returns its directory. @throws BuildFailure if it cannot be installed */
   ensureTool(tool: StoredTool): Promise<string>;
 }
 
-export interface ToolStoreOptions {
+export interface ToolStoreOptions extends SourceParts {
   /** Absolute. */
   readonly directory: string;
-  /** The operator's environment: how registries are reached. */
-  readonly hostEnv: Readonly<Record<string, string | undefined>>;
-  /** A Node.js program and npm's directory. */
-  readonly node: string;
-  readonly npm: string;
-  /** Programs of the host that install: Go other versions of itself, Python's pip from PyPI. Undefined where there is none. */
-  findProgram(name: 'go' | 'python3'): Promise<string | undefined>;
   readonly log?: Log;
 }
 
@@ -48,190 +40,97 @@ export async function removeHalfInstalledTools(directory: string): Promise<void>
     if (name.startsWith('.new-')) await rm(`${directory}/${name}`, { recursive: true, force: true });
 }
 
-/** Where a stored tool is seen inside the sandbox. */
-export function targetOf({ name, version }: StoredTool): string {
-  return `/opt/paas/tools/${name}/${version}`;
-}
-
-/** Directory of its programs inside the sandbox. */
-export function programsOf(tool: StoredTool): string {
-  return `${targetOf(tool)}/${npmPackages[tool.name]?.programs ?? 'bin'}`;
-}
-
-const architecture = process.arch;
-const bunArchitecture = architecture === 'arm64' ? 'aarch64' : architecture;
-
-interface NpmPackage {
-  readonly package: string;
-  readonly programs: string;
-  /** Further names of its programs. */
-  readonly links?: Readonly<Record<string, string>>;
-}
-
-const linked = (name: string): NpmPackage => ({ package: name, programs: 'node_modules/.bin' });
-
-/** Tools that npm installs. Packages with a binary are named directly: no script of a package runs. */
-const npmPackages: Partial<Record<StoredToolName, NpmPackage>> = {
-  node: { package: `node-linux-${architecture}`, programs: `node_modules/node-linux-${architecture}/bin` },
-  npm: linked('npm'),
-  pnpm: linked('pnpm'),
-  yarn: linked('yarn'),
-  'yarn-berry': linked('@yarnpkg/cli-dist'),
-  corepack: linked('corepack'),
-  bun: {
-    package: `@oven/bun-linux-${bunArchitecture}`,
-    programs: `node_modules/@oven/bun-linux-${bunArchitecture}/bin`,
-    links: { bunx: 'bun' },
-  },
-  deno: {
-    package: `@deno/linux-${architecture}-glibc`,
-    programs: `node_modules/@deno/linux-${architecture}-glibc`,
-  },
-};
-
-const run = promisify(execFile);
 const listedForMilliseconds = millisecondsPerHour;
-const longestInstallMilliseconds = 5 * millisecondsPerMinute;
-const exactVersion = /^\d+\.\d+(\.\d+)?([-+.0-9A-Za-z]*)$/;
+/** Of a release, or of a channel of Rust at a date. */
+const exactVersion = /^(\d+\.\d+(\.\d+)?([-+.0-9A-Za-z]*)|(nightly|beta)-\d{4}-\d\d-\d\d)$/;
 
 export function createToolStore(options: ToolStoreOptions): ToolStore {
   const { directory } = options;
-  const lists = new Map<StoredToolName, { until: number; versions: Promise<readonly string[]> }>();
+  const lists = new Map<string, { until: number; versions: Promise<readonly string[]> }>();
   const installing = new Map<string, Promise<string>>();
   const listInstalled = (name: StoredToolName): Promise<readonly string[]> =>
     readdir(`${directory}/${name}`).catch(ifMissing([] as string[]));
-  return {
-    async listVersions(name) {
-      const known = lists.get(name);
+  const store: ToolStore = {
+    async listVersions(name, request = '*') {
+      const key = name === 'rust' ? `${name} ${request}` : name;
+      const known = lists.get(key);
       if (known !== undefined && known.until > Date.now()) return known.versions;
-      const versions = askRegistry(options, name).catch(async (error: unknown) => {
-        options.log?.warn('versions of a tool could not be listed', { tool: name, error });
-        lists.delete(name);
-        return listInstalled(name);
-      });
-      lists.set(name, { until: Date.now() + listedForMilliseconds, versions });
+      const versions = sourceOf(name)
+        .listVersions(request)
+        .catch(async (error: unknown) => {
+          options.log?.warn('versions of a tool could not be listed', { tool: name, error });
+          lists.delete(key);
+          return listInstalled(name);
+        });
+      lists.set(key, { until: Date.now() + listedForMilliseconds, versions });
       return versions;
     },
     async ensureTool(tool) {
       if (!exactVersion.test(tool.version)) throw new BuildFailure(`${tool.version} is not a version of ${tool.name}.`);
       const place = `${directory}/${tool.name}/${tool.version}`;
       if ((await listInstalled(tool.name)).includes(tool.version)) return place;
-      const pending = installing.get(place) ?? install(options, tool, place).finally(() => installing.delete(place));
+      const pending =
+        installing.get(place) ?? install(options, tool, sourceOf(tool.name)).finally(() => installing.delete(place));
       installing.set(place, pending);
       return pending;
     },
   };
+  return store;
+
+  function sourceOf(name: StoredToolName): ToolSource {
+    switch (name) {
+      case 'go':
+        return createGoSource(options);
+      case 'uv':
+        return createPipSource(options, 'uv');
+      case 'rust':
+        return createRustupSource(options);
+      case 'python':
+        return createUvSource(options, findUv);
+      default: {
+        const found = npmPackages[name];
+        if (found === undefined) throw new Error(`${name} has no source.`);
+        return createNpmSource(options, found);
+      }
+    }
+  }
+
+  async function findUv(): Promise<string> {
+    const version = chooseVersion('*', await store.listVersions('uv'));
+    if (version === undefined) throw new Error('uv could not be found in its package registry.');
+    return `${await store.ensureTool({ name: 'uv', version })}/bin/uv`;
+  }
 }
 
 /** Into a directory beside it, which gets its name only when it is whole. */
-async function install(options: ToolStoreOptions, tool: StoredTool, place: string): Promise<string> {
-  const staged = `${options.directory}/.new-${randomUUID()}`;
+async function install({ directory, log }: ToolStoreOptions, tool: StoredTool, source: ToolSource): Promise<string> {
+  const place = `${directory}/${tool.name}/${tool.version}`;
+  const staged = `${directory}/.new-${randomUUID()}`;
   try {
     await mkdir(staged, { recursive: true, mode: 0o755 });
-    await installInto(staged, options, tool);
-    await mkdir(`${options.directory}/${tool.name}`, { recursive: true });
-    await rename(tool.name === 'go' ? goRoot(staged, tool.version) : staged, place).catch((error: NodeJS.ErrnoException) => {
+    const installed = await source.install(tool.version, staged);
+    await mkdir(`${directory}/${tool.name}`, { recursive: true });
+    await rename(installed, place).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error; // another process was faster
     });
     return place;
   } catch (error) {
-    options.log?.warn('a tool could not be installed', { tool: tool.name, version: tool.version, error });
-    throw new BuildFailure(
-      `${tool.name} ${tool.version} could not be installed from its package registry. Try again, or ask for another version.`,
-    );
+    log?.warn('a tool could not be installed', { tool: tool.name, version: tool.version, error });
+    const host = unreachableHost(error);
+    const cause =
+      host === undefined
+        ? 'could not be installed from its package registry'
+        : `could not be downloaded: ${host} could not be reached`;
+    throw new BuildFailure(`${tool.name} ${tool.version} ${cause}. Try again, or ask for another version.`);
   } finally {
     await rm(staged, { recursive: true, force: true });
   }
 }
 
-async function installInto(staged: string, options: ToolStoreOptions, tool: StoredTool): Promise<void> {
-  if (tool.name === 'go') return installGo(options, tool.version, staged);
-  if (tool.name !== 'uv') return installFromNpm(options, tool, staged);
-  // A wheel that is a program: no code of the package runs, and pip proves its hash.
-  const flags = [
-    '--no-deps',
-    '--only-binary',
-    ':all:',
-    '--no-compile',
-    '--disable-pip-version-check',
-    '--root-user-action',
-    'ignore',
-  ];
-  await pip(options, ['install', ...flags, '--target', staged, `${tool.name}==${tool.version}`]);
-}
-
-async function installFromNpm(options: ToolStoreOptions, tool: StoredTool, staged: string): Promise<void> {
-  const found = npmPackages[tool.name];
-  if (found === undefined) throw new Error(`${tool.name} is not in the npm registry.`);
-  const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save', '--omit=optional', '--omit=dev'];
-  await npm(options, staged, ['install', '--prefix', staged, ...flags, `${found.package}@${tool.version}`]);
-  for (const [name, program] of Object.entries(found.links ?? {})) await symlink(program, `${staged}/${found.programs}/${name}`);
-}
-
-/** Go's own module proxy has its toolchains, and its checksum database their hashes. */
-async function installGo(options: ToolStoreOptions, version: string, staged: string): Promise<void> {
-  await go(options, staged, ['version'], `go${version}`);
-}
-
-function goModuleVersion(version: string): string {
-  return `v0.0.1-go${version}.linux-${architecture === 'x64' ? 'amd64' : architecture}`;
-}
-
-function goRoot(staged: string, version: string): string {
-  return `${staged}/golang.org/toolchain@${goModuleVersion(version)}`;
-}
-
-async function askRegistry(options: ToolStoreOptions, name: StoredToolName): Promise<readonly string[]> {
-  if (name === 'go') {
-    const said = await go(options, '/', ['list', '-m', '-versions', 'golang.org/toolchain']);
-    const suffix = goModuleVersion('').slice('v0.0.1-go'.length);
-    const versions = said.split(/\s+/).filter((word) => word.startsWith('v0.0.1-go') && word.endsWith(suffix));
-    return versions.map((word) => word.slice('v0.0.1-go'.length, -suffix.length)).filter((word) => /^[\d.]+$/.test(word));
-  }
-  if (name === 'uv') {
-    const said = await pip(options, ['index', 'versions', name, '--disable-pip-version-check']);
-    return /^Available versions: (.*)$/m.exec(said)?.[1]?.split(', ') ?? [];
-  }
-  const said = await npm(options, '/', ['view', npmPackages[name]?.package ?? name, 'versions', '--json']);
-  return z.array(z.string()).parse(JSON.parse(said));
-}
-
-async function npm(options: ToolStoreOptions, cwd: string, args: readonly string[]): Promise<string> {
-  const env = { ...options.hostEnv, npm_config_update_notifier: 'false' };
-  return runProgram(options.node, [`${options.npm}/bin/npm-cli.js`, ...args], cwd, env);
-}
-
-async function pip(options: ToolStoreOptions, args: readonly string[]): Promise<string> {
-  const program = await options.findProgram('python3');
-  if (program === undefined) throw new Error('There is no Python on the host.');
-  return runProgram(program, ['-m', 'pip', ...args], '/', options.hostEnv);
-}
-
-/** @param toolchain one that the command downloads, proves and runs as */
-async function go(options: ToolStoreOptions, cwd: string, args: readonly string[], toolchain = 'local'): Promise<string> {
-  const program = await options.findProgram('go');
-  if (program === undefined) throw new Error('There is no Go on the host.');
-  const env = {
-    ...options.hostEnv,
-    GOTOOLCHAIN: toolchain,
-    GOFLAGS: '-mod=mod -modcacherw',
-    GOWORK: 'off',
-    ...(cwd === '/' ? {} : { GOMODCACHE: cwd }),
-  };
-  return runProgram(program, args, cwd, env);
-}
-
-async function runProgram(
-  program: string,
-  args: readonly string[],
-  cwd: string,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<string> {
-  const { stdout } = await run(program, [...args], {
-    cwd,
-    env: env as NodeJS.ProcessEnv,
-    timeout: longestInstallMilliseconds,
-    maxBuffer: 64 * 1024 * 1024,
-  });
-  return stdout;
+/** The host that a program of an installation says it could not reach. */
+function unreachableHost(error: unknown): string | undefined {
+  const text = error instanceof Error && 'stderr' in error ? String(error.stderr) : String(error);
+  return /(?:error sending request for url \(|could not download file from '|reason: [^\n]{0,80}getaddrinfo \S{1,20} )(?:https?:\/\/)?([\w.-]{1,200})/.exec(
+    text,
+  )?.[1];
 }

@@ -1,5 +1,6 @@
 import type { SandboxLink, SandboxMount } from '../sandbox/sandbox.ts';
-import { type StoredTool, type ToolStore, targetOf } from './tool-store.ts';
+import { type StoredTool, targetOf } from './stored-tools.ts';
+import type { ToolStore } from './tool-store.ts';
 
 /** A part of the platform or of the host that is shown inside, named by what it is so that images survive its moving. */
 export type ToolchainMount =

@@ -5,7 +5,9 @@ import { coerce, compare, rcompare, satisfies } from 'semver';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import { findHostJavas, findHostJavaTool } from './host-java.ts';
 import { findHostGo, findHostNode, findHostPythons, findHostRusts } from './host-toolchains.ts';
-import { programsOf, type StoredToolName, type ToolStore, targetOf } from './tool-store.ts';
+import { fitsRust, toRustChannel } from './rust-versions.ts';
+import { programsOf, type StoredTool, type StoredToolName, targetOf } from './stored-tools.ts';
+import type { ToolStore } from './tool-store.ts';
 import type { JavaToolchain, NodeToolchain, PythonToolchain, Toolchain, VersionRequest } from './toolchain.ts';
 import { partTargets } from './toolchain-mounts.ts';
 import { chooseVersion, newestOfMajors, toJavaRange, toPythonRange, toRange } from './versions.ts';
@@ -16,7 +18,10 @@ export interface Toolchains {
   findNode(request?: VersionRequest): Promise<NodeToolchain>;
   /** A tool of the store, in the newest version that is asked for. Installs it. */
   findTool(name: StoredToolName, request: VersionRequest): Promise<Toolchain>;
-  /** @param requests all of them hold: of a file of pins, of the project */
+  /**
+   * A Python of the host where one fits, else one of the store.
+   * @param requests all of them hold: of a file of pins, of the project
+   */
   findPython(requests?: readonly VersionRequest[]): Promise<PythonToolchain>;
   /** The host's Go where it is of the release that is asked for, else one of the store. */
   findGo(request?: VersionRequest): Promise<Toolchain>;
@@ -24,7 +29,10 @@ export interface Toolchains {
   findJava(request?: VersionRequest): Promise<JavaToolchain>;
   /** Of the host, for apps that bring no wrapper. */
   findJavaTool(name: 'mvn' | 'gradle'): Promise<Omit<Toolchain, 'version'>>;
-  /** @param request a version, or the name of a channel */
+  /**
+   * The host's Rust where it fits, else one of the store.
+   * @param request a version, or the name of a channel
+   */
   findRust(request?: VersionRequest): Promise<Toolchain>;
 }
 
@@ -47,16 +55,16 @@ export function openToolchains({ env, platformNodeVersion, store }: ToolchainsOp
   const hostNode = once(() => findHostNode(path, answer));
   const pythons = once(async () => {
     const found = await findHostPythons(env, path, answer);
-    return found.length === 0 ? undefined : found;
+    return isFilled(found) ? found : undefined;
   });
   const hostGo = once(() => findHostGo(path, answer));
   const rusts = once(async () => {
     const found = await findHostRusts(env, path, answer);
-    return found.length === 0 ? undefined : found;
+    return isFilled(found) ? found : undefined;
   });
   const javas = once(async () => {
     const found = await findHostJavas(env, path);
-    return found.length === 0 ? undefined : found;
+    return isFilled(found) ? found : undefined;
   });
   const platformNode: NodeToolchain = {
     version: platformNodeVersion,
@@ -68,10 +76,29 @@ export function openToolchains({ env, platformNodeVersion, store }: ToolchainsOp
     ],
     headers: directoryOf(partTargets['node-headers']),
   };
-  const findTool: Toolchains['findTool'] = async (name, request) => {
-    const tool = { name, version: await chooseStored(store, name, request) };
+  const ensureStored = async (tool: StoredTool): Promise<Toolchain> => {
     await store.ensureTool(tool);
     return { version: tool.version, path: [programsOf(tool)], mounts: [{ kind: 'stored', ...tool }] };
+  };
+  const findTool: Toolchains['findTool'] = async (name, request) =>
+    ensureStored({ name, version: await chooseStored(store, name, request) });
+  const findStoredPython = async (
+    found: readonly PythonToolchain[],
+    [wanted, ...others]: readonly VersionRequest[],
+  ): Promise<PythonToolchain> => {
+    const ranges = [wanted, ...others].map((request) => toPythonRange(request?.version ?? '*') ?? '*');
+    const versions = await store.listVersions('python');
+    const fitting = versions.filter((version) => ranges.every((range) => satisfies(version, range)));
+    const version = chooseVersion('*', fitting) ?? chooseVersion(ranges[0] ?? '*', versions);
+    const has = found.map(({ version: present }) => present).sort(compare);
+    const asked = `${wanted?.source} asks for Python ${wanted?.version}, and this platform has ${has.join(', ')}`;
+    const fix = `Ask for one of them, or let its operator install it: uv python install ${wanted?.version}`;
+    if (version === undefined) throw new BuildFailure(`${asked}. ${fix}`);
+    const stored = await ensureStored({ name: 'python', version }).catch((error: unknown) => {
+      if (!(error instanceof BuildFailure)) throw error;
+      throw new BuildFailure(`${asked}. ${error.message.replace(/ Try again.*/, '')} ${fix}`);
+    });
+    return { ...stored, executable: `${programsOf({ name: 'python', version })}/python3`, pip: true };
   };
   return {
     findTool,
@@ -91,7 +118,7 @@ export function openToolchains({ env, platformNodeVersion, store }: ToolchainsOp
         throw new BuildFailure(
           'No Python 3 with venv on this platform. Its operator can install it: apt-get install -y python3 python3-venv python3-pip',
         );
-      return choosePython(found, requests);
+      return choosePython(found, requests) ?? findStoredPython(found, requests);
     },
     async findGo(request) {
       const found = await hostGo();
@@ -128,54 +155,35 @@ export function openToolchains({ env, platformNodeVersion, store }: ToolchainsOp
           'No Rust compiler with a linker on this platform. Its operator can install them: apt-get install -y cargo gcc',
         );
       const chosen = found.find(({ version }) => request === undefined || fitsRust(version, request.version));
-      if (chosen !== undefined) return chosen;
-      const has = found.map(({ version }) => version).join(', ');
+      if (chosen !== undefined || request === undefined) return chosen ?? firstOf(found);
+      const channel = toRustChannel(request.version);
+      const [version] = await store.listVersions('rust', channel);
+      if (version !== undefined && fitsRust(version, request.version)) return ensureStored({ name: 'rust', version });
+      const has = found.map(({ version: present }) => present).join(', ');
       throw new BuildFailure(
-        `${request?.source} asks for Rust ${request?.version}, and this platform has ${has}. Ask for one of them, or let its operator install it: rustup toolchain install ${request?.version.replace(/^>=/, '')}`,
+        `${request.source} asks for Rust ${request.version}, and this platform has ${has}. Ask for one of them, or let its operator install it: rustup toolchain install ${channel}`,
       );
     },
   };
 }
 
-/** 'stable' is the compiler without a suffix, 'nightly' and 'beta' those with one. */
-function fitsRust(version: string, request: string): boolean {
-  const channel = /^(stable|latest|beta|nightly)/.exec(request)?.[1];
-  if (channel === 'beta' || channel === 'nightly') return version.includes(`-${channel}`);
-  if (channel !== undefined) return !version.includes('-');
-  const range = toRange(request);
-  return range !== undefined && satisfies(version, range);
-}
-
 /** Later requests are of files that say what a project is compatible with; the first one that is exact decides. */
-function choosePython(found: readonly PythonToolchain[], requests: readonly VersionRequest[]): PythonToolchain {
+function choosePython(found: readonly PythonToolchain[], requests: readonly VersionRequest[]): PythonToolchain | undefined {
   const [wanted, ...others] = requests;
-  if (wanted === undefined) return firstOf(found);
+  if (wanted === undefined) return found[0];
   const range = toPythonRange(wanted.version);
   if (range === undefined) throw new BuildFailure(notAVersion('Python', wanted));
   const fitting = found.filter(({ version }) => satisfies(version, range));
-  if (fitting.length === 0) {
-    const has = found
-      .map(({ version }) => version)
-      .sort(compare)
-      .join(', ');
-    throw new BuildFailure(
-      `${wanted.source} asks for Python ${wanted.version}, and this platform has ${has}. Ask for one of them, or let its operator install it: uv python install ${wanted.version}`,
-    );
-  }
   const rest = others.filter((request) =>
     fitting.some(({ version }) => satisfies(version, toPythonRange(request.version) ?? '*')),
   );
   const newest = ['latest', '*'].includes(wanted.version);
   const sorted = newest ? [...fitting].sort((one, other) => rcompare(one.version, other.version)) : fitting;
-  return firstOf(
-    sorted.filter(({ version }) => rest.every((request) => satisfies(version, toPythonRange(request.version) ?? '*'))),
-  );
+  return sorted.find(({ version }) => rest.every((request) => satisfies(version, toPythonRange(request.version) ?? '*')));
 }
 
-function firstOf(found: readonly PythonToolchain[]): PythonToolchain {
-  const [first] = found;
-  if (first === undefined) throw new BuildFailure('No Python on this platform is what all files of the app ask for.');
-  return first;
+function firstOf<Found>(found: readonly [Found, ...Found[]]): Found {
+  return found[0];
 }
 
 const labels: Partial<Record<StoredToolName, string>> = { node: 'Node.js', go: 'Go', 'yarn-berry': 'Yarn', yarn: 'Yarn' };
@@ -220,6 +228,10 @@ async function findNpmFor(node: string, findTool: Toolchains['findTool']): Promi
 
 function directoryOf(file: string): string {
   return file.slice(0, file.lastIndexOf('/'));
+}
+
+function isFilled<Item>(items: readonly Item[]): items is readonly [Item, ...Item[]] {
+  return items.length > 0;
 }
 
 /** Asked once, and again only after it found nothing (the operator may have installed it since). */

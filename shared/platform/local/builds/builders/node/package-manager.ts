@@ -1,4 +1,4 @@
-import type { StoredToolName } from '../../../toolchains/tool-store.ts';
+import type { StoredToolName } from '../../../toolchains/stored-tools.ts';
 import type { VersionRequest } from '../../../toolchains/toolchain.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
 import type { VersionPins } from '../../plans/version-pins.ts';
