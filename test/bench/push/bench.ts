@@ -32,8 +32,8 @@ const { values: options } = parseArgs({
     repositories: { type: 'string' },
   },
 });
-const rounds = Number(options.rounds);
 await requireSshd();
+const rounds = Number(options.rounds);
 const directory = await mkdtemp(join(tmpdir(), 'paas-bench-push-'));
 const repositoryDirectory = options.repositories ?? directory;
 const key = await makeClientKey(directory);
