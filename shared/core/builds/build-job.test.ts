@@ -202,6 +202,38 @@ describe('a build job', () => {
     expect(await read()).toMatchObject({ status: 'succeeded', releaseId: (await releases())[0]?.id });
   });
 
+  it('that is taken up again after a newer build was released is superseded: the app does not go back', async () => {
+    const { step, begun, letGo } = holdBuild();
+    core.buildStep = step;
+    const older = run();
+    await begun;
+    core.buildStep = async () => undefined;
+    await app.commit();
+    await app.push('-o', 'detach', 'main');
+    const newer = await core.latestBuild(app.id);
+    await runBuildJob(core.context, newer.id, never);
+    letGo();
+    await older;
+    expect(await read()).toMatchObject({ status: 'canceled', error: 'Superseded by a newer push.', releaseId: null });
+    expect(await releases()).toMatchObject([{ version: 1, commit: newer.commit }]);
+  });
+
+  it('is released after a newer build whose release failed', async () => {
+    const { step, begun, letGo } = holdBuild();
+    core.buildStep = step;
+    const older = run();
+    await begun;
+    core.buildStep = async () => undefined;
+    await app.commit();
+    await app.push('-o', 'detach', 'main');
+    const newer = await core.latestBuild(app.id);
+    await runBuildJob(core.context, newer.id, never);
+    await core.context.db.updateTable('deploys').set({ status: 'failed' }).where('app_id', '=', app.id).execute();
+    letGo();
+    await older;
+    expect(await releases()).toMatchObject([{ version: 2, commit: build.commit }, { version: 1 }]);
+  });
+
   it('ends when a running build is canceled', async () => {
     const begun = Promise.withResolvers<void>();
     core.buildStep = async (_spec, _files, _line, signal) => {

@@ -1,13 +1,16 @@
 import { lockApp } from '#shared/core/apps/apps-store.ts';
+import { supersededMessage } from '#shared/core/builds/build-creation.ts';
 import { describeSource } from '#shared/core/builds/build-source.ts';
-import { type BuildRow, endBuild, lockBuild } from '#shared/core/builds/builds-store.ts';
+import { type BuildRow, endBuild, lockBuild, readReleaseOfNewerBuild } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
+import { readDeployOfRelease } from '#shared/core/releases/deploys-store.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
+import type { Db } from '#shared/database/db.ts';
 import type { BuildOutcome } from '#shared/platform/builds.ts';
 
 /**
  * Records a build that succeeded: its end, the release and the deploy's job commit together. The deploy moves the refs.
- * Records nothing when another attempt has taken over or the build was ended meanwhile.
+ * A build that a newer one has overtaken ends as superseded. Records nothing when another attempt has taken over or the build was ended meanwhile.
  */
 export async function recordSuccess(
   context: Context,
@@ -23,6 +26,10 @@ export async function recordSuccess(
     // Nobody wants it any more, and it was too late to stop the building.
     if (current.cancel_requested || app.deleted_at !== null) {
       await endBuild(trx, build, { status: 'canceled', error: 'Canceled.' }, clock.now());
+      return;
+    }
+    if (await isOvertaken(trx, build)) {
+      await endBuild(trx, build, { status: 'canceled', error: supersededMessage }, clock.now());
       return;
     }
     const { releaseId } = await createRelease(context, trx, app, {
@@ -47,4 +54,14 @@ export async function recordSuccess(
     };
     await endBuild(trx, build, end, clock.now());
   });
+}
+
+/**
+ * Whether a newer build has its release already, so that the older source would take its place. A build that was interrupted
+ * is taken up again behind those that came after it.
+ */
+async function isOvertaken(trx: Db, build: BuildRow): Promise<boolean> {
+  const releaseId = await readReleaseOfNewerBuild(trx, build);
+  const deploy = releaseId && (await readDeployOfRelease(trx, releaseId));
+  return deploy !== undefined && deploy.status !== 'failed' && deploy.status !== 'aborted';
 }

@@ -122,6 +122,23 @@ export async function readLatestBuild(db: Db, appId: AppId): Promise<BuildRow | 
   return latest;
 }
 
+/** The release of the newest build that was started after this one and has made one. */
+export async function readReleaseOfNewerBuild(
+  db: Db,
+  { app_id, created_at }: Pick<BuildRow, 'app_id' | 'created_at'>,
+): Promise<ReleaseId | undefined> {
+  const newer = await db
+    .selectFrom('builds')
+    .select('release_id')
+    .where('app_id', '=', app_id)
+    .where('created_at', '>', created_at)
+    .where('release_id', 'is not', null)
+    .orderBy('created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return newer?.release_id ?? undefined;
+}
+
 /** Whether a build of the app runs; `except` does not count. */
 export async function hasRunningBuild(db: Db, appId: AppId, except?: BuildId): Promise<boolean> {
   let select = db.selectFrom('builds').select('id').where('app_id', '=', appId).where('status', '=', 'running');
