@@ -1,9 +1,10 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
-import { getPath } from 'hono/utils/url';
 import type { Api, ApiContext, ApiEnv } from '#api/http/api-env.ts';
 import { StatusError } from '#api/http/refusal.ts';
+import { routedPath } from '#api/http/routed-path.ts';
 import { createStreamLimits } from '#api/http/stream-limits.ts';
 import { limitBody } from '#api/middleware/body-limit.ts';
+import { crossOrigin } from '#api/middleware/cross-origin.ts';
 import { entityTag } from '#api/middleware/entity-tag.ts';
 import { createFailedCredentials } from '#api/middleware/failed-credentials.ts';
 import { guard } from '#api/middleware/guard.ts';
@@ -89,6 +90,8 @@ export interface ApiOptions extends ServiceFacts {
   clock: Clock;
   log: Log;
   metrics: Pick<Metrics, 'observeRequest'>;
+  /** Origins whose scripts may call the API: `https://dashboard.example.com`. */
+  allowedOrigins: readonly string[];
   /** IP address of the client, as the gateway saw it. */
   clientAddress(request: Request): string;
 }
@@ -98,9 +101,10 @@ export function createApi(options: ApiOptions): Api {
   const { services, identity } = options;
   const failures = createFailedCredentials(options);
   const streams = createStreamLimits();
-  const api: Api = new OpenAPIHono<ApiEnv>({ getPath: dropApiPrefix, defaultHook: refuseInvalid });
+  const api: Api = new OpenAPIHono<ApiEnv>({ getPath: routedPath, defaultHook: refuseInvalid });
 
   api.use(measure(options.metrics), requestId(options), securityHeaders());
+  if (options.allowedOrigins.length > 0) api.use(crossOrigin(options.allowedOrigins));
   api.use(
     guard({ ...options, ...services, failures, calls: createCallLimits(options.rateLimits) }),
     // Not before `guard`: a body without a length is read to learn its length, and nobody reads the bodies of strangers.
@@ -134,12 +138,6 @@ export function createApi(options: ApiOptions): Api {
   addMetricRoutes(api, services.metrics);
   addQuotaRoutes(api, services.quotas);
   return api;
-}
-
-/** Each route is available under /v1 and /api/v1, and is listed once. */
-function dropApiPrefix(request: Request): string {
-  const path = getPath(request);
-  return path.startsWith('/api/v1/') ? path.slice('/api'.length) : path;
 }
 
 function respond(c: ApiContext, error: unknown): Response {

@@ -6,6 +6,7 @@ export function createDocumentedApi(): Api {
   return createApi({
     services: {},
     issuer: '',
+    allowedOrigins: [],
     metrics: { observeRequest: () => undefined },
   } as unknown as ApiOptions);
 }

@@ -4,7 +4,7 @@ import { createApi } from '#api/create-api.ts';
 import { abandonedSeconds, type IdempotencyKeys } from '#shared/idempotency/idempotency.ts';
 import { createPostgresIdempotencyKeys } from '#shared/idempotency/postgres-idempotency.ts';
 import { seedRelease } from '#test/support/api/seeds.ts';
-import { type Answer, createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
+import { type Answer, createTestApi, type TestApi, type TestUser, testPassword } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
 let ada: TestUser;
@@ -81,6 +81,72 @@ describe('a POST with an Idempotency-Key', () => {
 
   it.each(['', 'two words', 'x'.repeat(256)])('refuses %j as a key', async (key) => {
     expect((await create(key)).status).toBe(422);
+  });
+
+  it.each([
+    ['an API token', '/v1/auth/tokens', { name: 'ci', scope: 'read' }],
+    ['an invitation', '/v1/tenant/invitations', { email: 'bob@example.com', role: 'viewer' }],
+  ])('that creates %s shows the same secret again, which is stored sealed', async (_what, path, json) => {
+    const user = await test.signUp();
+    const api = createApi({ ...test.apiOptions, idempotencyKeys: createPostgresIdempotencyKeys(test.context) });
+    const ask = async () => {
+      const answer = await api.request(path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${user.token}`, 'content-type': 'application/json', 'idempotency-key': 'secret' },
+        body: JSON.stringify(json),
+      });
+      return { status: answer.status, body: (await answer.json()) as Answer['body'] };
+    };
+    const first = await ask();
+    expect(first.status).toBe(201);
+    expect(await ask()).toEqual(first);
+    expect((await test.ask('GET', path, { as: user })).body.data).toHaveLength(1);
+    const stored = JSON.stringify(await test.context.db.selectFrom('idempotency_keys').selectAll().execute());
+    expect(stored).not.toContain((first.body.data as { token?: string }).token ?? '?');
+  });
+
+  describe('that signs somebody up', () => {
+    const signUp = (json: object, key: string) => test.ask('POST', '/v1/signup', { json, headers: { 'idempotency-key': key } });
+    const newEmail = () => `${crypto.randomUUID()}@example.com`;
+
+    it('finds the user that it created before, for who has the password', async () => {
+      const json = { email: newEmail(), password: testPassword };
+      const first = await signUp(json, 'one');
+      const again = await signUp(json, 'one');
+      expect([first.status, again.status]).toEqual([201, 201]);
+      expect([again.body.data.user, again.body.data.tenant]).toEqual([first.body.data.user, first.body.data.tenant]);
+      const as = { ...ada, token: again.body.data.access_token };
+      expect((await test.ask('GET', '/v1/user', { as })).body.data.id).toBe(first.body.data.user.id);
+    });
+
+    it('creates one user when many arrive at once', async () => {
+      const json = { email: newEmail(), password: testPassword };
+      const answers = await Promise.all(Array.from({ length: 5 }, () => signUp(json, 'many')));
+      expect(answers.filter(({ status }) => status !== 201 && status !== 409)).toEqual([]);
+      const ids = answers.filter(({ status }) => status === 201).map(({ body }) => body.data.user.id);
+      expect(new Set(ids).size).toBe(1);
+      expect((await signUp(json, 'many')).body.data.user.id).toBe(ids[0]);
+    });
+
+    it('joins by an invitation once, and answers again although the invitation is used', async () => {
+      const email = newEmail();
+      const invited = await test.ask('POST', '/v1/tenant/invitations', { as: ada, json: { email, role: 'viewer' } });
+      const token = (invited.body.data as { token?: string }).token ?? '';
+      const json = { email, password: testPassword, invitation_token: token };
+      const [first, again] = [await signUp(json, 'invited'), await signUp(json, 'invited')];
+      expect([first.status, again.status]).toEqual([201, 201]);
+      expect(again.body.data.tenant).toEqual(first.body.data.tenant);
+    });
+
+    it.each([
+      ['another password', { password: 'something else' }],
+      ['another body', { tenant_name: 'Other' }],
+    ])('is a conflict with %s', async (_what, other) => {
+      const json = { email: newEmail(), password: testPassword };
+      expect((await signUp(json, 'same')).status).toBe(201);
+      const again = await signUp({ ...json, ...other }, 'same');
+      expect([again.status, again.body.error.code]).toEqual([409, 'conflict']);
+    });
   });
 
   describe('whose process dies after it created something and before it answered', () => {

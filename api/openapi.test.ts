@@ -75,6 +75,11 @@ describe('the OpenAPI document', () => {
     expect(new Set(operations.map(({ name }) => name))).toEqual(routed);
   });
 
+  it('declares and describes each tag that an operation has', () => {
+    const declared = (document().tags ?? []).filter(({ description }) => description !== undefined).map(({ name }) => name);
+    expect(new Set(operations.flatMap(({ operation }) => operation.tags ?? []))).toEqual(new Set(declared));
+  });
+
   it('names each operation once', () => {
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);

@@ -81,7 +81,17 @@ async function startParts(lifetime: Lifetime, options: StartOptions): Promise<Si
   const rateLimits = createPostgresRateLimits(db);
   const idempotencyKeys = createPostgresIdempotencyKeys({ db, secrets, clock });
   const { apiSocket: socketPath } = gatewayFiles(dataDir);
-  await serveApi(lifetime, { context, services: measured, rateLimits, eventLimits, idempotencyKeys, metrics, socketPath });
+  const { allowedOrigins } = settings;
+  await serveApi(lifetime, {
+    context,
+    services: measured,
+    rateLimits,
+    eventLimits,
+    idempotencyKeys,
+    allowedOrigins,
+    metrics,
+    socketPath,
+  });
   await serveSsh(lifetime, { context, services: measured }, options);
   startDiskWatch(lifetime, context);
   startSampling(lifetime, context);

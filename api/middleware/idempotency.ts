@@ -1,5 +1,4 @@
 import type { MiddlewareHandler } from 'hono';
-import { matchedRoutes } from 'hono/route';
 import type { ApiContext, ApiEnv } from '#api/http/api-env.ts';
 import { accessOf } from '#api/http/public-routes.ts';
 import type { Accounts } from '#shared/core/accounts/accounts.ts';
@@ -21,7 +20,7 @@ export function idempotency(keys: IdempotencyKeys, accounts: Pick<Accounts, 'res
     if (key === undefined || c.req.method !== 'POST') return next();
     // Answers are stored for a principal. Callers of public routes have none, nor do callers without a tenant.
     const caller = c.get('caller') as ApiEnv['Variables']['caller'] | undefined;
-    if (caller === undefined || showsSecret(c) || (accessOf(c) === 'person' && !isPrincipal(caller))) return next();
+    if (caller === undefined || (accessOf(c) === 'person' && !isPrincipal(caller))) return next();
     if (!keyPattern.test(key)) {
       throw new AppError('validation_failed', 'The Idempotency-Key must be 1 to 255 visible ASCII characters.', {
         details: [{ path: 'idempotency-key', message: 'must be 1 to 255 visible ASCII characters' }],
@@ -48,13 +47,6 @@ export function idempotency(keys: IdempotencyKeys, accounts: Pick<Accounts, 'res
     else if (c.res.status >= 500) await keys.abandon(request);
     else await keys.release(request);
   };
-}
-
-/** A secret that is shown once is not stored to be shown again. */
-const secretAnswers = ['/v1/auth/tokens', '/v1/tenant/invitations'];
-
-function showsSecret(c: ApiContext): boolean {
-  return matchedRoutes(c).some((route) => route.method === 'POST' && secretAnswers.includes(route.path));
 }
 
 /** The caller must not get answers of another tenant, or answers to a token with a wider scope. */

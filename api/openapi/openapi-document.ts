@@ -18,7 +18,7 @@ export function openApiDocument(api: Api) {
       version: '1',
       description:
         'A self-hosted platform that you `git push` to. Each route is also available under `/api/v1`. A success is `{data}`, ' +
-        'a list is `{data, next_cursor}`, an error is `{error}`. Rate limits: 600 requests per minute and user. Signup and `/v1/auth` ' +
+        'a list is `{data, next_cursor}`, an error is `{error}`. Rate limits: 600 requests per minute and token. Signup and `/v1/auth` ' +
         'without a token: 30 requests per minute and source address. A path that does not support the method of a request is answered ' +
         'with 405, the code `validation_failed` and the header `Allow`.',
       license: { name: 'MIT' },
@@ -36,6 +36,8 @@ export function openApiDocument(api: Api) {
       { name: 'processes', description: 'Processes of an app: list, scale, restart.' },
       { name: 'repositories', description: "Commits of an app's repository and their files." },
       { name: 'domains', description: 'Custom domains of an app.' },
+      { name: 'addons', description: 'Databases and key-value stores of an app.' },
+      { name: 'webhooks', description: 'Deliveries of git hosts.' },
       { name: 'logs', description: 'Logs of an app.' },
       { name: 'metrics', description: 'Resource use, traffic and latency of an app.' },
       { name: 'internal', description: 'For the pipelines of builds, not for clients.' },

@@ -55,6 +55,14 @@ export function pageOf<Schema extends z.ZodType>(schema: Schema) {
   });
 }
 
+/** A list that is never longer than one page, in the envelope of every list. */
+export function presentWhole<Item, Presented>(
+  items: readonly Item[],
+  present: (item: Item) => Presented,
+): { data: Presented[]; next_cursor: null } {
+  return { data: items.map(present), next_cursor: null };
+}
+
 /** Query parameters of a list. */
 export const pageQuery = z.object({
   limit: z.coerce.number().int().min(1).max(200).default(50),

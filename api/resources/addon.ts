@@ -8,9 +8,9 @@ export const AddonSchema = z
     app_id: uuid,
     addon_type: z.enum(addonTypes),
     plan: z.enum(['free', 'standard', 'pro']),
-    status: z.enum(['creating', 'Ready', 'Creating', 'Failed']).openapi({
+    status: z.enum(['creating', 'Ready', 'Creating', 'Failed', 'deleting']).openapi({
       description:
-        '`creating`: requested. After that it follows the servers of the add-on: `Ready` when all of them answer, `Creating` when none does, `Failed` when only some do.',
+        '`creating`: requested. After that it follows the servers of the add-on: `Ready` when all of them answer, `Creating` when none does, `Failed` when only some do. `deleting`: it was deleted, its servers are being removed.',
     }),
     config_var: z
       .string()

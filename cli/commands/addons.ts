@@ -9,6 +9,7 @@ import { answerOf } from '#shared/api-client/client.ts';
 
 const statusStyles = {
   creating: 'yellow',
+  deleting: 'yellow',
   Creating: 'yellow',
   Ready: 'green',
   Failed: 'red',

@@ -11,7 +11,8 @@ import { issuerOf } from '#shared/identity/issuer.ts';
 import { limits } from '#shared/limits.ts';
 import { listenOnSocket } from '#shared/net/unix-socket.ts';
 
-export interface ApiParts extends Pick<ApiOptions, 'rateLimits' | 'eventLimits' | 'idempotencyKeys' | 'metrics'> {
+export interface ApiParts
+  extends Pick<ApiOptions, 'rateLimits' | 'eventLimits' | 'idempotencyKeys' | 'allowedOrigins' | 'metrics'> {
   context: Context;
   services: ApiServices & { pushes: Pushes };
   /** Of a Unix socket that only the gateway reaches: the client addresses that it forwards are believed. */

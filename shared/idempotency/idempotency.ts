@@ -35,7 +35,7 @@ export interface KeyedRequest {
 export interface IdempotencyKeys {
   /** Atomic: one of several concurrent claims gets 'claimed'. */
   claim(request: KeyedRequest): Promise<IdempotencyClaim>;
-  /** Stores the answer for a day. */
+  /** Stores the answer for a day, unreadable to whoever reads the store: it may hold a secret that is shown once. */
   complete(request: KeyedRequest, answer: KeptAnswer): Promise<void>;
   /** Frees the key after the request was refused, so that the corrected request can use it. */
   release(request: KeyedRequest): Promise<void>;

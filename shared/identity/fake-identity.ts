@@ -38,7 +38,7 @@ function createFakeUsers(users: Map<string, StoredUser>): UserStore {
   const read = (id: string): StoredUser | undefined => [...users.values()].find((user) => user.id === id);
   return {
     async insert({ emailKey, ...user }) {
-      if (users.has(emailKey)) return false;
+      if (users.has(emailKey) || read(user.id) !== undefined) return false;
       users.set(emailKey, user);
       return true;
     },

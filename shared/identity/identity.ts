@@ -60,9 +60,10 @@ export interface Identity {
   };
   /**
    * @param source rate limit key of the client's address (`sourceKey`); later logins from there count as known
+   * @param id a new one when left out
    * @throws AppError conflict if the email is taken; validation_failed with details for a bad email or password
    */
-  createUser(email: string, password: string, source?: string): Promise<IdentityUser>;
+  createUser(email: string, password: string, source?: string, id?: UserId): Promise<IdentityUser>;
   /**
    * @throws AppError unauthorized for an unknown email or a wrong password, after the same time; rate_limited, also for both,
    * after too many failures

@@ -13,7 +13,7 @@ import { hashSecretToken, newSecretToken } from '#shared/secret-token.ts';
 
 /** Stores users. */
 export interface UserStore {
-  /** @returns false if the email key is taken */
+  /** @returns false if the email key or the id is taken */
   insert(user: IdentityUser & { emailKey: string; passwordHash: string }): Promise<boolean>;
   /** @param key see `emailKey` */
   find(key: string): Promise<StoredUser | undefined>;
@@ -128,10 +128,10 @@ export function createPasswordIdentity(parts: PasswordIdentityParts): PasswordId
   return {
     capabilities: { passwords: true },
 
-    async createUser(typedEmail, password, source) {
+    async createUser(typedEmail, password, source, id = newUuid()) {
       const email = checkEmail(typedEmail);
       checkPassword(password);
-      const user = { id: newUuid<UserId>(), email };
+      const user = { id, email };
       const added = await users.insert({ ...user, emailKey: emailKey(email), passwordHash: await hasher.hash(password) });
       if (!added) throw new AppError('conflict', 'A user with this email already exists. Log in instead.');
       if (source !== undefined) await loginLimits.remember(email, source);

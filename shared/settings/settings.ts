@@ -23,6 +23,7 @@ const tolerateMessage = `must be 'none', or some of these with commas in between
 const networkPattern = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)\/(?:[89]|[12]\d|3[0-2])$/;
 const networkMessage = 'must be an IPv4 network such as 10.213.0.0/16';
 const proxyMessage = 'must be addresses and networks such as 10.0.0.0/8 or 2001:db8::/32, separated by commas';
+const originsMessage = 'must be origins such as https://dashboard.example.com, without a path, separated by commas';
 const signUpsMessage = 'must be a number of accounts from 1 to 1000000';
 const connectionsMessage = 'must be a number of connections from 1 on';
 const bucketMessage = 'must be the address of a bucket without credentials, as https://s3.example.com/bucket or …/bucket/prefix';
@@ -83,6 +84,11 @@ const schema = z.object({
     .string()
     .transform((text) => text.split(/[\s,]+/).filter((proxy) => proxy !== ''))
     .pipe(z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: proxyMessage })))
+    .default([]),
+  PAAS_ALLOWED_ORIGINS: z
+    .string()
+    .transform((text) => text.split(/[\s,]+/).filter((origin) => origin !== ''))
+    .pipe(z.array(z.string().refine(isOrigin, originsMessage)))
     .default([]),
   PAAS_CONNECTIONS_PER_ADDRESS: z.coerce
     .number({ error: connectionsMessage })
@@ -145,6 +151,8 @@ export interface Settings {
   shareRegistryCredentials: boolean;
   /** Addresses and networks of proxies in front of the gateway, whose X-Forwarded headers are believed. */
   trustedProxies: readonly string[];
+  /** Origins whose scripts may call the API, as browsers send them. */
+  allowedOrigins: readonly string[];
   /** HTTP and HTTPS connections that one source may have at once. */
   connectionsPerAddress: number;
   /** Accounts that one source may create a day, without an invitation. */
@@ -216,6 +224,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     shareRegistryCredentials: values.PAAS_SHARE_REGISTRY_CREDENTIALS === 'true',
     appNetwork: { range: values.PAAS_APP_NETWORK, allowed: values.PAAS_ALLOW_NETWORKS },
     trustedProxies: values.PAAS_TRUSTED_PROXIES,
+    allowedOrigins: values.PAAS_ALLOWED_ORIGINS,
     connectionsPerAddress: values.PAAS_CONNECTIONS_PER_ADDRESS,
     signup: values.PAAS_SIGNUP,
     signUpsPerAddress: values.PAAS_SIGNUPS_PER_ADDRESS,
@@ -226,6 +235,10 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     quotas: values.PAAS_QUOTAS,
     logLevel: values.PAAS_LOG_LEVEL,
   };
+}
+
+function isOrigin(text: string): boolean {
+  return URL.canParse(text) && /^https?:/.test(text) && new URL(text).origin === text;
 }
 
 function objectStoreOf(values: z.infer<typeof schema>): ObjectStoreSettings | undefined {

@@ -1,7 +1,18 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Api, ApiContext } from '#api/http/api-env.ts';
-import { answer, bearer, dataOf, guarded, jsonBody, lineOf, refusalsOf, withBody } from '#api/openapi/schemas.ts';
+import {
+  answer,
+  bearer,
+  dataOf,
+  guarded,
+  idempotencyHeader,
+  jsonBody,
+  lineOf,
+  refusalsOf,
+  withBody,
+} from '#api/openapi/schemas.ts';
 import { presentTokens, presentUser, SignupSchema, TokensSchema, UserSchema } from '#api/resources/account.ts';
+import { signUpId } from '#api/routes/accounts/sign-up-id.ts';
 import type { Accounts } from '#shared/core/accounts/accounts.ts';
 import type { Identity, LoginOrigin } from '#shared/identity/identity.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
@@ -27,10 +38,12 @@ const signUp = createRoute({
   path: '/v1/signup',
   operationId: 'signUp',
   summary: 'Sign up',
-  description: 'Creates a user and a tenant, and returns tokens. With an invitation the user joins its tenant instead.',
+  description:
+    'Creates a user and a tenant, and returns tokens. With an invitation the user joins its tenant instead. A repeated request ' +
+    'with the same Idempotency-Key gets the same user and tenant with new tokens.',
   tags,
   security: [],
-  request: { body: jsonBody(signUpBody, true) },
+  request: { headers: idempotencyHeader, body: jsonBody(signUpBody, true) },
   responses: { 201: answer(dataOf(SignupSchema), 'Signed up.'), ...withBody, ...refusalsOf(403, 404, 409, 429, 500, 503) },
 });
 
@@ -119,7 +132,9 @@ export function addAccountRoutes(
 
   api.openapi(signUp, async (c) => {
     const { email, password, tenant_name, invitation_token } = c.req.valid('json');
+    const key = c.req.valid('header')['idempotency-key'];
     const { user, tenant, tokens } = await accounts.signUp({
+      id: key === undefined ? undefined : await signUpId(key, [email.trim().toLowerCase(), tenant_name, invitation_token]),
       email,
       password,
       origin: originOf(c),

@@ -5,6 +5,7 @@ import {
   bearer,
   dataOf,
   guarded,
+  idempotencyHeader,
   idParam,
   jsonBody,
   lineOf,
@@ -84,12 +85,14 @@ const invite = createRoute({
   tags,
   security: bearer,
   request: {
+    headers: idempotencyHeader,
     body: jsonBody(z.object({ email: lineOf(320).openapi({ example: 'bob@example.com' }), role: roleSchema }), true),
   },
   responses: {
     201: answer(dataOf(NewInvitationSchema), 'Invited. The invitation expires after 7 days.'),
     ...guarded,
     ...withBody,
+    ...refusalsOf(409),
   },
 });
 

@@ -1,10 +1,11 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api } from '#api/http/api-env.ts';
+import { type Api, newResourceId } from '#api/http/api-env.ts';
 import {
   answer,
   bearer,
   dataOf,
   guarded,
+  idempotencyHeader,
   idParam,
   jsonBody,
   lineOf,
@@ -17,6 +18,7 @@ import {
 } from '#api/openapi/schemas.ts';
 import { ApiTokenSchema, NewApiTokenSchema, presentApiToken, scopeSchema } from '#api/resources/api-token.ts';
 import type { ApiTokens } from '#shared/core/accounts/accounts.ts';
+import type { ApiTokenId } from '#shared/ids.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 
 const tags = ['tokens'];
@@ -32,6 +34,7 @@ const createToken = createRoute({
   tags,
   security: bearer,
   request: {
+    headers: idempotencyHeader,
     body: jsonBody(
       z.object({
         name: lineOf(100).min(1).openapi({ example: 'ci' }),
@@ -46,7 +49,7 @@ const createToken = createRoute({
       true,
     ),
   },
-  responses: { 201: answer(dataOf(NewApiTokenSchema), 'Created.'), ...guarded, ...withBody },
+  responses: { 201: answer(dataOf(NewApiTokenSchema), 'Created.'), ...guarded, ...withBody, ...refusalsOf(409) },
 });
 
 const listTokens = createRoute({
@@ -78,7 +81,7 @@ const revokeToken = createRoute({
 export function addTokenRoutes(api: Api, tokens: Pick<ApiTokens, 'createToken' | 'listTokens' | 'revokeToken'>): void {
   api.openapi(createToken, async (c) => {
     const { name, scope, expires_in_days } = c.req.valid('json');
-    const request = omitUndefined({ name, scope, expiresInDays: expires_in_days });
+    const request = omitUndefined({ ...newResourceId<ApiTokenId>(c), name, scope, expiresInDays: expires_in_days });
     const made = await tokens.createToken(c.get('caller'), request);
     return c.json({ data: { ...presentApiToken(made), token: made.token } }, 201);
   });

@@ -73,8 +73,8 @@ describe('add-ons', () => {
 
   it('are deleted, and are not listed any more', async () => {
     await createReady('database');
-    const { status } = await test.ask('DELETE', `/v1/apps/${app.id}/addons/database`, { as: ada });
-    expect([status, await list()]).toEqual([200, []]);
+    const { status, body } = await test.ask('DELETE', `/v1/apps/${app.id}/addons/database`, { as: ada });
+    expect([status, body.data.status, await list()]).toEqual([200, 'deleting', []]);
     expect((await test.ask('DELETE', `/v1/apps/${app.id}/addons/database`, { as: ada })).status).toBe(404);
   });
 

@@ -11,6 +11,7 @@ import {
   jsonBody,
   lineOf,
   pageOf,
+  presentWhole,
   refusalsOf,
   withBody,
 } from '#api/openapi/schemas.ts';
@@ -127,7 +128,7 @@ const deleteAddon = createRoute({
 export function addAddonRoutes(api: Api, addons: AppAddons): void {
   api.openapi(listAddons, async (c) => {
     const found = await addons.listAddons(c.get('caller'), c.req.valid('param').id);
-    return c.json({ data: found.map(presentAddon), next_cursor: null }, 200);
+    return c.json(presentWhole(found, presentAddon), 200);
   });
 
   api.openapi(createAddon, async (c) => {

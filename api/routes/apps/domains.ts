@@ -9,6 +9,8 @@ import {
   guarded,
   jsonBody,
   lineOf,
+  pageOf,
+  presentWhole,
   refusalsOf,
   withBody,
 } from '#api/openapi/schemas.ts';
@@ -26,7 +28,7 @@ const listDomains = createRoute({
   security: bearer,
   request: { params: appParams },
   responses: {
-    200: answer(dataOf(z.array(DomainSchema)), 'All domains, oldest first.'),
+    200: answer(pageOf(DomainSchema), 'All domains, oldest first.'),
     ...guarded,
     ...refusalsOf(404),
   },
@@ -70,7 +72,7 @@ const removeDomain = createRoute({
 export function addDomainRoutes(api: Api, domains: Domains): void {
   api.openapi(listDomains, async (c) => {
     const listed = await domains.listDomains(c.get('caller'), c.req.valid('param').id);
-    return c.json({ data: listed.map(presentDomain) }, 200);
+    return c.json(presentWhole(listed, presentDomain), 200);
   });
 
   api.openapi(addDomain, async (c) => {

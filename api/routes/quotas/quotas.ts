@@ -1,6 +1,6 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { createRoute } from '@hono/zod-openapi';
 import type { Api } from '#api/http/api-env.ts';
-import { answer, bearer, dataOf, guarded } from '#api/openapi/schemas.ts';
+import { answer, bearer, guarded, pageOf, presentWhole } from '#api/openapi/schemas.ts';
 import { presentQuota, QuotaSchema } from '#api/resources/quota.ts';
 import type { TenantQuotas } from '#shared/core/quotas/quotas.ts';
 
@@ -13,11 +13,11 @@ const listQuotas = createRoute({
     'What the tenant may have at most, and what it has. A request that would exceed a quota is answered with `forbidden`. The operator of the platform sets the quotas.',
   tags: ['team'],
   security: bearer,
-  responses: { 200: answer(dataOf(z.array(QuotaSchema)), 'All quotas.'), ...guarded },
+  responses: { 200: answer(pageOf(QuotaSchema), 'All quotas.'), ...guarded },
 });
 
 export function addQuotaRoutes(api: Api, quotas: TenantQuotas): void {
   api.openapi(listQuotas, async (c) => {
-    return c.json({ data: (await quotas.listQuotas(c.get('caller'))).map(presentQuota) }, 200);
+    return c.json(presentWhole(await quotas.listQuotas(c.get('caller')), presentQuota), 200);
   });
 }

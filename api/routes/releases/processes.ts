@@ -7,6 +7,8 @@ import {
   dataOf,
   guarded,
   jsonBody,
+  pageOf,
+  presentWhole,
   processParams,
   refusalsOf,
   withBody,
@@ -26,7 +28,7 @@ const listProcesses = createRoute({
   security: bearer,
   request: { params: appParams },
   responses: {
-    200: answer(dataOf(z.array(ProcessSchema)), 'All process types of the current release.'),
+    200: answer(pageOf(ProcessSchema), 'All process types of the current release.'),
     ...guarded,
     ...refusalsOf(404),
   },
@@ -64,7 +66,7 @@ const restart = createRoute({
 export function addProcessRoutes(api: Api, processes: Processes): void {
   api.openapi(listProcesses, async (c) => {
     const types = await processes.listProcesses(c.get('caller'), c.req.valid('param').id);
-    return c.json({ data: types.map(presentProcess) }, 200);
+    return c.json(presentWhole(types, presentProcess), 200);
   });
 
   api.openapi(scaleProcess, async (c) => {

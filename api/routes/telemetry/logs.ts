@@ -2,7 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import type { Api } from '#api/http/api-env.ts';
 import { type StreamEvent, streamEvents, wantsEvents } from '#api/http/event-stream.ts';
 import type { StreamLimits } from '#api/http/stream-limits.ts';
-import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/openapi/schemas.ts';
+import { answer, appParams, bearer, guarded, pageOf, presentWhole, refusalsOf } from '#api/openapi/schemas.ts';
 import { LogEntrySchema, presentLogEntry } from '#api/resources/process.ts';
 import type { Logs } from '#shared/core/telemetry/telemetry.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
@@ -47,7 +47,7 @@ const readLogs = createRoute({
     200: {
       description: 'Log entries, oldest first.',
       content: {
-        ...answer(dataOf(z.array(LogEntrySchema)), '').content,
+        ...answer(pageOf(LogEntrySchema), '').content,
         'text/event-stream': { schema: z.string() },
       },
     },
@@ -69,7 +69,7 @@ export function addLogRoutes(api: Api, logs: Logs, streams: StreamLimits): void 
     const caller = c.get('caller');
     if (!wantsEvents(c)) {
       const entries = await logs.readLogs(caller, id, query);
-      return c.json({ data: entries.map(presentLogEntry) }, 200);
+      return c.json(presentWhole(entries, presentLogEntry), 200);
     }
     const after = c.req.header('last-event-id');
     const verifyAgain = c.get('verifyAgain');

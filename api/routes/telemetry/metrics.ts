@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Api } from '#api/http/api-env.ts';
-import { answer, appParams, bearer, dataOf, guarded, refusalsOf } from '#api/openapi/schemas.ts';
+import { answer, appParams, bearer, guarded, pageOf, presentWhole, refusalsOf } from '#api/openapi/schemas.ts';
 import { MetricSeriesSchema, presentMetricSeries } from '#api/resources/metric.ts';
 import { parseRange } from '#shared/core/telemetry/metric-range.ts';
 import type { AppMetrics } from '#shared/core/telemetry/telemetry.ts';
@@ -32,7 +32,7 @@ const readMetrics = createRoute({
   },
   responses: {
     200: answer(
-      dataOf(z.array(MetricSeriesSchema)),
+      pageOf(MetricSeriesSchema),
       'One series per process type. Requests, errors and latency are measured for `web` only. Latency has one series per statistic.',
     ),
     ...guarded,
@@ -45,6 +45,6 @@ export function addMetricRoutes(api: Api, metrics: AppMetrics): void {
     const { range, kind } = c.req.valid('query');
     const query = omitUndefined({ rangeSeconds: parseRange(range) ?? secondsPerHour, kind });
     const series = await metrics.readMetrics(c.get('caller'), c.req.valid('param').id, query);
-    return c.json({ data: series.map(presentMetricSeries) }, 200);
+    return c.json(presentWhole(series, presentMetricSeries), 200);
   });
 }

@@ -306,6 +306,7 @@ async function secondInstance() {
     rateLimits: createFakeRateLimits(now),
     eventLimits: createFakeEventLimits(now),
     idempotencyKeys: createFakeIdempotencyKeys(now),
+    allowedOrigins: [],
     issuer: 'http://localhost:8080/v1/auth',
     checkReady: async () => undefined,
     acceptsBuilds: async () => true,

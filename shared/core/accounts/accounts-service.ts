@@ -4,6 +4,7 @@ import { resolveCaller } from '#shared/core/accounts/callers.ts';
 import { acceptInvitation, checkInvitation } from '#shared/core/accounts/invitations.ts';
 import { setEmailOf } from '#shared/core/accounts/memberships-store.ts';
 import { countSignUp } from '#shared/core/accounts/sign-up-limit.ts';
+import { resumeSignUp } from '#shared/core/accounts/sign-up-resumption.ts';
 import {
   checkAccountsAreGiven,
   checkSignUpIsOpen,
@@ -17,11 +18,13 @@ import { AppError } from '#shared/errors.ts';
 export function createAccounts(context: Context): Accounts {
   const { db, identity } = context;
   return {
-    async signUp({ email, password, tenantName, origin, invitation }) {
+    async signUp({ id, email, password, tenantName, origin, invitation }) {
       checkAccountsAreGiven(context.settings);
+      const before = id && (await resumeSignUp(context, { id, email, password, origin }));
+      if (before !== undefined) return before;
       if (invitation === undefined) await checkSignUpIsOpen(context);
       else await checkInvitation(context, email, invitation);
-      const create = () => identity.createUser(email, password, origin?.source);
+      const create = () => identity.createUser(email, password, origin?.source, id);
       const user = await (invitation === undefined ? countSignUp(context, origin, create) : create());
       const person = { userId: user.id, email: user.email };
       if (invitation !== undefined) {

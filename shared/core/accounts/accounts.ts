@@ -10,6 +10,8 @@ import type { ApiTokenId, InvitationId, MembershipId, SshKeyId, UserId } from '#
 
 /** What a sign-up asks for. */
 export interface SignUpRequest {
+  /** Of the user. The same id, email and password again: answers for the user that the first request created. */
+  id?: UserId | undefined;
   email: string;
   password: string;
   /** Left out: the part of the address before the @. */
@@ -98,7 +100,7 @@ export interface ApiTokens {
   /** `token` is shown this once. `forbidden` to API tokens, here and in `revokeToken`. */
   createToken(
     caller: Caller,
-    request: { name: string; scope: TokenScope; expiresInDays?: number | undefined },
+    request: { id?: ApiTokenId | undefined; name: string; scope: TokenScope; expiresInDays?: number | undefined },
   ): Promise<ApiToken & { token: string }>;
   listTokens(caller: Caller, page: PageQuery): Promise<Page<ApiToken>>;
   revokeToken(caller: Caller, id: string): Promise<void>;

@@ -25,13 +25,13 @@ const lastUsedMilliseconds = millisecondsPerMinute;
 export function createApiTokens(context: Context): ApiTokens {
   const { db, clock } = context;
   return {
-    async createToken(caller, { name, scope, expiresInDays }) {
+    async createToken(caller, { id = newUuid(), name, scope, expiresInDays }) {
       const principal = await resolveCaller(context, caller);
       requireLogin(principal);
       const token = newSecretToken(apiTokenPrefix);
       const now = clock.now();
       const row = {
-        id: newUuid<ApiTokenId>(),
+        id,
         tenant_id: principal.tenantId,
         user_id: principal.userId,
         name,
@@ -41,7 +41,11 @@ export function createApiTokens(context: Context): ApiTokens {
         expires_at: expiresInDays === undefined ? null : addSeconds(now, expiresInDays * secondsPerDay),
         last_used_at: null,
       };
-      await insertApiToken(db, row);
+      await db.transaction().execute(async (trx) => {
+        // One of an earlier attempt, whose answer nobody got: its secret is lost.
+        await deleteApiToken(trx, principal, id);
+        await insertApiToken(trx, row);
+      });
       return { ...toApiToken(row), token };
     },
 

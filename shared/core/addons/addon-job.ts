@@ -79,7 +79,7 @@ async function waitUntilReady(
   { clock, platform }: Context,
   row: AddonRow,
   stopping: AbortSignal,
-): Promise<Exclude<AddonStatus, 'creating'>> {
+): Promise<Exclude<AddonStatus, 'creating' | 'deleting'>> {
   const deadline = clock.now().getTime() + (row.status === 'creating' ? patienceMilliseconds : shortPatienceMilliseconds);
   for (;;) {
     const status = addonStatus(await platform.addons.readAddon(row.app_id, row.addon_type));
@@ -93,7 +93,7 @@ async function recordOutcome(
   app: AppRow,
   seen: AddonRow,
   credentials: AddonCredentials,
-  status: Exclude<AddonStatus, 'creating'>,
+  status: Exclude<AddonStatus, 'creating' | 'deleting'>,
 ): Promise<void> {
   const { db } = context;
   const type = seen.addon_type;

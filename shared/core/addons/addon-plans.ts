@@ -30,7 +30,7 @@ export function planSize(type: AddonType, plan: AddonPlan): PlanSize {
 }
 
 /** As SPEC.md §3 derives it. Without facts there are no servers yet. */
-export function addonStatus(facts: AddonFacts | undefined): Exclude<AddonStatus, 'creating'> {
+export function addonStatus(facts: AddonFacts | undefined): Exclude<AddonStatus, 'creating' | 'deleting'> {
   if (facts === undefined || facts.ready === 0) return 'Creating';
   return facts.ready === facts.desired ? 'Ready' : 'Failed';
 }

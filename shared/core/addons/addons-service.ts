@@ -158,7 +158,7 @@ function toAddon(row: AddonRow, status: Addon['status']): Addon {
     appId: row.app_id,
     type: row.addon_type,
     plan: row.plan,
-    status,
+    status: row.removed_at === null ? status : 'deleting',
     configVar: addonVariable(row.addon_type),
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -12,7 +12,7 @@ declare module '#shared/database/db.ts' {
       addon_type: AddonType;
       plan: AddonPlan;
       /** 'creating' until the servers have been brought to the row; then what was seen last. */
-      status: AddonStatus;
+      status: Exclude<AddonStatus, 'deleting'>;
       password: string;
       /** Null until the servers have been brought to the row for the first time. */
       credentials: string | null;

@@ -4,8 +4,11 @@ import type { AddonCredentials, AddonType } from '#shared/platform/addons.ts';
 
 /** SPEC.md §3. */
 export type AddonPlan = 'free' | 'standard' | 'pro';
-/** SPEC.md §3: 'creating' when it was accepted, then what follows from the servers that are ready. */
-export type AddonStatus = 'creating' | 'Ready' | 'Creating' | 'Failed';
+/**
+ * SPEC.md §3: 'creating' when it was accepted, then what follows from the servers that are ready. 'deleting' once it was deleted,
+ * until its servers are gone.
+ */
+export type AddonStatus = 'creating' | 'Ready' | 'Creating' | 'Failed' | 'deleting';
 
 /** An add-on of an app (SPEC.md §2). */
 export interface Addon {

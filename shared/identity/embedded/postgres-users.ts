@@ -17,7 +17,7 @@ export function createPostgresUsers(db: Db): UserStore {
       const result = await db
         .insertInto('users')
         .values({ id, email, email_key: emailKey, password_hash: passwordHash })
-        .onConflict((conflict) => conflict.column('email_key').doNothing())
+        .onConflict((conflict) => conflict.doNothing())
         .executeTakeFirst();
       return result.numInsertedOrUpdatedRows === 1n;
     },

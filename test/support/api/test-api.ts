@@ -189,6 +189,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     rateLimits: createFakeRateLimits(now),
     eventLimits: createFakeEventLimits(now),
     idempotencyKeys: createFakeIdempotencyKeys(now),
+    allowedOrigins: [],
     issuer,
     checkReady: async () => undefined,
     acceptsBuilds: async () => !(await lacksRoomForBuilds({ platform })),

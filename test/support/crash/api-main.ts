@@ -34,6 +34,7 @@ const api = createApi({
   rateLimits: createPostgresRateLimits(db),
   eventLimits: createPostgresEventLimits(db),
   idempotencyKeys: createPostgresIdempotencyKeys(context),
+  allowedOrigins: [],
   clock: systemClock,
   log,
   metrics: createPrometheusMetrics({ pipeline: 'memory', countBuildStarts: async () => [], log }),
