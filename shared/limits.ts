@@ -124,6 +124,10 @@ export const limits = {
     memoryBytes: 512 * mebibyte,
     processes: 256,
     bootSeconds: 60,
+    /** What an app may set. */
+    bootTimeoutSeconds: { most: 600 },
+    healthTimeoutSeconds: { usual: 5, most: 60 },
+    healthPathCharacters: 200,
     stopSeconds: 10,
     drainSeconds: 30,
     instancesPerType: 20,

@@ -17,6 +17,7 @@ import { ps, psScale, restart } from '#cli/commands/processes.ts';
 import { quotas } from '#cli/commands/quotas.ts';
 import { releases, rollback } from '#cli/commands/releases.ts';
 import { sessions, sessionsEnd } from '#cli/commands/sessions.ts';
+import { settings, settingsSet, settingsUnset } from '#cli/commands/settings.ts';
 import { status } from '#cli/commands/status.ts';
 import { tokens, tokensCreate, tokensRevoke } from '#cli/commands/tokens.ts';
 
@@ -57,6 +58,9 @@ export const commands: readonly Command[] = [
   configSet,
   configGet,
   configUnset,
+  settings,
+  settingsSet,
+  settingsUnset,
   domains,
   domainsAdd,
   domainsRemove,

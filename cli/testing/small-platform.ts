@@ -18,6 +18,7 @@ export interface SmallPlatform {
   /** Entries of the log of every app. The stream breaks once after each index in `breaksAfter`. */
   appLog: { readonly entries: readonly Schemas['LogEntry'][]; readonly breaksAfter: Set<number> };
   readonly config: Record<string, string>;
+  readonly settings: Schemas['Settings'];
   /** Makes all access tokens invalid. */
   expireTokens(): void;
   close(): Promise<void>;
@@ -27,7 +28,7 @@ export interface SmallPlatform {
 export const smallPlatformPassword = 'correct horse battery';
 const buildId = '4f6f1b7e-5d0c-4a43-9c8e-0d3a1f5b2c77';
 
-/** Starts an HTTP server with a few routes of the API, typed by its schemas: account, apps, keys, config, logs. */
+/** Starts an HTTP server with a few routes of the API, typed by its schemas: account, apps, keys, config, settings, logs. */
 export async function startSmallPlatform(): Promise<SmallPlatform> {
   const valid = new Map<string, number>();
   const refreshTokens = new Map<string, 'fresh' | 'spent'>();
@@ -131,6 +132,8 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
     }
     return c.json({ data: platform.config });
   });
+  hono.get('/v1/apps/:id/settings', (c) => c.json({ data: platform.settings }));
+  hono.patch('/v1/apps/:id/settings', async (c) => c.json({ data: Object.assign(platform.settings, await c.req.json()) }));
   hono.get('/v1/apps/:id/releases', (c) => c.json({ data: [], next_cursor: null }));
   hono.get('/v1/apps/:id/deploys', (c) => c.json({ data: [], next_cursor: null }));
   const isWatched = { over: false };
@@ -177,6 +180,7 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
     buildLog: { lines: [], breaksAfter: new Set(), failed: false },
     appLog: { entries: [], breaksAfter: new Set() },
     config: {},
+    settings: { health_path: null, health_timeout_seconds: null, boot_timeout_seconds: null, session_affinity: null },
     expireTokens: () => valid.clear(),
     close: () =>
       new Promise((resolve) => {

@@ -60,7 +60,7 @@ export interface Rollouts {
   askReleases(appId: AppId, releaseId: ReleaseId): Promise<ReleaseAnswers | undefined>;
 }
 
-/** What the platform was answered. A status, or why there is none: 'does not answer within 5 s'. */
+/** What the platform was answered. A status, or why there is none: 'did not answer GET / (time-out 5 s)'. */
 export interface ReleaseAnswers {
   path: string;
   candidate: readonly (number | string)[];

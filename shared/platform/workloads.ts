@@ -3,8 +3,24 @@ import type { AppId, ReleaseId, TenantId } from '#shared/ids.ts';
 import type { AddonType } from '#shared/platform/addons.ts';
 import type { LineSink } from '#shared/platform/builds.ts';
 
+/**
+ * When an instance counts as up. What is left out has the driver's default.
+ *
+ * Kubernetes: a `startupProbe` and a `readinessProbe` of the container for PORT, `httpGet` with the path or else `tcpSocket`;
+ * `timeoutSeconds` is the health time-out, `failureThreshold` times `periodSeconds` of the startup probe the boot time-out, and the
+ * Rollout's `progressDeadlineSeconds` is above it.
+ */
+export interface BootSettings {
+  /** HTTP path that must answer below 500 before traffic; left out: a TCP connect to PORT is enough. */
+  healthPath?: string;
+  /** Longest time for one answer of that path. */
+  healthTimeoutSeconds?: number;
+  /** Longest time from the start of an instance until it is up. */
+  bootTimeoutSeconds?: number;
+}
+
 /** A release of an app, and how much of it shall run. */
-export interface WorkloadSpec {
+export interface WorkloadSpec extends BootSettings {
   appId: AppId;
   appName: string;
   tenantId: TenantId;
@@ -19,8 +35,14 @@ export interface WorkloadSpec {
   bindings: readonly AddonBinding[];
   /** Host names that reach the process type 'web': the app's subdomain first, then its own domains. */
   hosts: readonly string[];
-  /** HTTP path that must answer below 500 before traffic; undefined: a TCP connect to PORT is enough. */
-  healthPath?: string;
+  /**
+   * Whether a visitor stays with one release and one instance. True when left out. Of the app, not of the release: it applies to the
+   * whole route.
+   *
+   * Kubernetes: `sessionPersistence` (type Cookie) in the rules of the HTTPRoute. Where the gateway does not support it, affinity of
+   * Services by client address keeps the instance only.
+   */
+  sessionAffinity?: boolean;
 }
 
 /**

@@ -4,6 +4,8 @@ import type { Context } from '#shared/core/context.ts';
 import { insertDeploy } from '#shared/core/releases/deploys-store.ts';
 import type { ReleaseKind } from '#shared/core/releases/releases.ts';
 import { insertRelease, nextReleaseVersion, type ReleaseRow } from '#shared/core/releases/releases-store.ts';
+import { bootSettingsOf } from '#shared/core/releases/settings.ts';
+import { readSettings } from '#shared/core/releases/settings-store.ts';
 import { readVariables } from '#shared/core/releases/variables.ts';
 import type { RefMove } from '#shared/core/repositories/ref-moves.ts';
 import type { Db } from '#shared/database/db.ts';
@@ -24,7 +26,7 @@ export interface NewRelease {
 }
 
 /**
- * Creates a release with the variables that the app has now, and the deploy that brings it live. It needs a transaction that
+ * Creates a release with the variables and settings that the app has now, and the deploy that brings it live. It needs a transaction that
  * holds the app's lock, so that variables and version belong together.
  */
 export async function createRelease(
@@ -48,6 +50,7 @@ export async function createRelease(
     processes: release.image.processes,
     release_command: release.image.release_command,
     config: await context.secrets.seal(JSON.stringify(variables), configPurpose(app.id, version)),
+    boot: bootSettingsOf(await readSettings(trx, app)),
     build_id: release.buildId,
     description: release.description,
     created_by: release.createdBy,

@@ -12,6 +12,8 @@ import {
   type ReleaseRow,
   readReleaseById,
 } from '#shared/core/releases/releases-store.ts';
+import { bootSettingsAsSet } from '#shared/core/releases/settings.ts';
+import { writeSettings } from '#shared/core/releases/settings-store.ts';
 import { writeVariables } from '#shared/core/releases/variables.ts';
 import type { Db } from '#shared/database/db.ts';
 import { AppError, notFound } from '#shared/errors.ts';
@@ -56,6 +58,7 @@ export function createReleases(context: Context): Releases {
         const unchanged = await readReleaseById(trx, target.id);
         if (unchanged === undefined || unchanged.image_collected_at !== null) throw imageIsCollected(context, target);
         await writeVariables(context, trx, row.id, variables);
+        await writeSettings(trx, row.id, bootSettingsAsSet(target.boot));
         await createRelease(context, trx, locked, {
           id,
           kind: 'rollback',

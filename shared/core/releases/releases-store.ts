@@ -4,6 +4,7 @@ import type { RefMove } from '#shared/core/repositories/ref-moves.ts';
 import type { CreatedAt, Db, Tables } from '#shared/database/db.ts';
 import { type KeysetPage, keysetBefore } from '#shared/database/keyset.ts';
 import { type AppId, type BuildId, isUuid, type ObjectId, type ReleaseId, type RepositoryId, type UserId } from '#shared/ids.ts';
+import type { BootSettings } from '#shared/platform/workloads.ts';
 
 declare module '#shared/database/db.ts' {
   interface Tables {
@@ -19,6 +20,8 @@ declare module '#shared/database/db.ts' {
       release_command: string | null;
       /** Sealed JSON of the variables at the time: a rollback restores them too. */
       config: string;
+      /** How its instances start, as the app had set it at the time. */
+      boot: JSONColumnType<BootSettings>;
       build_id: BuildId | null;
       description: string;
       created_by: UserId;
@@ -40,9 +43,10 @@ export type ListedRelease = ReleaseRow & { author_email: string | null; current_
 /** A `pending` one. */
 export async function insertRelease(trx: Db, release: Omit<ReleaseRow, 'status' | 'image_collected_at'>): Promise<void> {
   const processes = JSON.stringify(release.processes);
+  const boot = JSON.stringify(release.boot);
   await trx
     .insertInto('releases')
-    .values({ ...release, processes, status: 'pending', image_collected_at: null })
+    .values({ ...release, processes, boot, status: 'pending', image_collected_at: null })
     .execute();
 }
 

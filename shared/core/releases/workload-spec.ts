@@ -4,12 +4,14 @@ import type { Context } from '#shared/core/context.ts';
 import { readFormation } from '#shared/core/releases/formations-store.ts';
 import { readReleaseConfig } from '#shared/core/releases/release-creation.ts';
 import type { ReleaseRow } from '#shared/core/releases/releases-store.ts';
+import { readSettings } from '#shared/core/releases/settings-store.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 
-/** What shall run of a release, with the app's present quantities, add-ons and hosts. */
+/** What shall run of a release, with the app's present quantities, add-ons, hosts and affinity. */
 export async function workloadSpec(context: Context, app: AppRow, release: ReleaseRow): Promise<WorkloadSpec> {
   const quantities = await readQuantities(context, app.id, release.processes);
+  const { sessionAffinity } = await readSettings(context.db, app);
   return {
     appId: app.id,
     appName: app.name,
@@ -21,6 +23,8 @@ export async function workloadSpec(context: Context, app: AppRow, release: Relea
     config: await readReleaseConfig(context, release),
     // The add-ons' present addresses: a server may have moved since the release was created.
     bindings: await context.bindings.readBindings(context.db, app.tenant_id, app.id),
+    ...release.boot,
+    ...(sessionAffinity === null ? {} : { sessionAffinity }),
     hosts: [context.addresses.appHost(app.name), ...(await listActiveHosts(context.db, app.id))],
   };
 }

@@ -3,8 +3,7 @@ import type { ReleaseAnswers, RolloutFacts } from '#shared/platform/rollouts.ts'
 import type { TrafficFacts } from '#shared/platform/traffic.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { AppWorkload, BootFailure } from './app-workload.ts';
-import { askInstance } from './check-health.ts';
-import { addressOf } from './instance-store.ts';
+import { askInstance, whereToAsk } from './check-health.ts';
 import { discardCandidate, ensureRelease, makeLive, moveTraffic, startWeb, switchOtherTypes } from './release-moves.ts';
 import type { SupervisedInstance } from './supervised-instance.ts';
 
@@ -137,11 +136,8 @@ export class AppRollout {
     const { live } = this.#app;
     const [stable] = live === undefined ? [] : this.#app.listOf(live.releaseVersion, 'web');
     const path = this.spec.healthPath ?? '/';
-    const host = this.spec.hosts[0] ?? 'localhost';
     const ask = ({ record }: SupervisedInstance) =>
-      Promise.all(
-        Array.from({ length: questions }, () => askInstance({ address: addressOf(record), port: record.port, path, host }, over)),
-      );
+      Promise.all(Array.from({ length: questions }, () => askInstance({ ...whereToAsk(record, this.spec), path }, over)));
     return { path, candidate: await ask(candidate), stable: stable === undefined ? [] : await ask(stable) };
   }
 

@@ -280,12 +280,12 @@ export class AppWorkload {
 
   async #applyRoute(): Promise<void> {
     if (this.#routeDeleted) return;
-    const { appName, hosts } = this.candidate ?? this.live ?? this.#lastRoute ?? {};
+    const { appName, hosts, sessionAffinity } = this.candidate ?? this.live ?? this.#lastRoute ?? {};
     if (appName === undefined || hosts === undefined || hosts.length === 0) return;
     const instances = [...this.instances].map(({ record }) =>
       this.#askedForAssets.has(record.key) ? { ...record, state: 'up' as const } : record,
     );
-    const route = planRoute({ appId: this.appId, appName, hosts, weights: this.weights, instances });
+    const route = planRoute({ appId: this.appId, appName, hosts, sessionAffinity, weights: this.weights, instances });
     if (JSON.stringify(route) === JSON.stringify(this.#lastRoute)) return;
     await this.deps.router.applyRoute(route);
     this.#lastRoute = route;

@@ -1,6 +1,9 @@
 /** Whether an instance is ready for traffic: it accepts a connection on its port, or answers a path with a status below 500. */
 import { request } from 'node:http';
 import { connect } from 'node:net';
+import { limits } from '#shared/limits.ts';
+import type { WorkloadSpec } from '#shared/platform/workloads.ts';
+import { addressOf, type InstanceRecord } from './instance-store.ts';
 
 /** What is checked. */
 export interface HealthCheck {
@@ -9,23 +12,36 @@ export interface HealthCheck {
   port: number;
   /** Undefined: a TCP connect is enough. */
   path: string | undefined;
+  /** Longest time for the answer. */
+  timeoutSeconds: number;
   /** Sent as Host with the request of `path`, since many frameworks refuse unknown hosts. */
   host: string;
+}
+
+/** How an instance of a release is asked. @param spec undefined for one of a release that is not stored any more */
+export function whereToAsk(
+  record: Pick<InstanceRecord, 'address' | 'port'>,
+  spec: Pick<WorkloadSpec, 'hosts' | 'healthTimeoutSeconds'> | undefined,
+): Omit<HealthCheck, 'path'> {
+  return {
+    address: addressOf(record),
+    port: record.port,
+    host: spec?.hosts[0] ?? 'localhost',
+    timeoutSeconds: spec?.healthTimeoutSeconds ?? limits.app.healthTimeoutSeconds.usual,
+  };
 }
 
 /** `problem`: 'did not listen', 'answered 503 to GET /healthz'. */
 export type HealthResult = { healthy: true } | { healthy: false; problem: string };
 
-const attemptMilliseconds = 5000;
-
-/** One attempt, which takes 5 s at most. Never rejects. */
+/** One attempt. Never rejects. */
 export function checkHealth(check: HealthCheck, signal: AbortSignal): Promise<HealthResult> {
   return check.path === undefined ? connectOnce(check, signal) : requestOnce(check, check.path, signal);
 }
 
-function connectOnce({ address, port }: HealthCheck, signal: AbortSignal): Promise<HealthResult> {
+function connectOnce({ address, port, timeoutSeconds }: HealthCheck, signal: AbortSignal): Promise<HealthResult> {
   return new Promise((resolve) => {
-    const socket = connect({ port, host: address, signal, timeout: attemptMilliseconds });
+    const socket = connect({ port, host: address, signal, timeout: timeoutSeconds * 1000 });
     const end = (result: HealthResult): void => {
       socket.destroy();
       resolve(result);
@@ -44,7 +60,7 @@ async function requestOnce(check: HealthCheck, path: string, signal: AbortSignal
 
 /** Asks an instance for a path. @returns the status, or why there is none: 'did not listen' */
 export function askInstance(
-  { address, port, path, host }: HealthCheck & { path: string },
+  { address, port, path, host, timeoutSeconds }: HealthCheck & { path: string },
   signal: AbortSignal,
 ): Promise<number | string> {
   return new Promise((resolve) => {
@@ -53,7 +69,7 @@ export function askInstance(
       port,
       path,
       agent: false,
-      timeout: attemptMilliseconds,
+      timeout: timeoutSeconds * 1000,
       signal,
       headers: { host, 'user-agent': 'paas-health' },
     });
@@ -63,7 +79,7 @@ export function askInstance(
     });
     attempt.once('timeout', () => {
       attempt.destroy();
-      resolve(`did not answer GET ${path} within ${attemptMilliseconds / 1000} s`);
+      resolve(`did not answer GET ${path} (time-out ${timeoutSeconds} s)`);
     });
     attempt.on('error', () => resolve('did not listen'));
     attempt.end();

@@ -8,13 +8,15 @@ export interface RouteFacts {
   appId: AppId;
   appName: string;
   hosts: readonly string[];
+  /** True when left out. */
+  sessionAffinity?: boolean | undefined;
   /** Percent by release version: adds up to 100, or is empty. One of 0 is only asked for what others do not have. */
   weights: ReadonlyMap<number, number>;
   instances: readonly Pick<InstanceRecord, 'key' | 'type' | 'state' | 'port' | 'address' | 'releaseVersion'>[];
 }
 
 /** A route to the web instances that are up. */
-export function planRoute({ appId, appName, hosts, weights, instances }: RouteFacts): AppRoute {
+export function planRoute({ appId, appName, hosts, sessionAffinity = true, weights, instances }: RouteFacts): AppRoute {
   const backends = [...weights]
     .map(([releaseVersion, weight]) => ({
       releaseVersion,
@@ -24,5 +26,5 @@ export function planRoute({ appId, appName, hosts, weights, instances }: RouteFa
         .map((instance) => ({ key: instance.key, host: addressOf(instance), port: instance.port })),
     }))
     .filter((backend) => backend.weight > 0 || backend.instances.length > 0);
-  return { appId, appName, hosts, backends };
+  return { appId, appName, hosts, ...(sessionAffinity ? {} : { sessionAffinity }), backends };
 }

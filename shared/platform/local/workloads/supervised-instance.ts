@@ -10,8 +10,8 @@ import type { PortPool } from '../processes/port-pool.ts';
 import { readDescendants } from '../processes/process-identity.ts';
 import { planRestartDelay } from '../processes/restart-delay.ts';
 import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
-import { checkHealth } from './check-health.ts';
-import { addressOf, type InstanceRecord, type InstanceStore } from './instance-store.ts';
+import { checkHealth, whereToAsk } from './check-health.ts';
+import type { InstanceRecord, InstanceStore } from './instance-store.ts';
 import { describeEnd, type ProgramEnd, type Programs } from './programs.ts';
 import { describeMissedBoot, hasMissedPort, planEnvironment } from './supervision.ts';
 
@@ -276,7 +276,7 @@ export class SupervisedInstance {
       return undefined;
     }
     const over = AbortSignal.any([this.#ending.signal, abortedAfter(ended)]);
-    const { bootSeconds } = this.#deps.timings;
+    const bootSeconds = this.#spec?.bootTimeoutSeconds ?? this.#deps.timings.bootSeconds;
     const spent = adopted ? this.#deps.clock.now().getTime() - Date.parse(this.#record.startedAt) : 0;
     const deadline = AbortSignal.timeout(Math.max(0, bootSeconds * 1000 - spent));
     const settled = new AbortController();
@@ -324,11 +324,7 @@ export class SupervisedInstance {
         return undefined;
       }
       for (;;) {
-        const host = this.#spec?.hosts[0] ?? 'localhost';
-        const result = await checkHealth(
-          { address: addressOf(this.#record), port: this.#record.port, path: this.#spec?.healthPath, host },
-          signal,
-        );
+        const result = await checkHealth({ ...whereToAsk(this.#record, this.#spec), path: this.#spec?.healthPath }, signal);
         const isOwn = result.healthy && (await listensOn(await readProcesses(program), this.#record.port)) !== false;
         if (isOwn) return undefined;
         if (!signal.aborted) problem = result.healthy ? 'did not listen on PORT, which another process uses,' : result.problem;

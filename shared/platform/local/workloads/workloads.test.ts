@@ -9,6 +9,8 @@ import { describeWorkloads } from '#shared/platform/contract/workloads.ts';
 import type { RolloutFacts } from '#shared/platform/rollouts.ts';
 import { rollOut } from '#shared/platform/testing/roll-out.ts';
 import { visitRouter } from '#shared/platform/testing/visit-router.ts';
+import type { WorkloadSpec } from '#shared/platform/workloads.ts';
+import type { AppRoute } from '#shared/routing/app-route.ts';
 import { createFakeRouter } from '#shared/routing/fake-router.ts';
 import {
   makeDataDir,
@@ -97,6 +99,45 @@ describe('health of local instances', () => {
   it('is that of any process of the instance', async () => {
     const script = `require('node:child_process').spawn('/opt/node', ['-e', 'require("node:http").createServer((_, r) => r.end()).listen(process.env.PORT)']);`;
     expect(await rollOutSquatted(script, () => undefined)).toMatchObject({ phase: 'live' });
+  });
+});
+
+describe('settings of a release', () => {
+  const slowHealth = `
+    require('node:http').createServer((request, response) => {
+      if (request.url !== '/up') response.end();
+      else setTimeout(() => response.end(), 1500);
+    }).listen(process.env.PORT);`;
+
+  async function bringLive(
+    change: Partial<WorkloadSpec>,
+  ): Promise<{ last: RolloutFacts | undefined; route: AppRoute | undefined }> {
+    const dataDir = await makeDataDir();
+    const router = createFakeRouter();
+    const { rollouts, stopAll } = await openWorkloadFixture(dataDir, router);
+    try {
+      const imageUrl = await makeImage(dataDir, 'slow', { 'server.js': slowHealth });
+      const spec = specOf(newUuid<AppId>(), 1, imageUrl, change);
+      let last: RolloutFacts | undefined;
+      for await (const facts of rollOut(rollouts, spec)) last = facts;
+      return { last, route: await router.readRoute(spec.appId) };
+    } finally {
+      await stopAll();
+      await removeDataDir(dataDir);
+    }
+  }
+
+  it('bound the time of each answer of the health path, and that of the whole start', async () => {
+    const began = performance.now();
+    const { last } = await bringLive({ healthPath: '/up', healthTimeoutSeconds: 1, bootTimeoutSeconds: 3 });
+    expect(last?.failure?.cause).toBe('web.1 did not answer GET /up (time-out 1 s) within 3 s');
+    expect(performance.now() - began).toBeGreaterThan(2900);
+    expect((await bringLive({ healthPath: '/up', healthTimeoutSeconds: 5 })).last?.phase).toBe('live');
+  });
+
+  it('decide whether visitors stay with one release and one instance', async () => {
+    expect((await bringLive({})).route).not.toHaveProperty('sessionAffinity');
+    expect((await bringLive({ sessionAffinity: false })).route).toHaveProperty('sessionAffinity', false);
   });
 });
 

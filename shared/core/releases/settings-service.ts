@@ -1,0 +1,58 @@
+import { requireApp, requireAppToChange } from '#shared/core/apps/app-access.ts';
+import { enqueueEnsureWorkload } from '#shared/core/apps/app-jobs.ts';
+import { lockApp } from '#shared/core/apps/apps-store.ts';
+import type { Context } from '#shared/core/context.ts';
+import { createRelease } from '#shared/core/releases/release-creation.ts';
+import { readBaseRelease } from '#shared/core/releases/releases-store.ts';
+import { type AppSettings, bootSettingsOf, checkSettings, noSettings, type Settings } from '#shared/core/releases/settings.ts';
+import { readSettings, writeSettings } from '#shared/core/releases/settings-store.ts';
+import { notFound } from '#shared/errors.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
+
+/** How the changed settings are named in the descriptions of releases. */
+const names: Record<keyof AppSettings, string> = {
+  healthPath: 'health path',
+  healthTimeoutSeconds: 'health time-out',
+  bootTimeoutSeconds: 'boot time-out',
+  sessionAffinity: 'session affinity',
+};
+const settingNames = Object.keys(noSettings) as (keyof AppSettings)[];
+
+/** Apps' settings. */
+export function createSettings(context: Context): Settings {
+  const { db } = context;
+  return {
+    async readSettings(caller, app) {
+      return readSettings(db, (await requireApp(context, caller, app)).row);
+    },
+
+    async changeSettings(caller, app, changes) {
+      const { principal, row } = await requireAppToChange(context, caller, app);
+      checkSettings(changes);
+      return db.transaction().execute(async (trx) => {
+        const locked = await lockApp(trx, row.id);
+        if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
+        const before = await readSettings(trx, locked);
+        await writeSettings(trx, row.id, omitUndefined(changes));
+        const after = await readSettings(trx, locked);
+        const changed = settingNames.filter((name) => before[name] !== after[name]);
+        if (changed.includes('sessionAffinity')) await enqueueEnsureWorkload(context, trx, row.id);
+        const ofBoot = changed.filter((name) => name !== 'sessionAffinity');
+        const base = ofBoot.length === 0 ? undefined : await readBaseRelease(trx, row.id);
+        if (base !== undefined) {
+          const isSet = bootSettingsOf(after);
+          const describe = (name: keyof AppSettings): string => `${name in isSet ? 'Set' : 'Reset'} ${names[name]}`;
+          await createRelease(context, trx, locked, {
+            kind: 'config',
+            image: base,
+            description: ofBoot.map(describe).join('; '),
+            createdBy: principal.userId,
+            buildId: null,
+            refChanges: base.ref_changes,
+          });
+        }
+        return after;
+      });
+    },
+  };
+}
