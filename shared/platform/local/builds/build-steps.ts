@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { LocalDiskSpace } from '../disk/local-disk-space.ts';
@@ -29,12 +30,14 @@ export interface StepRunnerParts {
 }
 
 const diskCheckMilliseconds = 200;
+/** With the directory that `to` is in, such as `.next` of `.next/cache`. */
+const copyScript = 'mkdir -p -- "$3" && exec cp --archive --no-target-directory --reflink=auto -- "$1" "$2"';
 
 /** Runs commands of one build in its sandbox, one at a time. */
 export interface StepRunner {
   /** @throws BuildFailure if it exits with anything but 0; the signal's reason if it aborts, after every process has ended */
   runStep(step: BuildStep): Promise<void>;
-  /** Copies a directory with modes, owners and times; shares the bytes where the file system can. @throws like `runStep` */
+  /** Copies a directory with modes, owners and times, into a new one; shares the bytes where the file system can. @throws like `runStep` */
   copy: CopyInSandbox;
 }
 
@@ -43,7 +46,7 @@ export function createStepRunner(parts: StepRunnerParts): StepRunner {
     runStep: ({ argv, env }) => runCommand(parts, { argv, env: { ...parts.env, ...env }, mounts: parts.mounts }),
     copy: ({ mount, from, to }) =>
       runCommand(parts, {
-        argv: ['/bin/cp', '--archive', '--no-target-directory', '--reflink=auto', '--', from, to],
+        argv: ['/bin/sh', '-c', copyScript, 'copy', from, to, dirname(to)],
         env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
         mounts: [...parts.mounts, mount],
       }),

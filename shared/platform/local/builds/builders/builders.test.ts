@@ -129,6 +129,21 @@ describe('a Node.js app', () => {
     expect(outcome).toEqual({ status: 'failed', cause: expect.stringMatching(cause) });
   });
 
+  it('finds the cache of its framework again, which is no part of the image', async () => {
+    const appId = newUuid<AppId>();
+    const script = `const {existsSync, mkdirSync, writeFileSync} = require('fs'); console.log('kept: ' + existsSync('.next/cache/seen')); mkdirSync('.next/cache', {recursive: true}); writeFileSync('.next/cache/seen', ''); writeFileSync('.next/BUILD', '')`;
+    const files = {
+      'package.json': JSON.stringify({ dependencies: { next: 'file:./vendor' }, scripts: { build: 'node build.js' } }),
+      'vendor/package.json': JSON.stringify({ name: 'next', version: '1.0.0' }),
+      'build.js': script,
+      'server.js': serverOf(`require('fs').readdirSync('.next').join()`),
+    };
+    expect((await real.succeed(appId, files)).log).toContain('kept: false');
+    const warm = await real.succeed(appId, files);
+    expect(warm.log).toContain('kept: true');
+    expect(await (await real.visit(appId, warm.imageUrl)).text()).toBe('BUILD');
+  });
+
   it('whose build takes too much memory fails with a cause that says so', async () => {
     const small = await openTestBuilds({ memoryBytes: 300 * 1024 * 1024 });
     const files = {
