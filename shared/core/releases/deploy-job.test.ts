@@ -142,6 +142,27 @@ describe('a deploy job', () => {
     expect(await currentVersion()).toBe(1);
   });
 
+  it('is superseded when a newer release went live after its worker stopped: the app does not go back', async () => {
+    const stopping = new AbortController();
+    core.script = {
+      boot: () => {
+        stopping.abort(new Error('stopping'));
+        return undefined;
+      },
+    };
+    await expect(deploy(1, stopping.signal)).rejects.toThrow('stopping');
+    core.script = {};
+    await release({ more: '' });
+    await deploy(2);
+    expect(await currentVersion()).toBe(2);
+    await deploy(1);
+    expect(await currentVersion()).toBe(2);
+    expect(await listDeploys()).toMatchObject([
+      { version: 2, status: 'live' },
+      { version: 1, status: 'superseded' },
+    ]);
+  });
+
   it('ends when its app is deleted in the middle', async () => {
     await release({ Procfile: 'web: serve\nrelease: migrate\n' });
     core.script = {

@@ -7,7 +7,7 @@ import { type DeployRun, deletionCause, hasMovedAway, movedAway, type Verdict } 
 import { claimDeploy, endDeploy, hasNewerDeploy, setDeployFailure } from '#shared/core/releases/deploys-store.ts';
 import { refuseTooManyInstances } from '#shared/core/releases/instance-quota.ts';
 import { runReleaseCommand } from '#shared/core/releases/release-command.ts';
-import { type ReleaseKind, releaseKinds } from '#shared/core/releases/releases.ts';
+import { type DeployStatus, type ReleaseKind, releaseKinds } from '#shared/core/releases/releases.ts';
 import { type ReleaseRow, readReleaseById, setReleaseStatus } from '#shared/core/releases/releases-store.ts';
 import { rollOut } from '#shared/core/releases/rollout.ts';
 import { workloadSpec } from '#shared/core/releases/workload-spec.ts';
@@ -74,14 +74,8 @@ async function findDeletion({ db }: Context, appId: AppId): Promise<Error | unde
 async function decide(run: DeployRun): Promise<Verdict> {
   const { context, app, deploy, release, log } = run;
   if (app.deleted_at !== null) return appWasDeleted;
-  if (deploy.attempt === 1 && (await hasNewerDeploy(context.db, release, superseding(release)))) {
-    return {
-      status: 'superseded',
-      error: 'A newer release was waiting.',
-      failure: null,
-      lines: ['       Skipped: a newer release is waiting'],
-    };
-  }
+  const superseded = await findSuperseding(run);
+  if (superseded !== undefined) return superseded;
   if (deploy.attempt === 1 && (await hasMovedAway(run))) return movedAway;
   const refused = deploy.attempt === 1 ? await refuseTooManyInstances(run) : undefined;
   if (refused !== undefined) return refused;
@@ -116,9 +110,19 @@ async function recordVerdict(
   if (release.build_id !== null) wakeups.wake(buildLogKey(release.build_id));
 }
 
-/** A build is not superseded by a change of config or add-ons: that has its image, and its push is told how it went. */
-function superseding({ kind }: ReleaseRow): readonly ReleaseKind[] {
-  return kind === 'build' ? ['build', 'rollback'] : releaseKinds;
+/**
+ * A release that waits comes before an older one that has not begun. An older one that has begun goes on, unless a newer one was
+ * begun while it was interrupted: the app would go back.
+ */
+async function findSuperseding({ context, deploy, release }: DeployRun): Promise<Verdict | undefined> {
+  const isFirstAttempt = deploy.attempt === 1;
+  // A build is not superseded by a change of config or add-ons: that has its image, and its push is told how it went.
+  const kinds: readonly ReleaseKind[] = release.kind === 'build' ? ['build', 'rollback'] : releaseKinds;
+  const statuses: readonly DeployStatus[] = isFirstAttempt ? ['pending', 'rolling', 'live'] : ['rolling', 'live'];
+  if (!(await hasNewerDeploy(context.db, release, { kinds, statuses }))) return undefined;
+  const error = isFirstAttempt ? 'A newer release was waiting.' : 'A newer release was deployed while this one was interrupted.';
+  const line = isFirstAttempt ? 'a newer release is waiting' : 'a newer release was deployed';
+  return { status: 'superseded', error, failure: null, lines: [`       Skipped: ${line}`] };
 }
 
 /** The release of a build writes to the build's log, which the pusher follows; others write to the app's log. */

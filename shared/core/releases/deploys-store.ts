@@ -74,20 +74,20 @@ export async function readDeployOfRelease(db: Db, releaseId: ReleaseId): Promise
 }
 
 /**
- * Whether a newer release than this one, and of one of these kinds, waits for its deploy or has had it: deploys with and without a
- * release command take different slots, so the newer one may come first.
+ * Whether a deploy with one of these statuses has a newer release than this one, of one of these kinds. Deploys with and without a
+ * release command take different slots, and one that was interrupted is taken up again later: so a newer one may come first.
  */
 export async function hasNewerDeploy(
   db: Db,
   { app_id, version }: Pick<ReleaseRow, 'app_id' | 'version'>,
-  kinds: readonly ReleaseKind[],
+  { kinds, statuses }: { kinds: readonly ReleaseKind[]; statuses: readonly DeployStatus[] },
 ): Promise<boolean> {
   const newer = await db
     .selectFrom('deploys')
     .innerJoin('releases', 'releases.id', 'deploys.release_id')
     .select('deploys.id')
     .where('deploys.app_id', '=', app_id)
-    .where('deploys.status', 'in', ['pending', 'rolling', 'live'])
+    .where('deploys.status', 'in', statuses)
     .where('releases.version', '>', version)
     .where('releases.kind', 'in', kinds)
     .limit(1)
