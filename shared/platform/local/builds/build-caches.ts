@@ -171,6 +171,7 @@ function accessVolume(volume: OpenVolume): Omit<CacheVolume, 'release'> {
     },
     readUsedShare: async () => (await volume.mounted?.readUsedShare()) ?? 0,
     async trim(longestBytes) {
+      if (((await volume.mounted?.readUsedBytes()) ?? Number.POSITIVE_INFINITY) <= longestBytes) return [];
       const parts = (await Promise.all(['tools', 'trees'].map((kind) => listParts(`${volume.directory}/${kind}`)))).flat();
       let used = parts.reduce((sum, part) => sum + part.bytes, 0);
       const dropped: string[] = [];

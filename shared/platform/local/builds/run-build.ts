@@ -161,7 +161,7 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
 
   const processes = await discoverProcesses(plan, { procfile, builder, source, output });
   const stored = await store(parts, spec, directories, {
-    ...{ combined, builder, procfile, processes, output, signal },
+    ...{ combined, builder, procfile, processes, output, signal, disk },
     place: disk === undefined ? undefined : copyInto(runner, giveTo),
   });
   return {
@@ -275,6 +275,8 @@ interface Built {
   readonly processes: Readonly<Record<string, string>>;
   readonly output: BuildOutput;
   readonly signal: AbortSignal;
+  /** The file system of the build; undefined where it has none of its own. */
+  readonly disk: Volume | undefined;
   /** How the app's files get into the image; undefined: they are moved. */
   readonly place: PlaceTree | undefined;
 }
@@ -283,7 +285,7 @@ async function store(
   parts: RunBuildParts,
   spec: BuildSpec,
   directories: BuildDirectories,
-  { combined, builder, procfile, processes, output, signal, place }: Built,
+  { combined, builder, procfile, processes, output, signal, disk, place }: Built,
 ): Promise<StoredImage> {
   output.step('Storing the image');
   const description = {
@@ -297,7 +299,8 @@ async function store(
   signal.throwIfAborted();
   const longestBytes = parts.limits.slugBytes;
   // What is far too large is not copied first.
-  const tooLarge = place !== undefined && (await measureContent(directories.app)) > 2 * longestBytes;
+  const isFar = (bytes: number): boolean => bytes > 2 * longestBytes;
+  const tooLarge = disk !== undefined && isFar(await disk.readUsedBytes()) && isFar(await measureContent(directories.app));
   const tree = place ?? ((target: string) => rename(directories.app, target));
   const stored = tooLarge ? undefined : await parts.images.storeImage(spec.appId, tree, description, longestBytes);
   const mebibytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);

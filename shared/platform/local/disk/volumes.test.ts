@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -44,6 +44,40 @@ describe.runIf(process.getuid?.() === 0)('a volume', () => {
     const second = await volumes.mount(spec());
     expect(await readFile(join(second.path, 'file'), 'utf8')).toBe('text');
     second.unmount();
+  });
+
+  it('is empty when it is new, also where it is a copy of another empty one', async () => {
+    const kinds = ['one', 'two'].map((name) => ({ file: join(dataDir, name), bytes: 32 * mebibyte, lasting: false }));
+    for (const kind of kinds) {
+      const volume = await volumes.mount(kind);
+      expect(await readdir(volume.path)).toEqual(['lost+found']);
+      await writeFile(join(volume.path, 'file'), Buffer.alloc(mebibyte));
+      expect(await volume.readUsedBytes()).toBeGreaterThanOrEqual(mebibyte);
+      expect(await volume.readUsedBytes()).toBeLessThan(2 * mebibyte);
+      expect((await stat(kind.file)).mode & 0o777).toBe(0o600);
+      volume.unmount();
+    }
+  });
+
+  it('is mounted although the one that it would be a copy of was damaged', async () => {
+    const spec = { file: join(dataDir, 'one'), bytes: 32 * mebibyte, lasting: false };
+    (await volumes.mount(spec)).unmount();
+    await writeFile(join(dataDir, 'volume-templates', String(spec.bytes)), Buffer.alloc(mebibyte));
+    const volume = await volumes.mount({ ...spec, file: join(dataDir, 'two') });
+    await writeFile(join(volume.path, 'file'), 'text');
+    volume.unmount();
+  });
+
+  it('stays while others that were mounted with it go', async () => {
+    const [one, two, three] = await Promise.all(
+      ['one', 'two', 'three'].map((name) => volumes.mount({ file: join(dataDir, name), bytes: 32 * mebibyte, lasting: false })),
+    );
+    one?.unmount();
+    two?.unmount();
+    await expect.poll(listMounts).toHaveLength(2);
+    await writeFile(join(three?.path ?? '', 'file'), 'text');
+    three?.unmount();
+    await expect.poll(listMounts).toEqual([]);
   });
 
   it('is empty after it was damaged', async () => {

@@ -1,14 +1,30 @@
-import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { access, mkdir, rename, rm, rmdir, statfs, truncate, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { promisify } from 'node:util';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { hostCommands } from '../processes/host-commands.ts';
 
-const run = promisify(execFile);
-const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
+/** What /proc/mounts calls the directory of all volumes of a platform. */
+const volumesMountName = 'paas-volumes';
 
-/** What /proc/mounts calls the directory of all volumes of a platform. Instances leave these mounts (`sandbox-layer.ts`). */
-export const volumesMountName = 'paas-volumes';
+/** A file in the directory of all volumes of a platform while that is mounted. */
+export const volumesMarker = 'mounted';
+
+/** Where the volumes of a platform are mounted. */
+export function volumesRoot(dataDir: string): string {
+  return `${dataDir}/volumes`;
+}
+
+/** Where any platform of this machine has volumes now. @param mounts text of /proc/mounts */
+export function findVolumeRoots(mounts: string): readonly string[] {
+  return mounts
+    .split('\n')
+    .map((line) => line.split(' '))
+    .filter(([name]) => name === volumesMountName)
+    .map(([, path = '']) =>
+      path.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8))),
+    );
+}
 
 /** A file system of a fixed size, in a file of the data directory. */
 export interface Volume {
@@ -16,6 +32,8 @@ export interface Volume {
   readonly path: string;
   /** Of its bytes or of its files, whichever is the larger share: from 0 to 1. */
   readUsedShare(): Promise<number>;
+  /** Of its blocks. */
+  readUsedBytes(): Promise<number>;
   /** Resolves at once; the next `mount` of the same file waits until it is done. */
   unmount(): void;
 }
@@ -40,9 +58,10 @@ export interface Volumes {
 
 /** Finds out whether this process may create volumes, and unmounts what a crash has left. */
 export async function openVolumes(dataDir: string): Promise<Volumes> {
-  const root = `${dataDir}/volumes`;
-  await run('umount', ['-n', '-l', root], { env }).catch(() => undefined); // usually there is none
-  const volumes = createVolumes(root);
+  const root = volumesRoot(dataDir);
+  await unmountAll([root]).catch(() => undefined); // usually there is none
+  await rm(templateDirectory(dataDir), { recursive: true, force: true });
+  const volumes = createVolumes(root, templateDirectory(dataDir));
   const problem = await probe(volumes, `${dataDir}/volume-probe`);
   return { ...volumes, problem };
 }
@@ -60,12 +79,18 @@ async function probe(volumes: Omit<Volumes, 'problem'>, file: string): Promise<s
   }
 }
 
-function createVolumes(root: string): Omit<Volumes, 'problem'> {
+/** Empty file systems of this run of the platform, of which new volumes are copies. */
+const templateDirectory = (dataDir: string): string => `${dataDir}/volume-templates`;
+
+function createVolumes(root: string, templates: string): Omit<Volumes, 'problem'> {
   /** The parent of all mounts: unmounting it unmounts all. Mounted with the first volume. */
   let parent: Promise<void> | undefined;
   let mounted = 0;
   /** Unmounts that are not done, by file. */
   const pending = new Map<string, Promise<void>>();
+  /** Paths of the unmounts that have not begun. */
+  let leaving: string[] = [];
+  let unmounting: Promise<void> | undefined;
   /** Changes of `parent`, one after the other. */
   let turn: Promise<unknown> = Promise.resolve();
 
@@ -78,13 +103,8 @@ function createVolumes(root: string): Omit<Volumes, 'problem'> {
   async function ensureParent(): Promise<void> {
     await mkdir(root, { recursive: true, mode: 0o711 });
     const options = `size=1m,nr_inodes=10k,mode=0711,nosuid,nodev`;
-    await run('mount', ['-n', '-t', 'tmpfs', '-o', options, volumesMountName, root], { env });
-  }
-
-  async function releaseParent(): Promise<void> {
-    if (mounted > 0 || parent === undefined) return;
-    parent = undefined;
-    await run('umount', ['-n', '-l', root], { env });
+    await hostCommands.run('mount', ['-n', '-t', 'tmpfs', '-o', options, volumesMountName, root]);
+    await writeFile(`${root}/${volumesMarker}`, '');
   }
 
   async function enter(): Promise<void> {
@@ -92,15 +112,37 @@ function createVolumes(root: string): Omit<Volumes, 'problem'> {
     try {
       await inTurn(() => (parent ??= ensureParent()));
     } catch (error) {
-      await leave();
       parent = undefined;
+      await leave([]);
       throw error;
     }
   }
 
-  async function leave(): Promise<void> {
-    mounted -= 1;
-    await inTurn(releaseParent).catch(() => undefined);
+  /** Ends one mount that has a path or, without, one that failed. Unmounting the parent unmounts all. */
+  async function leave(paths: readonly string[]): Promise<void> {
+    mounted -= Math.max(1, paths.length);
+    await inTurn(async () => {
+      if (mounted > 0) {
+        if (paths.length === 0) return;
+        await unmountAll(paths);
+        await Promise.all(paths.map((path) => rmdir(path)));
+      } else if (parent !== undefined) {
+        parent = undefined;
+        await unmountAll([root]);
+      }
+    }).catch(() => undefined); // `close` unmounts what is left
+  }
+
+  /** What ends at the same time, such as the volumes of one build, is unmounted by one command. */
+  function leaveSoon(path: string): Promise<void> {
+    leaving.push(path);
+    unmounting ??= nextTurn().then(async () => {
+      const paths = leaving;
+      leaving = [];
+      unmounting = undefined;
+      await leave(paths);
+    });
+    return unmounting;
   }
 
   return {
@@ -110,25 +152,22 @@ function createVolumes(root: string): Omit<Volumes, 'problem'> {
       const path = `${root}/${randomUUID()}`;
       try {
         await mkdir(path, { mode: 0o711 });
-        if (!(await exists(spec.file))) await create(spec);
+        if (!(await exists(spec.file))) await create(spec, templates);
         await mountFile(spec, path).catch(async () => {
           await rm(spec.file, { force: true });
-          await create(spec);
+          await create(spec, undefined);
           await mountFile(spec, path);
         });
       } catch (error) {
-        await leave();
+        await leave([]);
         throw error;
       }
       return {
         path,
         readUsedShare: () => readUsedShare(path),
+        readUsedBytes: () => readUsedBytes(path),
         unmount() {
-          const done = run('umount', ['-n', '-l', path], { env })
-            .then(() => rmdir(path))
-            .catch(() => undefined) // `close` unmounts what is left
-            .then(() => leave())
-            .finally(() => pending.delete(spec.file));
+          const done = leaveSoon(path).finally(() => pending.delete(spec.file));
           pending.set(spec.file, done);
         },
       };
@@ -138,32 +177,59 @@ function createVolumes(root: string): Omit<Volumes, 'problem'> {
       await inTurn(async () => {
         if (parent === undefined) return;
         parent = undefined;
-        await run('umount', ['-n', '-l', root], { env });
+        await unmountAll([root]);
       });
       await rmdir(root).catch(() => undefined);
     },
   };
 }
 
-async function create({ file, bytes, lasting }: VolumeSpec): Promise<void> {
+/** @param templates where there may be an empty file system of this kind; undefined: it is made anew */
+async function create(spec: VolumeSpec, templates: string | undefined): Promise<void> {
+  const { file, bytes, lasting } = spec;
   await mkdir(dirname(file), { recursive: true, mode: 0o711 });
   const unfinished = `${file}.new`;
-  await writeFile(unfinished, '', { mode: 0o600 });
-  await truncate(unfinished, bytes);
+  // A copy takes a tenth of the time. Volumes that last are made once.
+  if (lasting || templates === undefined) await format(unfinished, spec);
+  else {
+    const template = `${templates}/${bytes}`;
+    if (!(await exists(template))) {
+      await mkdir(templates, { recursive: true, mode: 0o700 });
+      const made = `${template}.${randomUUID()}`;
+      await format(made, spec);
+      await rename(made, template);
+    }
+    await hostCommands.run('cp', ['--sparse=always', '--reflink=auto', '--', template, unfinished]);
+  }
+  await rename(unfinished, file);
+}
+
+async function format(file: string, { bytes, lasting }: VolumeSpec): Promise<void> {
+  await writeFile(file, '', { mode: 0o600 });
+  await truncate(file, bytes);
   // The number of files is limited by the file system: one for each 16 KiB.
   const options = ['-q', '-F', '-m', '0', '-i', '16384', '-E', 'lazy_itable_init=1,lazy_journal_init=1,nodiscard'];
-  await run('mkfs.ext4', [...options, ...(lasting ? [] : ['-O', '^has_journal']), unfinished], { env });
-  await rename(unfinished, file);
+  await hostCommands.run('mkfs.ext4', [...options, ...(lasting ? [] : ['-O', '^has_journal']), file]);
 }
 
 async function mountFile({ file, lasting }: VolumeSpec, path: string): Promise<void> {
   const options = ['loop', 'nosuid', 'nodev', 'noatime', ...(lasting ? ['discard'] : ['nobarrier'])];
-  await run('mount', ['-n', '-t', 'ext4', '-o', options.join(','), file, path], { env });
+  await hostCommands.run('mount', ['-n', '-t', 'ext4', '-o', options.join(','), file, path]);
+}
+
+/** Mounts that are in use go once they are not. */
+async function unmountAll(paths: readonly string[]): Promise<void> {
+  await hostCommands.run('umount', ['-n', '-l', ...paths]);
 }
 
 async function readUsedShare(path: string): Promise<number> {
   const { blocks, bfree, files, ffree } = await statfs(path);
   return Math.max(1 - bfree / blocks, 1 - ffree / files);
+}
+
+async function readUsedBytes(path: string): Promise<number> {
+  const { blocks, bfree, bsize } = await statfs(path);
+  return (blocks - bfree) * bsize;
 }
 
 function exists(path: string): Promise<boolean> {

@@ -1,21 +1,24 @@
 /** Operations on directories that tenants' code wrote. They may have any depth and any names, so the system's own tools are used. */
 import { execFile } from 'node:child_process';
-import { rename } from 'node:fs/promises';
+import { lstat, rename } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { ifMissing } from '#shared/files/if-missing.ts';
+import { hostCommands } from '../processes/host-commands.ts';
 
 const run = promisify(execFile);
 const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C' };
 
 /** Removes a directory and everything in it. Does nothing when there is none. */
 export async function removeTree(path: string): Promise<void> {
+  if ((await lstat(path).catch(ifMissing(undefined))) === undefined) return;
+  const remove = (): Promise<string> => hostCommands.run('rm', ['-rf', '--one-file-system', '--', path]);
   try {
-    await run('rm', ['-rf', '--one-file-system', '--', path], { env });
+    await remove();
   } catch {
     // Without root, directories without write permission (mode 0000, or read-only as Go's modules) need it first. Root never does,
     // and must not: code that still holds a directory open could replace a file by a link before its mode is changed.
-    if (process.getuid?.() !== 0) await run('chmod', ['-R', 'u+rwX', '--', path], { env }).catch(() => undefined);
-    await run('rm', ['-rf', '--one-file-system', '--', path], { env });
+    if (process.getuid?.() !== 0) await hostCommands.run('chmod', ['-R', 'u+rwX', '--', path]).catch(() => undefined);
+    await remove();
   }
 }
 
@@ -37,7 +40,7 @@ export async function measureContent(path: string): Promise<number> {
 
 /** Everything written below it is on stable storage afterwards. */
 export async function syncTree(path: string): Promise<void> {
-  await run('sync', ['--file-system', '--', path], { env });
+  await hostCommands.run('sync', ['--file-system', '--', path]);
 }
 
 /** False when there was nothing at `from`. */

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
+import { ifMissing } from '#shared/files/if-missing.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
+import { findVolumeRoots, volumesRoot } from '../disk/volumes.ts';
 import type { AppNetwork, Networks } from '../network/networks.ts';
 import { readProcessUsage } from '../processes/process-usage.ts';
 import { readNameFiles } from './name-files.ts';
@@ -66,7 +68,7 @@ export async function openSandbox({ dataDir, path, networks }: SandboxOptions): 
   const host = await readSandboxHost(path, groups.kind, layerDirectory);
   const uids = openSandboxUids(`${dataDir}/uids`);
   const start = (spec: SandboxSpec, output: { stdout: SandboxOutput; stderr: SandboxOutput }): Promise<SandboxedProcess> =>
-    startIn(host, groups, spec, output);
+    startIn({ host, groups, ownVolumes: volumesRoot(dataDir) }, spec, output);
   await groups.sweep();
   const layerProblem = host === undefined ? missing : await probeSandbox(start, { source: '/usr', target: '/app', bytes: 65536 });
   const problem = host === undefined || layerProblem === undefined ? layerProblem : await probeSandbox(start);
@@ -101,19 +103,27 @@ export async function openSandbox({ dataDir, path, networks }: SandboxOptions): 
 
 const missing = 'bubblewrap, which confines builds and apps, is not installed. Install it: apt-get install -y bubblewrap';
 
+interface StartPlace {
+  readonly host: SandboxHost | undefined;
+  readonly groups: ControlGroups;
+  /** Known without a look: they may be mounted after it. */
+  readonly ownVolumes: string;
+}
+
 async function startIn(
-  host: SandboxHost | undefined,
-  groups: ControlGroups,
+  { host, groups, ownVolumes }: StartPlace,
   spec: SandboxSpec,
   output: { stdout: SandboxOutput; stderr: SandboxOutput },
 ): Promise<SandboxedProcess> {
   if (host === undefined) throw new SandboxStartError(missing);
-  const [procs, names] = await Promise.all([
+  const [procs, names, mounts] = await Promise.all([
     groups.ensureGroups(spec.id, spec.limits),
     readNameFiles(spec.network === undefined),
+    spec.layer === undefined ? '' : readFile('/proc/mounts', 'latin1').catch(ifMissing('')),
   ]);
+  const volumeRoots = [...new Set([ownVolumes, ...findVolumeRoots(mounts)])].filter((path) => !path.includes('\n'));
   try {
-    const plan = planSandbox(spec, host, { groups: procs, filter: seccompFilter(), names });
+    const plan = planSandbox(spec, host, { groups: procs, filter: seccompFilter(), names, volumeRoots });
     return await spawnSandboxed(spec.id, plan, output);
   } catch (error) {
     await groups.deleteGroups(spec.id);

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
+import { constants, getPriority, setPriority } from 'node:os';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { readInheritedDescriptors } from '../processes/inherited-descriptors.ts';
 import {
@@ -9,7 +10,7 @@ import {
   readProcessIdentity,
   sendSignal,
 } from '../processes/process-identity.ts';
-import { infoDescriptor, type SandboxPlan } from './sandbox.ts';
+import { infoDescriptor, niceness, type SandboxPlan } from './sandbox.ts';
 
 /** By this a running sandbox is found again from another process. Plain data that can be stored as JSON. */
 export interface SandboxRecord {
@@ -65,6 +66,8 @@ export async function spawnSandboxed(
   });
   const closed = waitForClose(child);
   const [stdout, stderr] = [child.stdout, child.stderr].map(buffered);
+  // Before bwrap gets its options, without which it starts nothing that would have the priority of this process.
+  if (child.pid !== undefined) lowerPriority(child.pid);
   plan.descriptors.forEach((data, index) => {
     if (data !== undefined) writeAll(child.stdio[index + 3] as Writable, data);
   });
@@ -122,6 +125,14 @@ const nothing = inherited.length === 0 ? undefined : openSync('/dev/null', 'r');
 function coverInherited(stdio: readonly Stdio[]): Stdio[] {
   const length = Math.max(stdio.length, ...inherited.map((descriptor) => descriptor + 1));
   return Array.from({ length }, (_, at) => stdio[at] ?? (inherited.includes(at) && nothing !== undefined ? nothing : 'ignore'));
+}
+
+function lowerPriority(pid: number): void {
+  try {
+    setPriority(pid, Math.min(getPriority() + niceness, constants.priority.PRIORITY_LOW));
+  } catch {
+    // It has ended already; its exit says why.
+  }
 }
 
 function writeAll(stream: Writable, data: string | Uint8Array): void {

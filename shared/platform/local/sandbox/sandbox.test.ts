@@ -35,6 +35,7 @@ const inputs: SandboxInputs = {
   groups: [],
   filter: new Uint8Array(),
   names: { hosts: '127.0.0.1 localhost\n', resolvers: 'nameserver 192.0.2.53\n' },
+  volumeRoots: ['/data/volumes'],
 };
 const options = (changes: Partial<SandboxSpec>, on = host): readonly string[] =>
   String(planSandbox({ ...spec, ...changes }, on, inputs).descriptors[0]).split('\0');
@@ -79,7 +80,7 @@ describe('the plan of a sandbox', () => {
     expect(String(descriptors[0]).replaceAll('\0', ' ')).toContain('--bind /data/layer/app /app');
     expect(args.join(' ')).toMatch(/unshare --mount .*bwrap --args 3/s);
     expect(descriptors[layerDescriptor - 3]).toBe(
-      '/data/layer\n/data/images/b\n1879048193:1879048193\nsize=4096,nr_inodes=4\nredirect_dir=on\n',
+      '/data/layer\n/data/images/b\n1879048193\nsize=4096,nr_inodes=4\nredirect_dir=on\n/data/volumes\n',
     );
     expect(args.join(' ')).not.toContain('/data');
   });

@@ -97,7 +97,7 @@ export const niceness = 5;
 // Joins the control groups before anything else runs. The arguments up to -- are their procs files.
 const joinScript =
   'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; ' +
-  `echo ${oomScoreAdjustment} 2> /dev/null > /proc/self/oom_score_adj; exec nice -n ${niceness} "$@"`;
+  `echo ${oomScoreAdjustment} 2> /dev/null > /proc/self/oom_score_adj; exec "$@"`;
 
 /** What a plan depends on beside the specification and the host. */
 export interface SandboxInputs {
@@ -106,10 +106,16 @@ export interface SandboxInputs {
   /** Filter of system calls. */
   readonly filter: Uint8Array;
   readonly names: NameFiles;
+  /** Where volumes may be mounted; a sandbox with a layer leaves them. */
+  readonly volumeRoots: readonly string[];
 }
 
 /** Plans the command line of a sandbox. */
-export function planSandbox(spec: SandboxSpec, host: SandboxHost, { groups, filter, names }: SandboxInputs): SandboxPlan {
+export function planSandbox(
+  spec: SandboxSpec,
+  host: SandboxHost,
+  { groups, filter, names, volumeRoots }: SandboxInputs,
+): SandboxPlan {
   const uid = host.root ? spec.uid : host.uid;
   const gid = host.root ? spec.uid : host.gid;
   const inner = [
@@ -119,7 +125,8 @@ export function planSandbox(spec: SandboxSpec, host: SandboxHost, { groups, filt
     launchPath,
     ...spec.argv,
   ];
-  const layer = spec.layer === undefined ? undefined : { ...planLayer(spec.layer, uid, host), target: spec.layer.target };
+  const layer =
+    spec.layer === undefined ? undefined : { ...planLayer(spec.layer, uid, host, volumeRoots), target: spec.layer.target };
   const files = [
     { target: '/etc/passwd', text: `root:x:0:0:root:/nonexistent:/usr/sbin/nologin\napp:x:${uid}:${gid}:app:/app:/bin/sh\n` },
     { target: '/etc/group', text: `root:x:0:\napp:x:${gid}:\n` },
