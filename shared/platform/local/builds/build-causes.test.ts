@@ -85,6 +85,107 @@ describe('the cause of a failed build', () => {
       { tail: ['go: go.mod requires go >= 1.99 (running go 1.26.8; GOTOOLCHAIN=local)'] },
       'go.mod asks for Go 1.99, and this platform has 1.26.8.',
     ],
+    ...(
+      [
+        ['Gradle', 'Exception in thread "main" java.net.UnknownHostException: services.gradle.org', 'services.gradle.org'],
+        ['uv', 'cause: error sending request for url (https://files.example.org/a.whl)', 'files.example.org'],
+        ['Yarn', 'RequestError: getaddrinfo ENOTFOUND registry.example.com', 'registry.example.com'],
+        ['pip', "HTTPSConnectionPool(host='pypi.example.org', port=443): Max retries exceeded", 'pypi.example.org'],
+      ] as const
+    ).map(([tool, line, host]): [string, Partial<StepFailure>, string] => [
+      `a host that ${tool} cannot reach`,
+      { tail: [line] },
+      `${host} could not be reached. Try again. If that does not help, the operator has to check the network of this platform.`,
+    ]),
+    [
+      'a package whose registry Bun cannot reach',
+      { tail: ['error: DNSResolveFailed downloading tarball @jsr/std__fmt@0.224.0'] },
+      'The registry that has the package @jsr/std__fmt could not be reached. Try again. If that does not help, the operator has to check the network of this platform.',
+    ],
+    [
+      'a native addon whose library is missing, and whose binary could not be downloaded',
+      {
+        tail: [
+          'npm error path /app/node_modules/canvas',
+          'npm error prebuild-install warn install getaddrinfo ENOTFOUND github.com',
+          "npm error Package 'pixman-1', required by 'virtual:world', not found",
+        ],
+      },
+      'The library pixman-1 is missing on this platform, and a package of the app is compiled with it. Its operator can install the -dev package of Debian that has pixman-1.pc.',
+    ],
+    [
+      'a header that is missing',
+      { tail: ['src/x.c:3:10: fatal error: ldap.h: No such file or directory'] },
+      'The header ldap.h is missing on this platform, and a package of the app is compiled with it. Its operator can install the -dev package of Debian that has it.',
+    ],
+    [
+      'peer dependencies that do not fit',
+      {
+        tail: [
+          'npm error code ERESOLVE',
+          'npm error ERESOLVE unable to resolve dependency tree',
+          'npm error',
+          'npm error While resolving: shop@1.0.0',
+          'npm error Found: react@19.0.0',
+        ],
+      },
+      'Packages need versions of one another that do not fit, first seen at shop@1.0.0. Run `npm install` until it succeeds, or write legacy-peer-deps=true into .npmrc.',
+    ],
+    [
+      'an engine that yarn refuses',
+      { tail: ['error got@14.0.0: The engine "node" is incompatible with this module. Expected version ">=20". Got "18.20.5"'] },
+      'A package needs node >=20, and the app is built with 18.20.5. Ask for another version in "engines" of package.json.',
+    ],
+    [
+      'webpack 4 on a newer Node.js',
+      { tail: ["  code: 'ERR_OSSL_EVP_UNSUPPORTED'"] },
+      'This version of webpack does not work with Node.js 17 and later. Update webpack, or set the variable NODE_OPTIONS=--openssl-legacy-provider.',
+    ],
+    [
+      'an error of TypeScript',
+      { tail: ['src/app.ts(12,5): error TS2322: Type string is not assignable to type number.'] },
+      'TypeScript refuses src/app.ts, line 12: Type string is not assignable to type number. (TS2322)',
+    ],
+    [
+      'a file that a bundler does not find',
+      { tail: ["Module not found: Can't resolve './Button'"] },
+      './Button could not be found. Add it to the dependencies in package.json, or check the path and its upper and lower case.',
+    ],
+    [
+      'a program that is not installed',
+      { tail: ['sh: 1: tsc: not found'] },
+      'The program tsc could not be found. Add the package that has it to the dependencies of the app.',
+    ],
+    [
+      'Python packages that contradict one another, for uv',
+      {
+        tail: [
+          '  × No solution found when resolving dependencies:',
+          '  ╰─▶ Because a==1 depends on b>2 and you require b<2, we can conclude that',
+        ],
+      },
+      'No versions of the dependencies fit together. Because a==1 depends on b>2 and you require b<2, we can conclude that',
+    ],
+    [
+      'Python packages that contradict one another, for pip',
+      { tail: ['ERROR: ResolutionImpossible: for help visit https://pip.pypa.io'] },
+      'requirements.txt asks for versions that contradict one another. The lines above name the packages.',
+    ],
+    [
+      'a package for an older Python',
+      { tail: ["ModuleNotFoundError: No module named 'distutils'"] },
+      'A package needs distutils, which Python has no longer had since 3.12. Update the package, or ask for Python 3.11 in .python-version.',
+    ],
+    [
+      'a module that go.mod lacks',
+      { tail: ['main.go:4:2: no required module provides package github.com/gin-gonic/gin; to add it:'] },
+      'go.mod does not have the module of github.com/gin-gonic/gin. Run `go mod tidy` and commit go.mod and go.sum.',
+    ],
+    [
+      'a newer Java',
+      { tail: ['[ERROR] Fatal error compiling: error: release version 25 not supported -> [Help 1]'] },
+      'The app is compiled for Java 25, and this JDK is older. Ask for Java 25 in system.properties: java.runtime.version=25',
+    ],
     [
       'a connection that the app itself failed to make',
       { tail: ['Error: connect ECONNREFUSED 127.0.0.1:5432'] },

@@ -120,8 +120,11 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
   const plan = applyOverrides(await builder.plan(source, context), overrides);
   plans.push(plan);
   const pins = await readVersionPins(source, spec.env);
-  const tools = await findPinnedTools(parts.toolchains, pins, new Set([...before, main].map((chosen) => chosen.builder.name)));
-  const combined = addTools(combinePlans(plans), tools);
+  const planned = combinePlans(plans);
+  const present = [...before, main].map((chosen) => chosen.builder.name);
+  const stored = planned.toolchain.flatMap((mount) => (mount.kind === 'stored' ? [mount.name] : []));
+  const tools = await findPinnedTools(parts.toolchains, pins, new Set([...present, ...stored]));
+  const combined = addTools(planned, tools);
   for (const { notes } of [...plans, tools]) for (const note of notes) output.detail(note);
 
   const registries = await parts.registries();
@@ -160,14 +163,16 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
   await trimCache(volume, parts.limits, output);
 
   const processes = await discoverProcesses(plan, { procfile, builder, source, output });
-  const stored = await store(parts, spec, directories, {
+  const unused = procfile === undefined && plans.length === 1 ? (plan.unusedBy?.(processes) ?? []) : [];
+  if (unused.length > 0) await runner.runStep({ title: '', argv: ['/bin/rm', '-rf', '--', ...unused] });
+  const image = await store(parts, spec, directories, {
     ...{ combined, builder, procfile, processes, output, signal, disk },
     place: disk === undefined ? undefined : copyInto(runner, giveTo),
   });
   return {
     status: 'succeeded',
-    imageUrl: stored.imageUrl,
-    digest: stored.digest,
+    imageUrl: image.imageUrl,
+    digest: image.digest,
     processes,
     ...(procfile?.releaseCommand === undefined ? {} : { releaseCommand: procfile.releaseCommand }),
     builder: builder.name,

@@ -158,6 +158,11 @@ describe("an app's own commands", () => {
     expect(applyOverrides(await planFor({ 'index.html': '' }), overrides).notes.at(-1)).toContain('Not installed: curl');
   });
 
+  it('name packages in a variable, with or without a version', async () => {
+    const overrides = await readOverrides(await openSource({}), { RAILPACK_PACKAGES: 'go@1.25 pipx:httpie python' });
+    expect(overrides.packages).toEqual({ go: '1.25', 'pipx:httpie': 'latest', python: 'latest' });
+  });
+
   it('are refused with the fault of railpack.json', async () => {
     await expect(readOverrides(await openSource({ 'railpack.json': '{"steps": 7}' }), {})).rejects.toThrow(
       /^railpack\.json is not valid: steps/,
@@ -227,6 +232,7 @@ describe('tools that an app asks for beside its language', () => {
     const railpack = await pinsOf({ 'railpack.json': '{"packages":{"python":"latest","jq":"1"}}' });
     expect((await findPinnedTools(toolchains, railpack, new Set())).notes).toEqual([
       'Using python 1.2.3 (railpack.json asks for latest)',
+      'Not installed: jq (railpack.json). This platform does not have this tool.',
     ]);
   });
 

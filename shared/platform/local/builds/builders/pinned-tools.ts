@@ -20,8 +20,12 @@ export async function findPinnedTools(toolchains: Toolchains, pins: VersionPins,
   const notes: string[] = [];
   const found: Toolchain[] = [];
   for (const [name, request] of pins) {
+    if (has.has(name) || !listsOfTools.test(request.source)) continue;
     const find = finders[name];
-    if (find === undefined || has.has(name) || !listsOfTools.test(request.source)) continue;
+    if (find === undefined) {
+      notes.push(`Not installed: ${name} (${request.source}). This platform does not have this tool.`);
+      continue;
+    }
     try {
       const tool = await find(toolchains, request);
       found.push(tool);

@@ -45,6 +45,8 @@ export interface BuildPlan {
   readonly tree?: CachedTrees;
   /** Directories of the app, such as `.next/cache`, that each build gets as the last one left them. They are no part of the image. */
   readonly keptDirectories?: readonly string[];
+  /** Directories of the app that none of its processes needs, and that are no part of the image. For apps without a Procfile. */
+  unusedBy?(processes: Readonly<Record<string, string>>): readonly string[];
   /** At run time, below the app's own variables. */
   readonly runtimeEnv: Readonly<Record<string, string>>;
   /** What runs when the Procfile declares no such type. Called after the steps; may be empty. */

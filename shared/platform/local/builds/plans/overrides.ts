@@ -42,7 +42,7 @@ export async function readOverrides(source: SourceTree, env: Readonly<Record<str
     install: variable('INSTALL_CMD') ?? joinCommands(file.steps?.['install']?.commands),
     build: variable('BUILD_CMD') ?? joinCommands(file.steps?.['build']?.commands),
     start: variable('START_CMD') ?? file.deploy?.startCommand,
-    packages: file.packages ?? {},
+    packages: { ...file.packages, ...Object.fromEntries(words('PACKAGES').map(splitVersion)) },
     systemPackages: [
       ...(file.buildAptPackages ?? []),
       ...(file.deploy?.aptPackages ?? []),
@@ -50,6 +50,12 @@ export async function readOverrides(source: SourceTree, env: Readonly<Record<str
       ...words('DEPLOY_APT_PACKAGES'),
     ].filter((name) => name !== '...'),
   };
+}
+
+/** 'jq@1.7' and '@scope/name@2' in two; the newest version where there is none. */
+function splitVersion(text: string): readonly [name: string, version: string] {
+  const at = text.lastIndexOf('@');
+  return at > 0 ? [text.slice(0, at), text.slice(at + 1)] : [text, 'latest'];
 }
 
 function parse(text: string): z.infer<typeof schema> {

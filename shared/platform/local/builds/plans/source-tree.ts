@@ -53,3 +53,14 @@ export function openSourceTree(root: string): SourceTree {
     },
   };
 }
+
+/** A directory of a tree as one of its own. */
+export function openSubtree(tree: SourceTree, directory: string): SourceTree {
+  const join = (path: string): string => (path === '' ? directory : `${directory}/${path}`);
+  return {
+    hasFile: (path) => tree.hasFile(join(path)),
+    readText: (path) => tree.readText(join(path)),
+    readBytes: (path, longest) => tree.readBytes(join(path), longest),
+    list: (path) => tree.list(join(path)),
+  };
+}

@@ -6,6 +6,8 @@ export const staticServerMounts: readonly ToolchainMount[] = [
   { kind: 'platform', name: 'static-server' },
 ];
 
+const program = `${partTargets.node} ${partTargets['static-server']}/main.ts`;
+
 /**
  * Process types that serve the files of a directory.
  * @param directory relative to the app
@@ -14,6 +16,11 @@ export const staticServerMounts: readonly ToolchainMount[] = [
 export function staticProcess(directory: string, { fallback }: { fallback: boolean }): Readonly<Record<string, string>> {
   const root = directory === '.' || directory === '' ? '/app' : `/app/${directory}`;
   const quoted = `'${root.replaceAll("'", `'\\''`)}'`;
-  const words = [partTargets.node, `${partTargets['static-server']}/main.ts`, quoted, ...(fallback ? ['--fallback'] : [])];
-  return { web: words.join(' ') };
+  return { web: [program, quoted, ...(fallback ? ['--fallback'] : [])].join(' ') };
+}
+
+/** Whether all of an app's processes serve files, and run none of its code. */
+export function areStatic(processes: Readonly<Record<string, string>>): boolean {
+  const commands = Object.values(processes);
+  return commands.length > 0 && commands.every((command) => command.startsWith(`${program} `));
 }

@@ -11,6 +11,8 @@ export interface NpmPackage {
   readonly programs: string;
   /** Further names of its programs. */
   readonly links?: Readonly<Record<string, string>>;
+  /** Whether the program for this machine is among its optional dependencies. */
+  readonly optional?: boolean;
 }
 
 const linked = (name: string): NpmPackage => ({ package: name, programs: 'node_modules/.bin' });
@@ -19,7 +21,7 @@ const linked = (name: string): NpmPackage => ({ package: name, programs: 'node_m
 export const npmPackages: Readonly<Record<string, NpmPackage>> = {
   node: { package: `node-linux-${architecture}`, programs: `node_modules/node-linux-${architecture}/bin` },
   npm: linked('npm'),
-  pnpm: linked('pnpm'),
+  pnpm: { ...linked('pnpm'), optional: true },
   yarn: linked('yarn'),
   'yarn-berry': linked('@yarnpkg/cli-dist'),
   corepack: linked('corepack'),
@@ -48,7 +50,8 @@ export function createNpmSource(parts: SourceParts, found: NpmPackage): ToolSour
       return z.array(z.string()).parse(JSON.parse(await npm('/', ['view', found.package, 'versions', '--json'])));
     },
     async install(version, directory) {
-      const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save', '--omit=optional', '--omit=dev'];
+      const optional = found.optional === true ? '--include=optional' : '--omit=optional';
+      const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save', optional, '--omit=dev'];
       await npm(directory, ['install', '--prefix', directory, ...flags, `${found.package}@${version}`]);
       for (const [name, program] of Object.entries(found.links ?? {}))
         await symlink(program, `${directory}/${found.programs}/${name}`);

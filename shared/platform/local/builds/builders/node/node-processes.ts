@@ -1,4 +1,5 @@
 /** What a Node.js app runs when neither a Procfile nor a "start" script says so. */
+import { posix } from 'node:path';
 import type { SourceTree } from '../../plans/source-tree.ts';
 import { staticProcess } from '../../plans/static-process.ts';
 import { allDependencies, type PackageJson } from './package-json.ts';
@@ -16,20 +17,28 @@ export interface NodeApp {
 
 type Processes = Readonly<Record<string, string>>;
 
-/** @param built after the build; a directory of the source that has not been built yet finds what is there already */
-export async function findNodeProcesses(built: SourceTree, app: NodeApp): Promise<Processes> {
+/**
+ * @param built after the build; a directory of the source that has not been built yet finds what is there already
+ * @param directory of the package in the app, if it is not the app itself
+ */
+export async function findNodeProcesses(built: SourceTree, app: NodeApp, directory = ''): Promise<Processes> {
   const { manifest, manager, runsOnBun } = app;
   const start = manifest.scripts?.['start'];
   const developed = start !== undefined && isDevelopmentServer(start);
   if (start !== undefined && !developed) {
-    const output = await outputOfExport(built, start);
+    const output = await outputOfExport(built, start, directory);
     return output ?? { web: manager === 'npm' ? 'npm start' : `${manager} run start` };
   }
   const program = runsOnBun ? 'bun' : 'node';
   const files = [manifest.main, 'server.js', 'index.js', 'app.js', 'index.mjs', 'server.mjs', 'index.ts', 'server.ts', 'main.ts'];
   for (const file of developed ? [] : files)
     if (file !== undefined && /^[\w./-]+$/.test(file) && (await built.hasFile(file))) return { web: `${program} ${file}` };
-  return (await findFrameworkProcess(built, manifest)) ?? (await findStaticOutput(built, manifest)) ?? {};
+  return findServedOutput(built, manifest, directory);
+}
+
+/** The server that the build of a framework left, or its static files. @param directory as of `findNodeProcesses` */
+export async function findServedOutput(built: SourceTree, manifest: PackageJson, directory = ''): Promise<Processes> {
+  return (await findFrameworkProcess(built, manifest)) ?? (await findStaticOutput(built, manifest, directory)) ?? {};
 }
 
 /** The "start" that templates of static sites come with is for development. */
@@ -40,15 +49,15 @@ function isDevelopmentServer(start: string): boolean {
 }
 
 /** Frameworks whose template has a "start" for a server even where the build is a static export. */
-async function outputOfExport(built: SourceTree, start: string): Promise<Processes | undefined> {
+async function outputOfExport(built: SourceTree, start: string, directory: string): Promise<Processes | undefined> {
   if (/^next start\b/.test(start) && !(await built.hasFile('.next/BUILD_ID')) && (await built.hasFile('out/index.html')))
-    return staticProcess('out', { fallback: false });
+    return staticProcess(posix.join(directory, 'out'), { fallback: false });
   if (/^next start\b/.test(start) && (await exportsNext(built)) && (await built.hasFile('out/index.html')))
-    return staticProcess('out', { fallback: false });
+    return staticProcess(posix.join(directory, 'out'), { fallback: false });
   const server = /react-router-serve\s+(\S+)/.exec(start)?.[1];
   const served = server !== undefined && (await built.hasFile(server)) && !(await isWithoutServer(built));
   if (server !== undefined && !served && (await built.hasFile('build/client/index.html')))
-    return staticProcess('build/client', { fallback: !(await built.hasFile('build/client/404.html')) });
+    return staticProcess(posix.join(directory, 'build/client'), { fallback: !(await built.hasFile('build/client/404.html')) });
   return undefined;
 }
 
@@ -90,14 +99,14 @@ async function findFrameworkProcess(built: SourceTree, manifest: PackageJson): P
 const outputs = ['dist', 'build', 'out', 'build/client', 'dist/client', '.output/public', 'public', '.'] as const;
 
 /** A directory that a build left, with an index.html. Single-page apps get it for every address without a file. */
-async function findStaticOutput(built: SourceTree, manifest: PackageJson): Promise<Processes | undefined> {
+async function findStaticOutput(built: SourceTree, manifest: PackageJson, parent: string): Promise<Processes | undefined> {
   const angular = (await built.list('dist')).flatMap((name) => [`dist/${name}/browser`, `dist/${name}`]);
   const dependencies = allDependencies(manifest);
   const pages = ['astro', 'next', 'gatsby', '@11ty/eleventy'].some((name) => dependencies[name] !== undefined);
   for (const directory of [...outputs, '_site', ...angular]) {
     if (!(await built.hasFile(`${directory}/index.html`))) continue;
     const fallback = !pages && directory !== '.' && !(await built.hasFile(`${directory}/404.html`));
-    return staticProcess(directory, { fallback });
+    return staticProcess(posix.join(parent, directory), { fallback });
   }
   return undefined;
 }

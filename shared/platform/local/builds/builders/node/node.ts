@@ -2,14 +2,15 @@ import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { NodeToolchain, Toolchain } from '../../../toolchains/toolchain.ts';
 import type { BuildContext, Builder, BuildPlan, BuildStep } from '../../plans/builder.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
-import { staticServerMounts } from '../../plans/static-process.ts';
+import { areStatic, staticServerMounts } from '../../plans/static-process.ts';
 import { readVersionPins, type VersionPins } from '../../plans/version-pins.ts';
 import { findNodeProcesses, startHint } from './node-processes.ts';
 import { findNodeRequest, findToolRequest } from './node-versions.ts';
 import { allDependencies, manifestNames, type PackageJson, readPackageJson } from './package-json.ts';
 import { findPackageManager, type PackageManager } from './package-manager.ts';
 import { planNodeInstall } from './package-managers.ts';
-import { readWorkspace } from './workspace.ts';
+import { readWorkspace, type Workspace } from './workspace.ts';
+import { findWorkspaceProcesses, workspaceBuildSteps, workspaceHint } from './workspace-processes.ts';
 
 export const nodeBuilder: Builder = {
   name: 'node',
@@ -20,17 +21,18 @@ export const nodeBuilder: Builder = {
   },
   async plan(source, context) {
     const manifest = (await readPackageJson(source)) ?? {};
-    await refuseWithoutStart(source, manifest);
+    const workspace = await readWorkspace(source, manifest);
+    await refuseWithoutStart(source, manifest, workspace);
     const pins = await readVersionPins(source, context.env);
     const manager = await findPackageManager(source, manifest, pins);
     const tools = await findTools(context, { manifest, pins, manager });
-    const workspace = await readWorkspace(source, manifest);
     const versions = tools.all.map(({ version }) => version);
     const install = await planNodeInstall({ source, manifest, manager, versions, workspace, cache: context.cache });
     const headers = tools.node?.headers;
+    const app = { manifest, manager: manager.name, runsOnBun: tools.runsOnBun };
     return {
       notes: [...tools.notes, ...install.notes],
-      steps: [...install.steps, ...buildSteps(manifest, manager), ...install.prune],
+      steps: [...install.steps, ...buildSteps(manifest, manager, workspace), ...install.prune],
       env: {
         NODE_ENV: 'production',
         npm_config_update_notifier: 'false',
@@ -52,15 +54,19 @@ export const nodeBuilder: Builder = {
         npm_config_logs_max: '0',
         ...install.runtimeEnv,
       },
-      defaultProcesses: (built) => findNodeProcesses(built, { manifest, manager: manager.name, runsOnBun: tools.runsOnBun }),
-      processHint: startHint,
+      defaultProcesses: async (built) => {
+        const own = await findNodeProcesses(built, app);
+        return Object.keys(own).length > 0 ? own : findWorkspaceProcesses(built, app, workspace);
+      },
+      unusedBy: (processes) => (areStatic(processes) ? dependencyDirectories(workspace) : []),
+      processHint: workspace.packages.size > 1 ? workspaceHint(workspace, manager.name) : startHint,
     } satisfies BuildPlan;
   },
 };
 
 /** What cannot start is refused before its dependencies are installed. A build or a framework may still make something to start. */
-async function refuseWithoutStart(source: SourceTree, manifest: PackageJson): Promise<void> {
-  if ((await source.hasFile('Procfile')) || manifest.scripts?.['build'] !== undefined) return;
+async function refuseWithoutStart(source: SourceTree, manifest: PackageJson, workspace: Workspace): Promise<void> {
+  if ((await source.hasFile('Procfile')) || manifest.scripts?.['build'] !== undefined || workspace.packages.size > 1) return;
   if (Object.keys(allDependencies(manifest)).length > 0 || (await source.hasFile('index.html'))) return;
   const started = await findNodeProcesses(source, { manifest, manager: 'npm', runsOnBun: false });
   if (Object.keys(started).length === 0) throw new BuildFailure(startHint);
@@ -110,12 +116,15 @@ async function findTools({ toolchains }: BuildContext, { manifest, pins, manager
   return { node, all, runsOnBun, notes };
 }
 
-function buildSteps(manifest: PackageJson, manager: PackageManager): readonly BuildStep[] {
-  if (manifest.scripts?.['heroku-postbuild'] !== undefined && manifest.scripts['build'] === undefined)
-    return [{ title: `${manager.name} run heroku-postbuild`, argv: [manager.name, 'run', 'heroku-postbuild'] }];
-  if (manifest.scripts?.['build'] !== undefined)
-    return [{ title: `${manager.name} run build`, argv: [manager.name, 'run', 'build'] }];
-  return [];
+function buildSteps(manifest: PackageJson, manager: PackageManager, workspace: Workspace): readonly BuildStep[] {
+  const name = ['build', 'heroku-postbuild'].find((script) => manifest.scripts?.[script] !== undefined);
+  if (name === undefined) return workspaceBuildSteps(manifest, manager, workspace);
+  return [{ title: `${manager.name} run ${name}`, argv: [manager.name, 'run', name] }];
+}
+
+function dependencyDirectories({ packages }: Workspace): readonly string[] {
+  const installed = [...packages.keys()].map((directory) => (directory === '' ? 'node_modules' : `${directory}/node_modules`));
+  return [...installed, '.yarn/cache', '.yarn/unplugged'];
 }
 
 /** Where frameworks keep what makes their next build faster. */

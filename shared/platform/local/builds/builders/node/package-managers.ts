@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { BuildStep, CachedTrees } from '../../plans/builder.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
+import { areStatic } from '../../plans/static-process.ts';
+import { findNodeProcesses } from './node-processes.ts';
 import { allDependencies, manifestNames, type PackageJson, workspacePatterns } from './package-json.ts';
 import type { PackageManager } from './package-manager.ts';
 import { usesDevelopmentTools } from './pruning.ts';
@@ -204,7 +206,14 @@ function planBun(facts: InstallFacts): NodeInstall {
 function pruneStep({ manifest }: InstallFacts, argv: readonly string[]): readonly BuildStep[] {
   if (isEmpty(manifest.devDependencies)) return [];
   const title = `${argv[0]} prune, without development dependencies`;
-  return [{ title, argv, skipIf: (built) => usesDevelopmentTools(built, manifest) }];
+  const serves = async (built: SourceTree): Promise<boolean> =>
+    !(await built.hasFile('Procfile')) &&
+    areStatic(await findNodeProcesses(built, { manifest, manager: 'npm', runsOnBun: false }));
+  const skipIf = async (built: SourceTree): Promise<string | undefined> =>
+    (await serves(built))
+      ? 'The app is static files: its dependencies are no part of the image'
+      : usesDevelopmentTools(built, manifest);
+  return [{ title, argv, skipIf }];
 }
 
 /** Of Yarn's settings: a release of Yarn that is part of the source. */
