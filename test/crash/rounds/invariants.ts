@@ -65,6 +65,11 @@ export async function findViolations(environment: TestEnvironment, facts: Platfo
         where r.app_id = a.id order by r.version desc limit 1) l on true
       where c.version is distinct from l.version
     union all
+    select g.name || ' is at ' || g.oid || ', the current release is of ' || c.commit from apps a
+      join releases c on c.id = a.current_release_id
+      join git_refs g on g.repository_id = a.repository_id and g.name = 'refs/heads/' || coalesce(a.preview_branch, a.branch)
+      where a.deleted_at is null and c.commit <> g.oid
+    union all
     select 'a build without a log' from builds b where started_at is not null and not exists (select 1 from build_logs l where l.build_id = b.id)`.execute(
     environment.db,
   );

@@ -11,7 +11,7 @@ const undoneReason = 'unpacker error';
 const mostAttempts = 100;
 
 /** What the server answered for one ref, or for a push. 'unknown' also where it did not answer; 'undone': nothing took effect. */
-type PushAnswer = 'ok' | 'unknown' | 'undone' | { refused: string };
+export type PushAnswer = 'ok' | 'unknown' | 'undone' | { refused: string };
 
 function readReport(report: PushReport, name: string, hostSurvives: boolean): PushAnswer {
   const reason = report?.get(name);
@@ -26,10 +26,14 @@ function readReport(report: PushReport, name: string, hostSurvives: boolean): Pu
  * plane that dies there is one attempt.
  * @returns the answer to each attempt
  */
-async function pushUntilAnswered(context: OperationContext, updates: readonly RefUpdate[], pack: Buffer, atomic = false) {
+export async function pushUntilAnswered(
+  context: OperationContext,
+  updates: readonly RefUpdate[],
+  form: NonNullable<Parameters<typeof pushPack>[3]>,
+) {
   const answers: PushAnswer[] = [];
   for (;;) {
-    const report = await pushPack(context.controlPlane.socketPath, context.app.id, updates, { pack, atomic });
+    const report = await pushPack(context.controlPlane.socketPath, context.app.id, updates, form);
     const answer =
       updates.map(({ name }) => readReport(report, name, context.hostSurvives)).find((each) => each !== 'ok') ?? 'ok';
     answers.push(answer);
@@ -52,7 +56,7 @@ async function retryUntilAnswered<Value>(ask: () => Promise<Value>): Promise<Val
 }
 
 /** @param attempts pushes that may each have made a build; the newest build may have superseded the older ones */
-function findBuildProblems(builds: Awaited<ReturnType<typeof readBuilds>>, attempts: number): string[] {
+export function findBuildProblems(builds: Awaited<ReturnType<typeof readBuilds>>, attempts: number): string[] {
   const problems: string[] = [];
   if (builds.length > attempts) problems.push(`${attempts} attempts of a push have ${builds.length} builds`);
   const wrong = builds.filter(({ status, error }, index) => {
@@ -77,7 +81,7 @@ export const pushCommit: PrepareOperation = async (context) => {
   return {
     requests: 1,
     async start() {
-      answers = await pushUntilAnswered(context, [{ name: main, from: before, to: oid }], pack);
+      answers = await pushUntilAnswered(context, [{ name: main, from: before, to: oid }], { pack });
       return answers[0] === 'ok' ? 0 : 1;
     },
     async check() {
@@ -158,7 +162,7 @@ export const pushTags: PrepareOperation = async (context) => {
   return {
     requests: 1,
     async start() {
-      answers = await pushUntilAnswered(context, updates, pack);
+      answers = await pushUntilAnswered(context, updates, { pack });
       return answers[0] === 'ok' ? 0 : 1;
     },
     check: async () => findRefProblems(updates, await readRefs(context), answers.at(-1)),
@@ -177,7 +181,7 @@ export const pushAtomically: PrepareOperation = async (context) => {
   return {
     requests: 1,
     async start() {
-      answers = await pushUntilAnswered(context, updates, pack, true);
+      answers = await pushUntilAnswered(context, updates, { pack, atomic: true });
       return answers[0] === 'ok' ? 0 : 1;
     },
     async check() {

@@ -26,8 +26,23 @@ export interface TestEnvironment {
   close(): Promise<void>;
 }
 
-export const operationKinds = ['push', 'race', 'refs', 'atomic', 'build', 'rollout', 'add-on', 'webhook'] as const;
-/** Of pushes: to the deployed branch, two of them at the same time, to other refs, or to both with `--atomic`. */
+/** Those of pushes come first. */
+export const operationKinds = [
+  'push',
+  'race',
+  'detach',
+  'preview',
+  'refs',
+  'atomic',
+  'build',
+  'rollout',
+  'add-on',
+  'webhook',
+] as const;
+/**
+ * Of pushes: to the deployed branch, two of them at the same time, two that do not wait, to another branch, to other refs, or to
+ * the branch and other refs with `--atomic`.
+ */
 export type OperationKind = (typeof operationKinds)[number];
 
 export interface TestApp {
@@ -44,6 +59,8 @@ export interface TestApp {
 const appsPerKind: Record<OperationKind, number> = {
   push: 8,
   race: 2,
+  detach: 2,
+  preview: 2,
   refs: 4,
   atomic: 2,
   build: 3,
@@ -99,6 +116,8 @@ export async function createTestEnvironment({
   const apps: Record<OperationKind, TestApp[]> = {
     push: [],
     race: [],
+    detach: [],
+    preview: [],
     refs: [],
     atomic: [],
     build: [],
@@ -136,7 +155,7 @@ async function createTestApp(controlPlane: ControlPlaneProcess, kind: OperationK
   const gitUrl = kind === 'webhook' ? `https://git.example.com/${crypto.randomUUID()}` : undefined;
   const { id, name } = await controlPlane.call<TestApp>({ kind: 'create app', ...omitUndefined({ gitUrl }) });
   const app: TestApp = { id, name, tip: undefined, upcoming: [], deliveryId: undefined };
-  if (['push', 'race', 'refs', 'atomic'].includes(kind)) return app;
+  if (['push', 'race', 'detach', 'refs', 'atomic'].includes(kind)) return app;
   const push = async (ref: string, to: string | undefined, pack: Buffer): Promise<void> => {
     const report = await pushPack(controlPlane.socketPath, id, [{ name: ref, from: undefined, to }], { pack });
     if (report?.get(ref) !== 'ok') throw new Error(`The first push failed: ${report?.get(ref) ?? 'the control plane has ended'}`);

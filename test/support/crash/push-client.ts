@@ -20,7 +20,7 @@ export async function pushPack(
   socketPath: string,
   repository: string,
   updates: readonly RefUpdate[],
-  { pack, atomic = false }: { pack?: Buffer; atomic?: boolean } = {},
+  { pack, atomic = false, options = [] }: { pack?: Buffer; atomic?: boolean; options?: readonly string[] } = {},
 ): Promise<PushReport> {
   const socket = connect(socketPath);
   const failed = new Promise<undefined>((resolve) => socket.on('error', () => resolve(undefined)));
@@ -28,11 +28,12 @@ export async function pushPack(
   const push = async (): Promise<PushReport> => {
     const reader = new ByteReader(socket);
     await readUntilFlush(reader);
-    const capabilities = `\0report-status${atomic ? ' atomic' : ''}`;
+    const capabilities = `\0report-status${atomic ? ' atomic' : ''}${options.length === 0 ? '' : ' push-options'}`;
+    const optionPackets = options.length === 0 ? [] : [...options.map((option) => encodePacket(option)), flushPacket];
     const commands = updates.map(({ name, from, to }, index) =>
       encodePacket(`${from ?? none} ${to ?? none} ${name}${index === 0 ? capabilities : ''}`),
     );
-    socket.write(Buffer.concat([...commands, flushPacket, ...(pack === undefined ? [] : [pack])]));
+    socket.write(Buffer.concat([...commands, flushPacket, ...optionPackets, ...(pack === undefined ? [] : [pack])]));
     const report = new Map<string, string>();
     for (const line of await readUntilFlush(reader)) {
       const [, verdict, name = '', reason = ''] = /^(ok|ng) (\S+) ?(.*)$/.exec(line) ?? [];
