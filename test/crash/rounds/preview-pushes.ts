@@ -20,6 +20,12 @@ export const changePreview: PrepareOperation = async (context) => {
   const before = (await readRefs(context)).get(ref);
   const removes = before !== undefined && random(2) === 0;
   const { oid, pack } = packCommit(crypto.randomUUID(), before ?? app.tip);
+  const preview = await readPreview();
+  const { count } = await environment.db
+    .selectFrom('builds')
+    .select((builds) => builds.fn.countAll<number>().as('count'))
+    .where('app_id', '=', preview?.id ?? null)
+    .executeTakeFirstOrThrow();
   const to = removes ? undefined : oid;
   let answers: readonly PushAnswer[] = [];
   return {
@@ -30,14 +36,15 @@ export const changePreview: PrepareOperation = async (context) => {
     },
     async check() {
       const after = (await readRefs(context)).get(ref);
-      const preview = await readPreview();
+      const current = await readPreview();
       const last = answers.at(-1);
       const problems: string[] = [];
       if (typeof last === 'object') problems.push(`a push of a preview was refused: ${last.refused}`);
       if (last === 'ok' && after !== to) problems.push(`an acknowledged push of a preview is lost: it is at ${after}`);
       if (after !== before && after !== to) problems.push(`a branch is at ${after}, which nobody pushed`);
-      if (after !== undefined && preview?.commit !== after) problems.push(`the preview of ${after} runs ${preview?.commit}`);
-      if (after === undefined && preview?.commit != null) problems.push('a preview is left whose branch is gone');
+      if (after !== undefined && current?.commit !== after) problems.push(`the preview of ${after} runs ${current?.commit}`);
+      if (after === undefined && current !== undefined) problems.push('a preview is left whose branch is gone');
+      if (before !== undefined && after === undefined) environment.purgedBuilds += Number(count);
       return problems;
     },
   };

@@ -19,6 +19,8 @@ export interface TestEnvironment {
   readonly db: Db;
   readonly directory: string;
   readonly apps: Readonly<Record<OperationKind, readonly TestApp[]>>;
+  /** Builds of apps that were purged: their starts stay counted. */
+  purgedBuilds: number;
   /** Starts the next control plane. It accepts requests and runs jobs when the promise resolves. */
   startControlPlane(): Promise<ControlPlaneProcess>;
   /** Writes the state into `directory`, which `close` does not remove then. */
@@ -136,6 +138,7 @@ export async function createTestEnvironment({
     db,
     directory,
     apps,
+    purgedBuilds: 0,
     startControlPlane,
     async keep(facts) {
       kept = true;
