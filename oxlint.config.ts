@@ -109,7 +109,7 @@ function coreBoundaries(): Overrides {
 
 const tests = [
   '**/*.test.ts',
-  'test/{bench,builders,check,conformance,crash,e2e,fuzz,hostile,readme,runtime,spec,support}/**',
+  'test/{bench,builders,check,conformance,crash,e2e,fuzz,hostile,kubernetes,readme,runtime,spec,support}/**',
   '**/contract/**',
   '**/testing/**',
   '**/{open,start}-test-*.ts',
@@ -236,7 +236,12 @@ export default defineConfig({
     { files: mains, rules: { 'node/no-process-env': 'off' } },
     // Their loaders ask for a default export.
     {
-      files: ['*.config.ts', 'test/support/run/{global-set-up,real-object-store}.ts', 'test/check/no-shell.ts'],
+      files: [
+        '*.config.ts',
+        'test/support/run/{global-set-up,real-object-store}.ts',
+        'test/kubernetes/cluster/set-up.ts',
+        'test/check/no-shell.ts',
+      ],
       rules: { 'import/no-default-export': 'off' },
     },
     // Longer than 400 lines, and why that is right.

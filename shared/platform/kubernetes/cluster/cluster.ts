@@ -1,0 +1,81 @@
+/** What the driver asks of a Kubernetes API server, in a form that a fake in memory can answer too. */
+import type { Kind } from './kinds.ts';
+
+/** An object as the API server has it: JSON, times as text. */
+export interface ClusterObject {
+  apiVersion: string;
+  kind: string;
+  metadata: ObjectMetadata;
+  spec?: unknown;
+  status?: unknown;
+  /** Of Secrets. */
+  type?: string;
+  /** Of Secrets in base64, of ConfigMaps as it is. */
+  data?: Readonly<Record<string, string>>;
+}
+
+export interface ObjectMetadata {
+  name: string;
+  namespace?: string;
+  labels?: Readonly<Record<string, string>>;
+  annotations?: Readonly<Record<string, string>>;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string;
+  /** Set while the object is being deleted. */
+  deletionTimestamp?: string;
+  ownerReferences?: readonly { kind: string; name: string; uid: string }[];
+}
+
+/** Names one object. */
+export interface ObjectReference {
+  kind: Kind;
+  name: string;
+  /** Left out for kinds without namespaces. */
+  namespace?: string;
+}
+
+/** Names several objects of one kind. */
+export interface Selection {
+  kind: Kind;
+  /** Left out: all namespaces. */
+  namespace?: string;
+  /** All of them must match. */
+  labels?: Readonly<Record<string, string>>;
+}
+
+/** One change of what a selection selects. */
+export interface ClusterEvent {
+  type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  object: ClusterObject;
+}
+
+/**
+ * The verbs. Each throws `AppError('internal')` with one sentence that names verb, object and what to do when the API server
+ * refuses, or cannot be reached after a few attempts.
+ */
+export interface Cluster {
+  /** Server-side apply: fields that an earlier apply set and this one leaves out are removed, those of others are kept. */
+  apply(object: ClusterObject): Promise<ClusterObject>;
+  /** 'existed' when there is one of the name, also one that is being deleted: it is left as it is. */
+  create(object: ClusterObject): Promise<'created' | 'existed'>;
+  /** Merge patch. Undefined when there is no such object. */
+  patch(reference: ObjectReference, change: object, subresource?: 'status'): Promise<ClusterObject | undefined>;
+  read(reference: ObjectReference): Promise<ClusterObject | undefined>;
+  list(selection: Selection): Promise<readonly ClusterObject[]>;
+  /** Whether the cluster knows the kind: whether what defines it is installed. */
+  serves(kind: Kind): Promise<boolean>;
+  /**
+   * Asks for the deletion; what the object owns goes after it. False when there is none, or when it is being deleted already:
+   * of several calls at the same time one returns true.
+   */
+  delete(reference: ObjectReference): Promise<boolean>;
+  /**
+   * First the objects that there are, as `ADDED`, then each change. Ends with the signal. A connection that breaks is made
+   * anew; what was missed comes then, a deletion as `DELETED` with the object as it was last known.
+   */
+  watch(selection: Selection, signal: AbortSignal): AsyncIterable<ClusterEvent>;
+  /** The newest lines that a pod's container has printed, oldest first; undefined when there is no such pod, or no output. */
+  readPodLog(pod: { namespace: string; name: string; container: string }, lines: number): Promise<string | undefined>;
+}

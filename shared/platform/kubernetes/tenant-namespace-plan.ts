@@ -1,0 +1,120 @@
+import type { V1Namespace, V1ResourceQuota } from '@kubernetes/client-node';
+import type { TenantId } from '#shared/ids.ts';
+import { addonTypes } from '#shared/platform/addons.ts';
+import type { ClusterObject } from './cluster/cluster.ts';
+import { addonLabels, addonPolicyName, managedLabels, processLabels, tenantNamespace } from './names.ts';
+
+/** What the operator decides about all tenants' namespaces. */
+export interface TenantNamespaceSettings {
+  /** The namespace whose pods bring visitors' requests. */
+  gatewayNamespace: string;
+  /** Of pod security, as 'v1.36': a newer cluster does not change what is refused. */
+  podSecurityVersion: string;
+  /** What all pods of a tenant may request together. A rollout needs twice the pods of the app. */
+  quota: { pods: number; cpu: string; memory: string; storage: string };
+}
+
+/** Networks that no tenant reaches: private ones, those of providers, and the addresses of metadata services. */
+const closedNetworks = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '169.254.0.0/16', '127.0.0.0/8'];
+const closedNetworks6 = ['fc00::/7', 'fe80::/10', '::1/128', '::ffff:0:0/96', '64:ff9b::/96'];
+/** Where the cluster's cache of DNS listens on each node, if it has one. */
+const nodeLocalDns = '169.254.20.10/32';
+
+const addonPorts = { kvstore: 6379, database: 5432 } as const;
+
+/** Everything of a tenant that is not of one app: its namespace, what it may use, and whom its pods reach. */
+export function planTenantNamespace(tenantId: TenantId, settings: TenantNamespaceSettings): ClusterObject[] {
+  const namespace = tenantNamespace(tenantId);
+  const labels = { ...managedLabels, 'tenant-id': tenantId };
+  const { podSecurityVersion, quota, gatewayNamespace } = settings;
+  // The client's types are of no use here: they have other names than the API for `default` and `from`.
+  const policy = (name: string, spec: object): ClusterObject => ({
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name, namespace, labels },
+    spec,
+  });
+  const dnsPorts = [
+    { protocol: 'UDP', port: 53 },
+    { protocol: 'TCP', port: 53 },
+  ];
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: {
+        name: namespace,
+        labels: {
+          ...labels,
+          'pod-security.kubernetes.io/enforce': 'restricted',
+          'pod-security.kubernetes.io/enforce-version': podSecurityVersion,
+        },
+      },
+    } satisfies V1Namespace,
+    {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'tenant', namespace, labels },
+      spec: {
+        hard: {
+          pods: String(quota.pods),
+          'requests.cpu': quota.cpu,
+          'requests.memory': quota.memory,
+          'requests.storage': quota.storage,
+          'services.loadbalancers': '0',
+          'services.nodeports': '0',
+        },
+      },
+    } satisfies V1ResourceQuota,
+    {
+      apiVersion: 'v1',
+      kind: 'LimitRange',
+      metadata: { name: 'tenant', namespace, labels },
+      spec: {
+        limits: [
+          {
+            type: 'Container',
+            defaultRequest: { cpu: '100m', memory: '128Mi', 'ephemeral-storage': '64Mi' },
+            default: { memory: '512Mi', 'ephemeral-storage': '1Gi' },
+          },
+        ],
+      },
+    },
+    policy('default-deny', { podSelector: {}, policyTypes: ['Ingress', 'Egress'] }),
+    policy('allow-dns', {
+      podSelector: {},
+      policyTypes: ['Egress'],
+      egress: [
+        { to: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } } }], ports: dnsPorts },
+        { to: [{ ipBlock: { cidr: nodeLocalDns } }], ports: dnsPorts },
+      ],
+    }),
+    policy('allow-gateway', {
+      podSelector: { matchLabels: { ...processLabels, 'process-type': 'web' } },
+      policyTypes: ['Ingress'],
+      ingress: [{ from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': gatewayNamespace } } }] }],
+    }),
+    policy('allow-internet', {
+      podSelector: { matchLabels: processLabels },
+      policyTypes: ['Egress'],
+      egress: [
+        {
+          to: [
+            { ipBlock: { cidr: '0.0.0.0/0', except: closedNetworks } },
+            { ipBlock: { cidr: '::/0', except: closedNetworks6 } },
+          ],
+        },
+      ],
+    }),
+    // Towards all add-ons of the tenant; the policy at each add-on lets in the pods of its own app only.
+    ...addonTypes.map((type) =>
+      policy(addonPolicyName(type), {
+        podSelector: { matchLabels: processLabels },
+        policyTypes: ['Egress'],
+        egress: [
+          { to: [{ podSelector: { matchLabels: addonLabels(type) } }], ports: [{ protocol: 'TCP', port: addonPorts[type] }] },
+        ],
+      }),
+    ),
+  ];
+}

@@ -1,0 +1,120 @@
+import type { Cluster, ClusterEvent, ClusterObject, ObjectReference, Selection } from '../cluster/cluster.ts';
+import { kindOf } from '../cluster/kinds.ts';
+
+/** An API server in memory, of which a test sees every object. */
+export interface FakeCluster extends Cluster {
+  /** All objects, by `<Kind> <namespace>/<name>`, or `<Kind> <name>`. */
+  readonly objects: ReadonlyMap<string, ClusterObject>;
+  /** Kinds whose definition is not installed. */
+  readonly missingKinds: Set<string>;
+  /** From now on deleted objects stay, with a `deletionTimestamp`, until the returned function is called. */
+  holdDeletions(): () => void;
+}
+
+/**
+ * Stores objects and nothing else: no validation, no admission, no controllers. An apply replaces the fields that it names
+ * and keeps all others, of whichever owner.
+ */
+export function createFakeCluster(): FakeCluster {
+  const objects = new Map<string, ClusterObject>();
+  const watchers = new Set<(event: ClusterEvent) => void>();
+  const missingKinds = new Set<string>();
+  let version = 0;
+  let held = false;
+
+  const keyOf = ({ kind, name, namespace }: ObjectReference): string =>
+    `${kind.kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
+  const keyOfObject = ({ apiVersion, kind, metadata: { name, namespace } }: ClusterObject): string =>
+    keyOf({ kind: kindOf({ apiVersion, kind }), name, ...(namespace === undefined ? {} : { namespace }) });
+  const selects = ({ kind, namespace, labels = {} }: Selection, object: ClusterObject): boolean =>
+    object.kind === kind.kind &&
+    (namespace === undefined || object.metadata.namespace === namespace) &&
+    Object.entries(labels).every(([name, value]) => object.metadata.labels?.[name] === value);
+  function store(object: ClusterObject, type: ClusterEvent['type']): ClusterObject {
+    version += 1;
+    const before = objects.get(keyOfObject(object))?.metadata;
+    const metadata = {
+      uid: crypto.randomUUID(),
+      creationTimestamp: new Date().toISOString(),
+      ...before,
+      ...object.metadata,
+      resourceVersion: String(version),
+    };
+    const stored = structuredClone({ ...object, metadata });
+    if (type === 'DELETED') objects.delete(keyOfObject(object));
+    else objects.set(keyOfObject(object), stored);
+    for (const tell of watchers) tell({ type, object: stored });
+    return stored;
+  }
+
+  return {
+    objects,
+    missingKinds,
+    serves: async ({ kind }) => !missingKinds.has(kind),
+    async apply(object) {
+      const before = objects.get(keyOfObject(object));
+      return store((before === undefined ? object : merge(before, object)) as ClusterObject, before ? 'MODIFIED' : 'ADDED');
+    },
+    async create(object) {
+      if (objects.has(keyOfObject(object))) return 'existed';
+      store(object, 'ADDED');
+      return 'created';
+    },
+    async patch(reference, change) {
+      const before = objects.get(keyOf(reference));
+      return before === undefined ? undefined : store(merge(before, change) as ClusterObject, 'MODIFIED');
+    },
+    read: async (reference) => objects.get(keyOf(reference)),
+    list: async (selection) => [...objects.values()].filter((object) => selects(selection, object)),
+    async delete(reference) {
+      const object = objects.get(keyOf(reference));
+      if (object === undefined || object.metadata.deletionTimestamp !== undefined) return false;
+      if (held) store({ ...object, metadata: { ...object.metadata, deletionTimestamp: new Date().toISOString() } }, 'MODIFIED');
+      else store(object, 'DELETED');
+      return true;
+    },
+    async *watch(selection, signal) {
+      const queue: ClusterEvent[] = [...objects.values()].map((object) => ({ type: 'ADDED', object }));
+      let wake = (): void => undefined;
+      const tell = (event: ClusterEvent): void => {
+        queue.push(event);
+        wake();
+      };
+      watchers.add(tell);
+      const leave = (): void => wake();
+      signal.addEventListener('abort', leave);
+      try {
+        while (!signal.aborted) {
+          const event = queue.shift();
+          if (event === undefined) await new Promise<void>((resolve) => (wake = resolve));
+          else if (selects(selection, event.object)) yield event;
+        }
+      } finally {
+        watchers.delete(tell);
+        signal.removeEventListener('abort', leave);
+      }
+    },
+    readPodLog: async () => undefined,
+    holdDeletions() {
+      held = true;
+      return () => {
+        held = false;
+        for (const object of [...objects.values()]) if (object.metadata.deletionTimestamp !== undefined) store(object, 'DELETED');
+      };
+    },
+  };
+}
+
+/** As a merge patch (RFC 7386): objects field by field, null removes, everything else is replaced. */
+function merge(before: unknown, change: unknown): unknown {
+  if (!isRecord(change)) return change;
+  const result: Record<string, unknown> = isRecord(before) ? { ...before } : {};
+  for (const [name, value] of Object.entries(change)) {
+    if (value === null) delete result[name];
+    else result[name] = merge(result[name], value);
+  }
+  return result;
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,27 @@
+import type { AppId, TenantId } from '#shared/ids.ts';
+import type { AddonSettings } from '../addons/addons.ts';
+import type { CertificateSettings } from '../certificate-plan.ts';
+import type { TenantNamespaceSettings } from '../tenant-namespace-plan.ts';
+
+/** Fixed, for golden files. */
+export const sampleIds = {
+  appId: '4f6f1b7e-5d0c-4a43-9c8e-0d3a1f5b2c77' as AppId,
+  tenantId: 'abcd1234' as TenantId,
+};
+
+export const sampleNamespaceSettings: TenantNamespaceSettings = {
+  gatewayNamespace: 'gateway',
+  podSecurityVersion: 'v1.36',
+  quota: { pods: 100, cpu: '32', memory: '64Gi', storage: '100Gi' },
+};
+
+export const sampleAddonSettings: AddonSettings = {
+  kvstoreImage: 'docker.io/valkey/valkey:9.0',
+  database: { operatorNamespace: 'cnpg-system', storage: '5Gi' },
+};
+
+export const sampleCertificateSettings: CertificateSettings = {
+  gateway: { name: 'paas', namespace: 'gateway' },
+  issuer: { kind: 'ClusterIssuer', name: 'authority' },
+  wildcardDomain: undefined,
+};
