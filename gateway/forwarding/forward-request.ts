@@ -60,6 +60,12 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
   };
   const outcome = (succeeded: boolean): AttemptOutcome => (succeeded || clientGone ? 'succeeded' : 'failed');
 
+  const isRoot = request.method === 'GET' && (plan.path === '/' || plan.path.startsWith('/?'));
+  /** An answer of a release to its first page, which the platform may ask the next release for too. */
+  const noteRoot = ({ traffic }: Upstream): void => {
+    if (isRoot && !clientGone && response.statusCode < 500) traffic.answersRoot = true;
+  };
+
   /** For requests that may be sent again. */
   const attemptPooled = (upstream: Upstream): void => {
     const end = beginAttempt(upstream);
@@ -77,7 +83,10 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
             status,
             thatEnds(held, () => end('succeeded')),
           )),
-      onEnd: () => end(outcome(response.statusCode < 500)),
+      onEnd: () => {
+        end(outcome(response.statusCode < 500));
+        noteRoot(upstream);
+      },
       onBroken: () => {
         end(outcome(false));
         breakOff(response);
@@ -117,7 +126,10 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
         sendResponse(incoming, response, {
           headers: headersOf(incoming.rawHeaders),
           timeouts,
-          onEnd: (complete) => end(outcome(complete && response.statusCode < 500)),
+          onEnd: (complete) => {
+            end(outcome(complete && response.statusCode < 500));
+            noteRoot(upstream);
+          },
         });
       const drop = (): void => {
         end('succeeded');

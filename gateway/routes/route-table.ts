@@ -113,6 +113,7 @@ export function createRouteTable(): RouteTable {
         if (!entry.traffic.has(releaseVersion)) entry.past.set(releaseVersion, counts);
         counts.requests += earlier.requests;
         counts.errors += earlier.errors;
+        if (earlier.answersRoot === true) counts.answersRoot = true;
         counts.lastRequestAt ??= earlier.lastRequestAt ?? 0;
         counts.totalMilliseconds += earlier.totalMilliseconds;
         for (const [bucket, count] of (earlier.latencies ?? []).entries())

@@ -52,20 +52,22 @@ export interface Rollouts {
    */
   abortRollout(appId: AppId, releaseId: ReleaseId, reason: string): Promise<void>;
   /**
-   * Asks an instance of the new release and one of the old release for the health path, or `/`, a few times, as a visitor would.
-   * Takes seconds at most. Undefined for a release that is not rolled out, and where nothing serves requests.
+   * Asks an instance of the new or of the old release for the new one's health path, or `/`, as a visitor would: up to three times, one
+   * after the other. The new release is asked until an answer is below 500, the old one until an answer is not; nothing is asked again
+   * that gave no answer. Undefined for a release that is not rolled out, and where nothing serves requests.
    *
    * Kubernetes: by the Services of the two releases.
    */
-  askReleases(appId: AppId, releaseId: ReleaseId): Promise<ReleaseAnswers | undefined>;
+  askRelease(appId: AppId, releaseId: ReleaseId, whom: 'candidate' | 'stable'): Promise<ReleaseAnswers | undefined>;
 }
 
-/** What the platform was answered. A status, or why there is none: 'did not answer GET / (time-out 5 s)'. */
+/** What the platform was answered. */
 export interface ReleaseAnswers {
   path: string;
-  candidate: readonly (number | string)[];
-  /** Empty when no old release serves. */
-  stable: readonly (number | string)[];
+  /** Whether the app has set the path, and so expects to be asked for it. */
+  isOwnPath: boolean;
+  /** Statuses, or why there is none: 'gave no answer within 5 s'. */
+  answers: readonly (number | string)[];
 }
 
 /** What is known of a rollout at one time. */

@@ -7,6 +7,8 @@ export interface TrafficFacts {
   totalMilliseconds: number;
   /** Requests by that time, counted in the buckets of latencies.ts; empty ones at the end may be left out. */
   latencies: readonly number[];
+  /** Whether a visitor was given an answer below 500 to GET /. Left out: not known. */
+  answersRoot?: boolean;
 }
 
 /** The traffic of one release. */

@@ -21,7 +21,8 @@ export interface FakeRequest {
   readonly releaseVersion: number;
   readonly instance: BackendInstance;
   /** Ends the request: status 200 and 0 ms unless given. Calling it again has no effect. */
-  end(outcome?: { status?: number; milliseconds?: number }): void;
+  /** @param outcome `path`: '/' for a GET of the first page */
+  end(outcome?: { status?: number; milliseconds?: number; path?: string }): void;
 }
 
 interface Entry {
@@ -108,7 +109,7 @@ export function createFakeRouter(): FakeRouter {
         appId: entry.route.appId,
         releaseVersion: backend.releaseVersion,
         instance,
-        end({ status = 200, milliseconds = 0 } = {}) {
+        end({ status = 200, milliseconds = 0, path = '/other' } = {}) {
           if (ended) return;
           ended = true;
           inFlight.set(instance.key, (inFlight.get(instance.key) ?? 1) - 1);
@@ -117,6 +118,7 @@ export function createFakeRouter(): FakeRouter {
           counts.requests += 1;
           counts.lastRequestAt = Date.now();
           counts.errors += status >= 500 ? 1 : 0;
+          if (path === '/' && status < 500) counts.answersRoot = true;
           counts.totalMilliseconds += milliseconds;
           const bucket = latencyBucket(milliseconds);
           for (let each = counts.latencies.length; each <= bucket; each += 1) counts.latencies.push(0);

@@ -1,5 +1,6 @@
 /** How core judges a rollout: pure functions from the driver's facts to the next order. */
-import type { ReleaseAnswers, RolloutFacts } from '#shared/platform/rollouts.ts';
+import { type Asked, excuseCrash, judgeAnswers } from '#shared/core/releases/answer-rules.ts';
+import type { RolloutFacts } from '#shared/platform/rollouts.ts';
 import type { TrafficFacts } from '#shared/platform/traffic.ts';
 
 /** What rollouts are judged by. */
@@ -16,6 +17,8 @@ export interface RolloutRules {
   fewestErrors: number;
   /** Without a request for this long there is nothing to learn from. */
   quietSeconds: number;
+  /** Longest time for an instance to be up again that has ended by a question of the platform. */
+  restartSeconds: number;
   /** Assumed of an old release that has had no requests. */
   presumedErrorRate: number;
 }
@@ -28,7 +31,7 @@ export const defaultRolloutRules = {
   fewestErrors: 3,
   quietSeconds: 2,
   presumedErrorRate: 0.02,
-} as const satisfies Omit<RolloutRules, 'stepSeconds'>;
+} as const satisfies Omit<RolloutRules, 'stepSeconds' | 'restartSeconds'>;
 
 /** What the decision uses of a release's traffic. */
 export type TrafficCounts = Pick<TrafficFacts, 'requests' | 'errors'>;
@@ -57,14 +60,14 @@ export interface Step {
   stable: TrafficCounts;
   /** Why an instance of the new release does not run; undefined when all do. */
   crash: string | undefined;
-  /** What both releases answered the platform. 'cannot': there is nothing to ask. Undefined: they were not asked yet. */
-  answers: ReleaseAnswers | 'cannot' | undefined;
+  /** What the releases answered the platform. */
+  asked: Asked;
 }
 
-/** The next order to the driver; `ask`: the platform is to ask both releases before the next step. */
+/** The next order to the driver; `ask`: the platform is to ask a release before the next step. */
 export type StepDecision =
   | { action: 'wait' }
-  | { action: 'ask' }
+  | { action: 'ask'; whom: 'candidate' | 'stable' }
   /** `promote` ends the rollout. There is no `judgedBy` where there was no traffic to learn from. */
   | { action: 'advance' | 'promote'; judgedBy?: string }
   | { action: 'abort'; cause: string };
@@ -75,7 +78,7 @@ export function startOfStep(facts: RolloutFacts, start: StepStart | undefined, n
 }
 
 /** @param start of the step that `facts` belong to, by `startOfStep` */
-export function measureStep(facts: RolloutFacts, start: StepStart, now: Date): Omit<Step, 'answers'> {
+export function measureStep(facts: RolloutFacts, start: StepStart, now: Date): Omit<Step, 'asked'> {
   const { candidate, stable } = facts.traffic;
   return {
     phase: facts.phase,
@@ -93,11 +96,14 @@ export function measureStep(facts: RolloutFacts, start: StepStart, now: Date): O
 }
 
 /**
- * A crash aborts at once, a clearly higher error rate over all steps too. Else a step passes on enough good answers, by its time, or
+ * A crash aborts at once, unless the platform itself has caused it; a clearly higher error rate over all steps too. Else a step passes on enough good answers, by its time, or
  * without traffic. Before the new release gets all traffic, a sample must be there: of visitors, or of requests of the platform.
  */
 export function decideStep(step: Step, rules: RolloutRules): StepDecision {
   const { phase, weight, candidate, total, stable, crash } = step;
+  const excuse = crash === undefined ? undefined : excuseCrash(crash, step.asked, rules.restartSeconds);
+  if (excuse?.action === 'abort') return excuse;
+  if (excuse !== undefined) return { action: 'wait' };
   if (crash !== undefined)
     return { action: 'abort', cause: phase === 'serving' && weight < 100 ? `${crash} at ${weight}%` : crash };
   if (phase !== 'serving') return { action: 'wait' };
@@ -113,9 +119,8 @@ export function decideStep(step: Step, rules: RolloutRules): StepDecision {
   }
   if (!isStepOver(step, rules)) return { action: 'wait' };
   if (weight < 100 && nextWeight(rules.weights, weight) === 100 && total.requests < rules.smallestSample) {
-    if (step.answers === undefined) return { action: 'ask' };
-    const cause = step.answers === 'cannot' ? undefined : findWorseAnswers(step.answers);
-    if (cause !== undefined) return { action: 'abort', cause };
+    const verdict = judgeAnswers(step.asked);
+    if (verdict.action !== 'go on') return verdict;
   }
   const action = weight < 100 ? 'advance' : 'promote';
   return candidate.requests === 0
@@ -138,18 +143,6 @@ function enoughAt(weight: number, { enoughGoodRequests }: RolloutRules): number 
 
 function rateOf({ requests, errors }: TrafficCounts): number {
   return requests === 0 ? 0 : errors / requests;
-}
-
-/** Why answers speak against the new release: it fails each time, and the old one never. */
-function findWorseAnswers({ path, candidate, stable }: ReleaseAnswers): string | undefined {
-  const isBad = (answer: ReleaseAnswers['candidate'][number]): boolean => typeof answer !== 'number' || answer >= 500;
-  if (candidate.length === 0 || !candidate.every(isBad) || stable.length === 0 || stable.some(isBad)) return undefined;
-  return `GET ${path} ${describeAnswer(candidate[0])}, and ${stable[0]} on the previous release`;
-}
-
-/** 'answers 500', 'did not answer'. */
-export function describeAnswer(answer: number | string | undefined): string {
-  return typeof answer === 'number' ? `answers ${answer}` : (answer ?? 'was not asked');
 }
 
 /** The first of `weights` above `weight`; 100 where there is none. */

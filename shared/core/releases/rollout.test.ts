@@ -59,7 +59,7 @@ describe('a rollout', () => {
       count += 1;
       const request = core.platform.router.beginRequest(host);
       if (request === undefined) refused += 1;
-      else request.end({ status: status(request.releaseVersion) });
+      else request.end({ status: status(request.releaseVersion), path: '/' });
     }, 1);
     try {
       await expect.poll(() => count, patience).toBeGreaterThan(200);
@@ -115,6 +115,42 @@ describe('a rollout', () => {
     expect(log).toMatch(/Rolling out: 10% 25% 50%\n/);
   });
 
+  it('without visitors is asked for the health path of the app, and the old release only to compare bad answers', async () => {
+    const asked = core.platform.rollouts.questions.length;
+    await core.services.settings.changeSettings(owner, app.id, { healthPath: '/up' });
+    await deploy();
+    expect(core.platform.rollouts.questions.slice(asked)).toEqual([3]);
+    expect((await listDeploys())[0]).toMatchObject({ version: 3, status: 'live' });
+    core.platform.rollouts.answer(app.id, 4, 500);
+    await core.services.settings.changeSettings(owner, app.id, { bootTimeoutSeconds: 90 });
+    await deploy();
+    expect(core.platform.rollouts.questions.slice(asked)).toEqual([3, 4, 3]);
+    expect((await listDeploys())[0]).toMatchObject({ error: 'GET /up answers 500, and 200 on the previous release' });
+  });
+
+  it('goes on after an instance has ended by the question for / alone, and the old release is not asked', async () => {
+    core.platform.rollouts.answer(app.id, 2, 'gave no answer', 'web.1 exited with code 1');
+    const asked = core.platform.rollouts.questions.length;
+    const deploying = deploy();
+    await expect.poll(readLog, patience).toContain('v2 ended when it was asked (web.1 exited with code 1).');
+    expect(await weights()).toEqual([[1, 50], [2, 50]]); // biome-ignore format: pairs
+    core.platform.rollouts.recover(app.id);
+    await deploying;
+    expect((await listDeploys())[0]).toMatchObject({ status: 'live', weight: 100 });
+    expect(core.platform.rollouts.questions.slice(asked)).toEqual([2]);
+    expect(await readLog()).toContain('paas settings:set health-path=/healthz');
+  });
+
+  it('is aborted when it ends by the question for / that visitors of the old release get an answer to', async () => {
+    core.platform.router.beginRequest(core.context.addresses.appHost(app.name))?.end({ path: '/' });
+    core.platform.rollouts.answer(app.id, 2, 'gave no answer', 'web.1 exited with code 1');
+    const settings = { ...core.context.settings, canaryStepSeconds: 1 };
+    await runDeployJob({ ...core.context, settings }, (await listDeploys())[0]?.id as DeployId, never);
+    const [newest] = await listDeploys();
+    expect(newest).toMatchObject({ status: 'aborted' });
+    expect(newest?.error).toMatch(/which visitors of the previous release get$/);
+  });
+
   it('is aborted when an instance of the new release crashes', async () => {
     await withVisitors(undecided, async () => {
       const deploying = deploy();
@@ -149,7 +185,7 @@ describe('a rollout', () => {
     });
     const [, before] = await core.platform.workloads.readInstances(app.id);
     await deploy();
-    expect((await listDeploys())[0]).toMatchObject({ status: 'live', weight: 100 });
+    expect((await listDeploys())[0]).toMatchObject({ status: 'live', weight: 100, error: null });
     expect((await core.platform.workloads.readInstances(app.id))[0]?.startedAt).toEqual(before?.startedAt);
   });
 

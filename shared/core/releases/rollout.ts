@@ -1,3 +1,4 @@
+import { type Asked, describeAnswer } from '#shared/core/releases/answer-rules.ts';
 import {
   type DeployRun,
   deletionCause,
@@ -10,7 +11,6 @@ import type { DeployStep } from '#shared/core/releases/releases.ts';
 import {
   decideStep,
   defaultRolloutRules,
-  describeAnswer,
   measureStep,
   type RolloutRules,
   type Step,
@@ -19,6 +19,7 @@ import {
   startOfStep,
 } from '#shared/core/releases/rollout-rules.ts';
 import { movedMessage } from '#shared/core/repositories/ref-moves.ts';
+import { limits } from '#shared/limits.ts';
 import type { RolloutFacts } from '#shared/platform/rollouts.ts';
 
 /** Another attempt has claimed the deploy: nothing of this one is recorded. */
@@ -33,13 +34,18 @@ export async function rollOut(run: DeployRun): Promise<Verdict> {
   const { context, app, deploy, release, spec, log, stopping } = run;
   const { rollouts } = context.platform;
   const weights = isFirst(run) || !hasWeb(run) ? [100] : defaultRolloutRules.weights;
-  const rules: RolloutRules = { ...defaultRolloutRules, weights, stepSeconds: context.settings.canaryStepSeconds };
+  const rules: RolloutRules = {
+    ...defaultRolloutRules,
+    weights,
+    stepSeconds: context.settings.canaryStepSeconds,
+    restartSeconds: restartSecondsOf(spec),
+  };
   if (deploy.attempt === 1) log.line(`-----> Starting v${release.version}`);
   const steps = [...deploy.steps];
   let highestWeight = 0;
   let step: StepStart | undefined;
   let judgedWeight = 0;
-  let answers: Step['answers'];
+  const questions = createQuestions(run);
   await rollouts.startRollout(spec, weights);
   for await (const facts of rollouts.watchRollout(app.id, stopping)) {
     if (facts.releaseId !== release.id) throw new Error(`v${facts.releaseVersion} is being rolled out instead.`);
@@ -55,11 +61,12 @@ export async function rollOut(run: DeployRun): Promise<Verdict> {
     if (facts.phase === 'failed') throw new Error(facts.failure?.cause ?? 'The rollout failed.');
     step = startOfStep(facts, step, now);
     const measured = measureStep(facts, step, now);
-    let decision = await decide(run, { ...measured, answers }, rules);
+    const decision = await decide(run, { ...measured, asked: questions.describe(facts) }, rules);
     if (decision.action === 'ask') {
-      answers = await askReleases(run, measured);
-      decision = await decide(run, { ...measured, answers }, rules);
+      await questions.ask(decision.whom, measured);
+      continue;
     }
+    if (decision.action === 'wait' && facts.crash !== undefined) questions.excuse(facts.crash);
     if ('judgedBy' in decision && judgedWeight < facts.weight) {
       judgedWeight = facts.weight;
       log.line(`       ${facts.weight}%: ${decision.judgedBy}`);
@@ -109,15 +116,54 @@ function describeSteps(run: DeployRun, steps: readonly DeployStep[]): string[] {
   return [`-----> Rolling out: ${reached.map(({ weight }) => `${weight}%`).join(' ')}`];
 }
 
-/** Where visitors are too few to learn from. The person who waits for the deploy reads what was answered. */
-async function askReleases({ context, app, release, log }: DeployRun, { total }: Pick<Step, 'total'>): Promise<Step['answers']> {
-  const answers = await context.platform.rollouts.askReleases(app.id, release.id);
-  if (answers === undefined) return 'cannot';
-  const visitors =
-    total.requests === 0 ? 'No visitors' : total.requests === 1 ? 'One request' : `Only ${total.requests} requests`;
-  const given = [...new Set(answers.candidate)].map(describeAnswer).join(', ');
-  log.line(`       ${visitors} to judge v${release.version} by. Asked it instead: GET ${answers.path} ${given}`);
-  return answers;
+/** The platform's own questions to the releases of a rollout, and what came of them. */
+interface Questions {
+  describe(facts: RolloutFacts): Asked;
+  /** The person who waits for the deploy reads what was answered. */
+  ask(whom: 'candidate' | 'stable', step: Pick<Step, 'total'>): Promise<void>;
+  /** Says, once, that an instance has ended by a question. */
+  excuse(crash: string): void;
+}
+
+function createQuestions({ context, app, release, log }: DeployRun): Questions {
+  const answers: Pick<Asked, 'candidate' | 'stable'> = {};
+  let at: Date | undefined;
+  let requestsBefore = 0;
+  let isExcused = false;
+  const name = `v${release.version}`;
+  return {
+    describe({ traffic }) {
+      return {
+        ...answers,
+        seconds: at === undefined ? Number.POSITIVE_INFINITY : (context.clock.now().getTime() - at.getTime()) / 1000,
+        hasHadVisitors: traffic.candidate.requests > requestsBefore,
+        stableAnswersRoot: traffic.stable.answersRoot,
+      };
+    },
+    async ask(whom, { total }) {
+      const found = (await context.platform.rollouts.askRelease(app.id, release.id, whom)) ?? 'cannot';
+      answers[whom] = found;
+      if (whom === 'stable') return;
+      at = context.clock.now();
+      requestsBefore = total.requests;
+      if (found === 'cannot') return;
+      const visitors =
+        total.requests === 0 ? 'No visitors' : total.requests === 1 ? 'One request' : `Only ${total.requests} requests`;
+      const given = [...new Set(found.answers)].map(describeAnswer).join(', ');
+      log.line(`       ${visitors} to judge ${name} by. Asked it instead: GET ${found.path} ${given}`);
+    },
+    excuse(crash) {
+      if (isExcused) return;
+      isExcused = true;
+      log.line(`       ${name} ended when it was asked (${crash}). That alone does not stop a rollout.`);
+      log.line('       Set a path that it can be asked for: paas settings:set health-path=/healthz');
+    },
+  };
+}
+
+/** For an instance that is started again: after the shortest delay, and as long as it may take. */
+function restartSecondsOf({ bootTimeoutSeconds }: DeployRun['spec']): number {
+  return 10 + (bootTimeoutSeconds ?? limits.app.bootSeconds);
 }
 
 function describeDeployed(run: DeployRun): string[] {

@@ -97,16 +97,17 @@ export function describeRollouts(name: string, openFixture: () => Promise<Worklo
       expect((await factsNow())?.secondsSinceRequest).toBeLessThan(10);
     });
 
-    it('asks both releases for the health path', async () => {
+    it('asks the new or the old release for the health path', async () => {
       const first = app.web(1);
-      expect(await rollouts.askReleases(app.appId, first.releaseId)).toBeUndefined();
+      expect(await rollouts.askRelease(app.appId, first.releaseId, 'candidate')).toBeUndefined();
       await bringLive(first);
       const next = { ...app.web(2), healthPath: '/healthy' };
       await rollOutTo(50, next);
-      const answers = await rollouts.askReleases(app.appId, next.releaseId);
-      expect(answers?.path).toBe('/healthy');
-      expect(new Set(answers?.candidate)).toEqual(new Set([200]));
-      expect(new Set(answers?.stable)).toEqual(new Set([200]));
+      const asked = { path: '/healthy', isOwnPath: true };
+      const ofCandidate = await rollouts.askRelease(app.appId, next.releaseId, 'candidate');
+      expect(ofCandidate).toEqual({ ...asked, answers: [200] });
+      const ofStable = await rollouts.askRelease(app.appId, next.releaseId, 'stable');
+      expect([{ ...ofStable, answers: [] }, new Set(ofStable?.answers)]).toEqual([{ ...asked, answers: [] }, new Set([200])]);
     });
 
     it('gives all traffic back to the old release when it is aborted, and reports the cause', async () => {

@@ -1,5 +1,5 @@
 import type { AppId } from '#shared/ids.ts';
-import type { ReleaseAnswers, RolloutFacts, Rollouts } from '#shared/platform/rollouts.ts';
+import type { RolloutFacts, Rollouts } from '#shared/platform/rollouts.ts';
 import type { TrafficFacts } from '#shared/platform/traffic.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import { type FakeApps, type FakeAppWorkload, openFakeApp } from './app-workload.ts';
@@ -10,8 +10,12 @@ export interface FakeRollouts extends Rollouts {
   crash(appId: AppId, cause: string): void;
   /** The platform cannot carry on with the app's rollout. */
   fail(appId: AppId, cause: string): void;
-  /** What a release answers the platform: 200 until this was called. */
-  answer(appId: AppId, releaseVersion: number, status: number | string): void;
+  /** What a release answers the platform: 200 until this was called. @param crash why it ends by the question */
+  answer(appId: AppId, releaseVersion: number, status: number | string, crash?: string): void;
+  /** The instance that had crashed is up again. */
+  recover(appId: AppId): void;
+  /** Versions of the releases that were asked, in order. */
+  readonly questions: readonly number[];
 }
 
 interface FakeRollout {
@@ -33,7 +37,8 @@ const noTraffic: TrafficFacts = { requests: 0, errors: 0, totalMilliseconds: 0, 
 /** Rollouts between releases that do not run, of traffic that a test makes. */
 export function createFakeRollouts(fake: FakeApps): FakeRollouts {
   const rollouts = new Map<AppId, FakeRollout>();
-  const answers = new Map<string, number | string>();
+  const answers = new Map<string, { status: number | string; crash?: string }>();
+  const questions: number[] = [];
 
   const isUnderWay = ({ phase }: Pick<FakeRollout, 'phase'>): boolean => phase === 'starting' || phase === 'serving';
   const isThere = ({ app, spec }: FakeRollout): boolean =>
@@ -64,8 +69,9 @@ export function createFakeRollouts(fake: FakeApps): FakeRollouts {
 
   async function moveTraffic({ app, spec }: FakeRollout, weight: number): Promise<void> {
     const live = app.live?.releaseVersion;
-    const all = live === undefined || weight === 100;
-    await app.applyRoute(spec, all ? [[spec.releaseVersion, 100]] : [[live, 100 - weight], [spec.releaseVersion, weight]]); // biome-ignore format: pairs
+    // The old release stays in the route until the new one is live, and with it what it has answered.
+    const ofLive = live === undefined ? [] : [[live, 100 - weight] as const];
+    await app.applyRoute(spec, [...ofLive, [spec.releaseVersion, live === undefined ? 100 : weight]]);
   }
 
   async function abort(rollout: FakeRollout, reason: string): Promise<void> {
@@ -103,8 +109,8 @@ export function createFakeRollouts(fake: FakeApps): FakeRollouts {
     const counts = await fake.router.readTraffic(spec.appId);
     const factsOf = (version: number | undefined): TrafficFacts => {
       const found = counts.find((one) => one.releaseVersion === version) ?? noTraffic;
-      const { requests, errors, totalMilliseconds, latencies } = found;
-      return { requests, errors, totalMilliseconds, latencies };
+      const { requests, errors, totalMilliseconds, latencies, answersRoot } = found;
+      return { requests, errors, totalMilliseconds, latencies, ...(answersRoot === undefined ? {} : { answersRoot }) };
     };
     const traffic = { candidate: factsOf(spec.releaseVersion), stable: factsOf(app.live?.releaseVersion) };
     const lastRequestAt = Math.max(...counts.map((release) => release.lastRequestAt ?? Number.NEGATIVE_INFINITY));
@@ -169,21 +175,26 @@ export function createFakeRollouts(fake: FakeApps): FakeRollouts {
       if (rollout !== undefined) await abort(rollout, reason);
     },
 
-    async askReleases(appId, releaseId) {
+    async askRelease(appId, releaseId, whom) {
       const rollout = findRollout(appId, releaseId);
-      if (rollout === undefined || !rollout.spec.processes.some(({ type }) => type === 'web')) return undefined;
-      const answerOf = ({ releaseVersion }: WorkloadSpec) => answers.get(`${appId} ${releaseVersion}`) ?? 200;
-      const { live } = rollout.app;
-      const found: ReleaseAnswers = {
-        path: rollout.spec.healthPath ?? '/',
-        candidate: [answerOf(rollout.spec)],
-        stable: live === undefined ? [] : [answerOf(live)],
-      };
-      return found;
+      const spec = whom === 'candidate' ? rollout?.spec : rollout?.app.live;
+      if (rollout === undefined || !spec?.processes.some(({ type }) => type === 'web')) return undefined;
+      const found = answers.get(`${appId} ${spec.releaseVersion}`) ?? { status: 200 };
+      questions.push(spec.releaseVersion);
+      if (found.crash !== undefined) rollout.crash = found.crash;
+      const { healthPath } = rollout.spec;
+      return { path: healthPath ?? '/', isOwnPath: healthPath !== undefined, answers: [found.status] };
     },
 
-    answer(appId, releaseVersion, status) {
-      answers.set(`${appId} ${releaseVersion}`, status);
+    questions,
+
+    answer(appId, releaseVersion, status, crash) {
+      answers.set(`${appId} ${releaseVersion}`, { status, ...(crash === undefined ? {} : { crash }) });
+    },
+
+    recover(appId) {
+      const rollout = rollouts.get(appId);
+      if (rollout !== undefined) rollout.crash = undefined;
     },
 
     crash(appId, cause) {

@@ -14,7 +14,9 @@ export function createDecider(stepSeconds: number): (facts: RolloutFacts) => Ord
   return (facts) => {
     const now = new Date();
     step = startOfStep(facts, step, now);
-    const decision = decideStep({ ...measureStep(facts, step, now), answers: 'cannot' }, { ...defaultRolloutRules, stepSeconds });
+    const asked = { candidate: 'cannot' as const, seconds: 0, hasHadVisitors: false, stableAnswersRoot: undefined };
+    const rules = { ...defaultRolloutRules, stepSeconds, restartSeconds: 60 };
+    const decision = decideStep({ ...measureStep(facts, step, now), asked }, rules);
     return decision.action === 'ask' ? { action: 'wait' } : decision;
   };
 }

@@ -19,8 +19,8 @@ export interface AppRolloutOptions {
   trafficPollMilliseconds: number;
 }
 
-/** How often an instance is asked. */
-const questions = 3;
+/** How often an instance is asked at most. */
+const mostQuestions = 3;
 
 /** How often facts are reported while instances are being started. */
 const startingPollMilliseconds = 1000;
@@ -129,16 +129,20 @@ export class AppRollout {
     });
   }
 
-  /** Asks one instance of each release, some times at once. */
-  async ask(over: AbortSignal): Promise<ReleaseAnswers | undefined> {
-    const [candidate] = this.#app.listOf(this.spec.releaseVersion, 'web');
-    if (candidate === undefined) return undefined;
-    const { live } = this.#app;
-    const [stable] = live === undefined ? [] : this.#app.listOf(live.releaseVersion, 'web');
+  /** Asks one instance of a release. */
+  async ask(whom: 'candidate' | 'stable', over: AbortSignal): Promise<ReleaseAnswers | undefined> {
+    const spec = whom === 'candidate' ? this.spec : this.#app.live;
+    const [instance] = spec === undefined ? [] : this.#app.listOf(spec.releaseVersion, 'web');
+    if (instance === undefined) return undefined;
     const path = this.spec.healthPath ?? '/';
-    const ask = ({ record }: SupervisedInstance) =>
-      Promise.all(Array.from({ length: questions }, () => askInstance({ ...whereToAsk(record, this.spec), path }, over)));
-    return { path, candidate: await ask(candidate), stable: stable === undefined ? [] : await ask(stable) };
+    const answers: (number | string)[] = [];
+    while (answers.length < mostQuestions) {
+      const answer = await askInstance({ ...whereToAsk(instance.record, this.spec), path }, over);
+      answers.push(answer);
+      const isGood = typeof answer === 'number' && answer < 500;
+      if (typeof answer === 'string' || isGood === (whom === 'candidate')) break;
+    }
+    return { path, isOwnPath: this.spec.healthPath !== undefined, answers };
   }
 
   /** @param closing aborts when the platform stops: then the watch rejects */
@@ -195,7 +199,7 @@ export class AppRollout {
   #findCrash(): BootFailure | undefined {
     if (this.#crashed !== undefined) return this.#crashed;
     if (!this.#serving || this.#promoting) return undefined;
-    const instance = this.#app.listOf(this.spec.releaseVersion).find(({ record }) => record.state === 'crashed');
+    const instance = this.#app.listOf(this.spec.releaseVersion).find((each) => each.isRecovering);
     return instance && { instance, cause: instance.lastCause };
   }
 
@@ -238,9 +242,9 @@ async function readTraffic(
 ): Promise<Pick<RolloutFacts, 'traffic' | 'secondsSinceRequest'>> {
   const counts = await deps.router.readTraffic(appId);
   const factsOf = (version: number | undefined): TrafficFacts => {
-    const { requests, errors, totalMilliseconds, latencies } =
+    const { requests, errors, totalMilliseconds, latencies, answersRoot } =
       counts.find((release) => release.releaseVersion === version) ?? none;
-    return { requests, errors, totalMilliseconds, latencies };
+    return { requests, errors, totalMilliseconds, latencies, ...(answersRoot === undefined ? {} : { answersRoot }) };
   };
   const lastRequestAt = Math.max(...counts.map((release) => release.lastRequestAt ?? Number.NEGATIVE_INFINITY));
   return {

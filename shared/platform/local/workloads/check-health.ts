@@ -34,6 +34,8 @@ export function whereToAsk(
 /** `problem`: 'did not listen', 'answered 503 to GET /healthz'. */
 export type HealthResult = { healthy: true } | { healthy: false; problem: string };
 
+const notListening = 'did not listen';
+
 /** One attempt. Never rejects. */
 export function checkHealth(check: HealthCheck, signal: AbortSignal): Promise<HealthResult> {
   return check.path === undefined ? connectOnce(check, signal) : requestOnce(check, check.path, signal);
@@ -48,13 +50,14 @@ function connectOnce({ address, port, timeoutSeconds }: HealthCheck, signal: Abo
     };
     socket.once('connect', () => end({ healthy: true }));
     socket.once('timeout', () => end({ healthy: false, problem: 'did not accept a connection' }));
-    socket.once('error', () => end({ healthy: false, problem: 'did not listen' }));
+    socket.once('error', () => end({ healthy: false, problem: notListening }));
   });
 }
 
 async function requestOnce(check: HealthCheck, path: string, signal: AbortSignal): Promise<HealthResult> {
   const answer = await askInstance({ ...check, path }, signal);
-  if (typeof answer === 'string') return { healthy: false, problem: answer };
+  if (answer === notListening) return { healthy: false, problem: answer };
+  if (typeof answer === 'string') return { healthy: false, problem: `${answer} to GET ${path}` };
   return answer < 500 ? { healthy: true } : { healthy: false, problem: `answered ${answer} to GET ${path}` };
 }
 
@@ -79,9 +82,14 @@ export function askInstance(
     });
     attempt.once('timeout', () => {
       attempt.destroy();
-      resolve(`did not answer GET ${path} (time-out ${timeoutSeconds} s)`);
+      resolve(`gave no answer within ${timeoutSeconds} s`);
     });
-    attempt.on('error', () => resolve('did not listen'));
+    attempt.on('error', ({ code }: NodeJS.ErrnoException) => resolve(isAccepted(code) ? 'gave no answer' : notListening));
     attempt.end();
   });
+}
+
+/** Whether the error of a request came after its connection was accepted: it was closed, or the answer is not HTTP. */
+function isAccepted(code: string | undefined): boolean {
+  return code === 'ECONNRESET' || code === 'EPIPE' || code?.startsWith('HPE_') === true;
 }

@@ -91,9 +91,9 @@ export function createLocalRollouts(options: LocalRolloutsOptions): LocalRollout
       begin(`abort ${releaseId}`, appId, (_app, over) => rollout.abort(reason, over));
     },
 
-    async askReleases(appId, releaseId) {
+    async askRelease(appId, releaseId, whom) {
       const rollout = await findRollout(appId, releaseId);
-      return rollout?.ask(apps.closing);
+      return rollout?.ask(whom, apps.closing);
     },
 
     async forgetRollout(appId) {

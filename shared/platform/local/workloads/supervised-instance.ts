@@ -108,6 +108,11 @@ export class SupervisedInstance {
     };
   }
 
+  /** Whether it has ended by itself and is not up again yet. */
+  get isRecovering(): boolean {
+    return this.#record.state === 'crashed' || (this.#record.state !== 'up' && this.#lastCause !== '');
+  }
+
   /** Why it crashed last; '' when it never did. */
   get lastCause(): string {
     return this.#lastCause;

@@ -130,7 +130,7 @@ describe('settings of a release', () => {
   it('bound the time of each answer of the health path, and that of the whole start', async () => {
     const began = performance.now();
     const { last } = await bringLive({ healthPath: '/up', healthTimeoutSeconds: 1, bootTimeoutSeconds: 3 });
-    expect(last?.failure?.cause).toBe('web.1 did not answer GET /up (time-out 1 s) within 3 s');
+    expect(last?.failure?.cause).toBe('web.1 gave no answer within 1 s to GET /up within 3 s');
     expect(performance.now() - began).toBeGreaterThan(2900);
     expect((await bringLive({ healthPath: '/up', healthTimeoutSeconds: 5 })).last?.phase).toBe('live');
   });
