@@ -1,4 +1,5 @@
 import { chown, mkdir, rename, rmdir, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { BuildSpec } from '#shared/platform/builds.ts';
 import type { RunBuild } from '#shared/platform/in-process-builds.ts';
@@ -114,7 +115,9 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
   const { builder } = main;
   const procfile = await readProcfile(source);
   const cache = spec.cacheState === 'Warm' ? 'warm' : 'cold';
-  const context = { toolchains: parts.toolchains, env: spec.env, cache } as const;
+  const registries = await parts.registries();
+  const hasPythonMirror = registries.pythonIndex !== undefined;
+  const context = { toolchains: parts.toolchains, env: spec.env, cache, hasPythonMirror } as const;
   const plans: BuildPlan[] = [];
   for (const { builder: other } of before) plans.push(await other.plan(source, context));
   const plan = applyOverrides(await builder.plan(source, context), overrides);
@@ -127,8 +130,7 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
   const combined = addTools(planned, tools);
   for (const { notes } of [...plans, tools]) for (const note of notes) output.detail(note);
 
-  const registries = await parts.registries();
-  await writeFile(`${directories.home}/.npmrc`, registries.npmrc);
+  await writeHomeFiles(directories.home, registries.homeFiles);
   const giveTo = async (path: string): Promise<void> => (owner === undefined ? undefined : chown(path, owner, owner));
   const runner = createStepRunner({
     sandbox: parts.sandbox,
@@ -177,6 +179,13 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
     ...(procfile?.releaseCommand === undefined ? {} : { releaseCommand: procfile.releaseCommand }),
     builder: builder.name,
   };
+}
+
+async function writeHomeFiles(home: string, files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(`${home}/${path}`), { recursive: true });
+    await writeFile(`${home}/${path}`, text);
+  }
 }
 
 async function readProcfile(source: SourceTree): Promise<Procfile | undefined> {

@@ -5,11 +5,14 @@
  */
 import { readFile, stat } from 'node:fs/promises';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
+import { readUvIndexes, toolSettings, toUvSettings, toYarnSettings } from './registry-formats.ts';
 
 export interface RegistrySettings {
   readonly env: Readonly<Record<string, string>>;
-  /** Text of the build's own ~/.npmrc. */
-  readonly npmrc: string;
+  /** Settings of tools in files of the build's own home, by path: '.npmrc'. Those in the app's source come before them. */
+  readonly homeFiles: Readonly<Record<string, string>>;
+  /** The index of Python packages instead of PyPI. */
+  readonly pythonIndex: string | undefined;
   /** Certificates and package directories that the settings point to, outside what every sandbox shows. */
   readonly mounts: readonly SandboxMount[];
 }
@@ -44,10 +47,11 @@ export async function readRegistrySettings({ env, shareCredentials, root = '' }:
   const read = async (...files: string[]): Promise<string> =>
     (await Promise.all(files.map((file) => readOptional(`${root}${file}`)))).join('\n');
   const home = env.HOME ?? '/nonexistent';
-  const [npmrc, pip, go] = await Promise.all([
+  const [npmrc, pip, go, uv] = await Promise.all([
     read('/usr/etc/npmrc', '/usr/local/etc/npmrc', '/etc/npmrc', `${home}/.npmrc`),
     read('/etc/pip.conf', `${home}/.pip/pip.conf`, `${home}/.config/pip/pip.conf`),
     read(`${home}/.config/go/env`),
+    Promise.all(['/etc/uv/uv.toml', `${home}/.config/uv/uv.toml`].map((file) => readOptional(`${root}${file}`))),
   ]);
   const usable = (pairs: readonly (readonly [string, string])[]): Record<string, string> => select(pairs, shareCredentials);
   const merged = {
@@ -58,12 +62,20 @@ export async function readRegistrySettings({ env, shareCredentials, root = '' }:
   const npmSettings = usable(
     assignments(npmrc).filter(([key]) => npmKeys.test(key) || (shareCredentials && npmCredentials.test(key))),
   );
+  const clean = (address: string): string => (shareCredentials ? address : withoutCredentials(address));
+  const indexes = readUvIndexes(uv, env, merged);
+  const [pythonIndex, ...furtherIndexes] = [indexes.main ?? '', ...indexes.further].map(clean);
+  const npmFile = Object.entries(npmSettings).map(([key, value]) => `${key}=${value}\n`);
+  const files = {
+    '.npmrc': npmFile.join(''),
+    '.yarnrc.yml': toYarnSettings(npmSettings),
+    '.config/uv/uv.toml': toUvSettings(pythonIndex, furtherIndexes, merged['PIP_TRUSTED_HOST']),
+  };
   const paths = [...Object.values(merged).flatMap((value) => value.split(/[\s,:]+/)), npmSettings.cafile ?? ''];
   return {
-    env: merged,
-    npmrc: Object.entries(npmSettings)
-      .map(([key, value]) => `${key}=${value}\n`)
-      .join(''),
+    env: { ...merged, ...toolSettings(pythonIndex) },
+    homeFiles: Object.fromEntries(Object.entries(files).filter(([, text]) => text !== '')),
+    pythonIndex: pythonIndex === '' ? undefined : pythonIndex,
     mounts: await existing(paths.filter((path) => path.startsWith('/') && !/^\/(usr|etc\/ssl\/certs)(\/|$)/.test(path))),
   };
 }

@@ -28,6 +28,8 @@ export interface BuildContext {
   /** The app's variables. Secret. */
   readonly env: Readonly<Record<string, string>>;
   readonly cache: 'cold' | 'warm';
+  /** Whether builds are to get Python packages from an index of the operator's instead of PyPI. */
+  readonly hasPythonMirror?: boolean;
 }
 
 export interface BuildPlan {

@@ -17,6 +17,8 @@ export interface InstallFacts {
   readonly project: PythonProject;
   readonly python: PythonToolchain;
   readonly cache: 'cold' | 'warm';
+  /** Of PyPI, which lockfiles of uv name. */
+  readonly hasMirror: boolean;
 }
 
 /** The tool whose files the app has. requirements.txt comes first: exports of other tools are there to be installed. */
@@ -102,8 +104,29 @@ function isExact(line: string): boolean {
   return text === '' || text.startsWith('#') || text.startsWith('--hash') || text.includes('==');
 }
 
+/**
+ * A lockfile of uv has the addresses of its packages at PyPI. With a mirror they are listed and installed from that, proven by the same
+ * hashes; `--locked` would take the lockfile for outdated.
+ */
+function planUvWithMirror(facts: InstallFacts): PythonInstall {
+  const flags = ['--frozen', '--no-dev'];
+  const title = `uv pip install from uv.lock, cache ${facts.cache}`;
+  const all = ['uv', 'sync', ...flags, '--no-editable', '--inexact'];
+  const list = ['uv', 'export', ...flags, '--no-emit-workspace', '--output-file', exported, '--quiet'];
+  return {
+    steps: [
+      makeEnvironment(facts),
+      { title: 'uv export', argv: list, when: 'unless-restored' },
+      { title, argv: [...uvPip, '--requirements', exported], when: 'unless-restored', savesTree: true },
+      { title: 'uv sync, the project itself', argv: all },
+    ],
+    tree: { paths: ['.venv'], key: keyOf(facts, ['pyproject.toml', 'uv.lock', 'uv.toml']) },
+  };
+}
+
 /** The packages of others are kept; the project and its workspace are installed anew. */
 function planUv(facts: InstallFacts): PythonInstall {
+  if (facts.hasMirror && facts.project.files.has('uv.lock')) return planUvWithMirror(facts);
   const locked = facts.project.files.has('uv.lock') ? ['--locked'] : [];
   const flags = ['--no-dev', '--no-editable'];
   const others = ['uv', 'sync', ...locked, ...flags, '--no-install-project', '--no-install-workspace'];

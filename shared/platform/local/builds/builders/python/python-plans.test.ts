@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { openPlanFixture, stepsOf } from '#test/support/builds/plan-fixture.ts';
+import { openPlanFixture, stepsOf, toolchains } from '#test/support/builds/plan-fixture.ts';
+import { pythonBuilder } from './python.ts';
 import { findPythonProcesses } from './python-processes.ts';
 import { readPythonProject } from './python-project.ts';
 
@@ -47,6 +48,17 @@ describe('the plan of a Python app', () => {
     ],
   ])('installs by the tool that %s belongs to', async (_, files, command) => {
     expect(stepsOf(await planFor(files as Record<string, string>)).join('\n')).toContain(command);
+  });
+
+  it("with uv.lock takes the packages from the operator's mirror, because the lockfile names PyPI", async () => {
+    const source = await openSource({ 'pyproject.toml': '[project]\nname = "a"', 'uv.lock': '' });
+    const plan = await pythonBuilder.plan(source, { toolchains, env: {}, cache: 'cold', hasPythonMirror: true });
+    expect(stepsOf(plan).slice(1)).toEqual([
+      'unless-restored: uv export --frozen --no-dev --no-emit-workspace --output-file /tmp/requirements.txt --quiet',
+      'unless-restored: uv pip install --python /app/.venv/bin/python3 --requirements /tmp/requirements.txt',
+      'uv sync --frozen --no-dev --no-editable --inexact',
+    ]);
+    expect(plan.tree?.paths).toEqual(['.venv']);
   });
 
   it.each<[Record<string, string>, string]>([

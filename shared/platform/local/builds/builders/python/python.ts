@@ -25,7 +25,12 @@ export const pythonBuilder: Builder = {
       installer === 'pip' || installer === 'none'
         ? undefined
         : await context.toolchains.findTool('uv', pins.get('uv') ?? { version: 'latest', source: project.manifest });
-    const install = planInstall(installer, { project, python, cache: context.cache });
+    const install = planInstall(installer, {
+      project,
+      python,
+      cache: context.cache,
+      hasMirror: context.hasPythonMirror === true,
+    });
     const tools: readonly (PythonToolchain | Toolchain)[] = uv === undefined ? [python] : [python, uv];
     return {
       notes: [
