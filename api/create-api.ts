@@ -137,7 +137,7 @@ export function createApi(options: ApiOptions): Api {
   addAddonRoutes(api, services.addons);
   addLogRoutes(api, services.logs, streams);
   addDomainRoutes(api, services.domains);
-  addGitSourceRoutes(api, services.gitSources);
+  addGitSourceRoutes(api, services.gitSources, services.webhooks);
   addWebhookRoutes(api, services.webhooks, { ...options, failures });
   addMetricRoutes(api, services.metrics);
   addQuotaRoutes(api, services.quotas);

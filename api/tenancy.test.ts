@@ -43,6 +43,7 @@ const publicOperations = [
 const leastRoles: Record<string, Role> = {
   readConfig: 'developer',
   readGitSource: 'developer',
+  listSourceDeliveries: 'developer',
   deleteApp: 'admin',
   deleteAddon: 'admin',
   readAddonCredentials: 'developer',

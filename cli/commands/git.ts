@@ -1,8 +1,11 @@
 import { appFlags, defineCommand } from '#cli/command-line/command.ts';
 import { type Context, checkRemoteName, defaultRemote } from '#cli/context/context.ts';
 import { CliError, usageError } from '#cli/errors/cli-error.ts';
-import { keyValues } from '#cli/output/table.ts';
+import { relativeTime } from '#cli/output/relative-time.ts';
+import { keyValues, table } from '#cli/output/table.ts';
 import { readApp } from '#cli/queries/read-app.ts';
+import { askSecret, readStdin } from '#cli/terminal/prompt.ts';
+import { isInteractive } from '#cli/terminal/terminal.ts';
 import { answerOf } from '#shared/api-client/client.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 
@@ -57,14 +60,26 @@ export const gitSourceSet = defineCommand({
       value: 'BRANCH',
       summary: "branch to deploy (default: the repository's default branch)",
     },
+    token: {
+      kind: 'boolean',
+      summary: 'ask for a token of the git host, or read it from standard input, for a private repository',
+    },
+    'remove-token': { kind: 'boolean', summary: 'remove the token of the git host' },
   },
   details: [
     'Enter the printed webhook at the git host. Each push there is then built and deployed. `git push paas` continues to work.',
+    'A private repository is read with a token of the git host (https), or with the printed deploy key (ssh). A token that may also write commit statuses lets the git host show how builds ended.',
   ],
-  examples: ['paas git:source:set https://git.example.com/ada/hello.git', 'paas git:source:set URL --branch production'],
+  examples: [
+    'paas git:source:set https://git.example.com/ada/hello.git',
+    'paas git:source:set URL --branch production',
+    'paas git:source:set URL --token < token.txt',
+  ],
   async run(context, { args, flags }) {
     const app = await context.appName(flags);
-    await changeSource(context, app, args.url, flags.branch);
+    if (flags.token && flags['remove-token']) throw usageError('--token and --remove-token exclude each other.', 'Choose one.');
+    const token = flags.token ? await readToken(context) : flags['remove-token'] ? null : undefined;
+    await changeSource(context, app, { url: args.url, branch: flags.branch, token });
     await printSource(context, app);
   },
 });
@@ -78,14 +93,29 @@ export const gitSourceRemove = defineCommand({
   flags: appFlags,
   async run(context, { flags }) {
     const app = await context.appName(flags);
-    await changeSource(context, app, null, undefined);
+    await changeSource(context, app, { url: null });
     context.print('', { app });
   },
 });
 
-async function changeSource(context: Context, app: string, url: string | null, branch: string | undefined): Promise<void> {
+/** Never an argument: other users of the machine can read those. */
+async function readToken({ terminal }: Context): Promise<string> {
+  const token = isInteractive(terminal)
+    ? await askSecret(terminal, 'Token', 'Pass it by standard input.')
+    : await readStdin(terminal);
+  if (token.trim() !== '') return token.trim();
+  throw usageError('The token is empty.', 'Pass it by standard input: paas git:source:set URL --token < token.txt');
+}
+
+interface SourceChange {
+  url: string | null;
+  branch?: string | undefined;
+  token?: string | null | undefined;
+}
+
+async function changeSource(context: Context, app: string, { url, branch, token }: SourceChange): Promise<void> {
   if (url === '') throw usageError('The URL is empty.', 'Example: paas git:source:set https://git.example.com/ada/hello.git');
-  const body = omitUndefined({ url, branch });
+  const body = omitUndefined({ url, branch, token });
   const call = (await context.api()).PUT('/v1/apps/{id}/git', { params: { path: { id: app } }, body });
   await context.showProgress(
     `Setting the git source of ${app}`,
@@ -94,8 +124,14 @@ async function changeSource(context: Context, app: string, url: string | null, b
   );
 }
 
+/** Of those that the platform remembers. */
+const shownDeliveries = 10;
+
 async function printSource(context: Context, app: string): Promise<void> {
-  const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/git', { params: { path: { id: app } } }));
+  const api = await context.api();
+  const params = { path: { id: app } };
+  const { data } = await answerOf(api.GET('/v1/apps/{id}/git', { params }));
+  const { data: deliveries } = await answerOf(api.GET('/v1/apps/{id}/git/deliveries', { params }));
   if (data.webhook === null)
     context.report('Webhooks are disabled. The operator of the platform enables them with PAAS_WEBHOOK_SECRET.');
   const pairs = [
@@ -103,7 +139,14 @@ async function printSource(context: Context, app: string): Promise<void> {
     ['branch', data.branch],
     ['webhook', data.webhook?.url],
     ['secret', data.webhook?.secret],
+    ['content type', data.webhook?.content_type],
+    ['events', data.webhook?.events.join(', ')],
     ['deploy key', data.deploy_key],
+    ['token', data.has_token ? 'set' : undefined],
   ] as const;
-  context.print(keyValues(pairs), data);
+  const last = deliveries
+    .slice(0, shownDeliveries)
+    .map((each) => [relativeTime(each.received_at, context.now()), each.provider, each.event, each.outcome, each.message]);
+  const text = last.length === 0 ? '' : `\nLast deliveries:\n${table(last)}`;
+  context.print(keyValues(pairs) + text, { ...data, deliveries });
 }

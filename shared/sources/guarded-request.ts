@@ -11,11 +11,19 @@ export interface GuardedRequestOptions {
   allowPrivate: boolean;
 }
 
+/** A header `Authorization`, and the origin that it is for. */
+export interface Credentials {
+  origin: string;
+  authorization: string;
+}
+
 /** A request to an address given by a user. */
 export interface GuardedRequest {
   method: 'GET' | 'POST';
   headers: Readonly<Record<string, string>>;
   body?: Uint8Array;
+  /** Sent to this origin only, wherever a redirect leads. */
+  credentials?: Credentials | undefined;
   /** Largest number of redirects to follow; each is checked like the first address. Default: 0. */
   redirects?: number;
   /** Appended to "answered 404 for /path" (also for 401 and 403): the likely cause and what to do. */
@@ -71,7 +79,11 @@ async function requestOnce(
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const sent = (secure ? requestHttps : requestHttp)(url, {
     method: asked.method,
-    headers: { ...asked.headers, ...(asked.body === undefined ? {} : { 'content-length': asked.body.length }) },
+    headers: {
+      ...asked.headers,
+      ...(asked.credentials?.origin === url.origin ? { authorization: asked.credentials.authorization } : {}),
+      ...(asked.body === undefined ? {} : { 'content-length': asked.body.length }),
+    },
     agent: false,
     signal: asked.signal,
     // Node asks for all addresses of the name; it gets only the one that was checked.

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { commitFiles, git } from '#shared/git/testing/git-client.ts';
 import { createGitFixture, type GitFixture } from '#shared/git/testing/git-fixture.ts';
 import type { ObjectId } from '#shared/ids.ts';
@@ -57,6 +59,55 @@ it('the branches of a repository are listed, with the one that HEAD names', asyn
   expect(await list('/branches/')).toEqual(expected);
   await expect(list('/nobody.git')).rejects.toMatchObject({ code: 'validation_failed', message: expect.stringContaining('404') });
 });
+
+describe('a token', () => {
+  const token = { user: 'ada', value: 'secret-token' };
+  const hosts = createOutsideSourceHosts({ allowPrivate: true, seconds: 20 });
+  afterEach(() => host.protect(null));
+
+  it('opens a private repository, whose branches and commits nobody gets without it', async () => {
+    host.protect('ada:secret-token');
+    const url = `${host.url}/hello.git`;
+    const asked = { url, ref: 'refs/heads/main', commit: undefined, haves: [], signal };
+    expect((await hosts.listTips({ url, token, signal })).branches.get('main')).toBe(tip);
+    const { commit, pack } = await hosts.fetchSource({ ...asked, token });
+    expect([
+      commit,
+      Buffer.concat(await Array.fromAsync(pack))
+        .subarray(0, 4)
+        .toString(),
+    ]).toEqual([tip, 'PACK']);
+    for (const wrong of [undefined, { ...token, value: 'another' }]) {
+      await expect(hosts.listTips({ url, token: wrong, signal })).rejects.toThrow('answered 401');
+      await expect(hosts.fetchSource({ ...asked, token: wrong })).rejects.toThrow('paas git:source:set URL --token');
+    }
+  });
+
+  it('is not sent to where the host redirects, and is in no message', async () => {
+    const seen: (string | undefined)[] = [];
+    const other = createServer((request, response) => {
+      seen.push(request.headers.authorization);
+      response.writeHead(404).end();
+    });
+    const first = createServer((request, response) => {
+      seen.push(request.headers.authorization);
+      response.writeHead(302, { location: `${addressOf(other)}${request.url}` }).end();
+    });
+    for (const server of [other, first]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `${addressOf(first)}/a.git`;
+    const failed = await hosts.listTips({ url, token, signal }).catch((error: Error) => error.message);
+    await expect(hosts.fetchSource({ url, ref: 'refs/heads/main', commit: undefined, haves: [], token, signal })).rejects.toThrow(
+      '404',
+    );
+    expect(seen).toEqual(['Basic YWRhOnNlY3JldC10b2tlbg==', undefined, 'Basic YWRhOnNlY3JldC10b2tlbg==', undefined]);
+    expect(failed).not.toMatch(/secret-token|YWRh/);
+    for (const server of [other, first]) server.close();
+  });
+});
+
+function addressOf(server: Server): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
 
 it('a host that does not answer is unavailable, and one without git is not', async () => {
   const closed = await startGitHttpServer();

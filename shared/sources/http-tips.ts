@@ -1,19 +1,19 @@
 import { type HttpClient, listServerRefs } from 'isomorphic-git';
 import { AppError } from '#shared/errors.ts';
 import { type GuardedRequestOptions, guardedRequest } from '#shared/sources/guarded-request.ts';
+import { credentialsFor, missingHint } from '#shared/sources/http-access.ts';
 import { tipsOf } from '#shared/sources/remote-tips.ts';
 import type { RemoteTips, TipsRequest } from '#shared/sources/source-hosts.ts';
 
 /** Of one answer: room for ten thousand branches. */
 const mostBytes = 4 * 1024 * 1024;
 const redirects = 3;
-const missing = ': it does not exist or is private. For a private repository set its SSH address, and add the deploy key';
 
 /**
  * Lists branches over smart HTTP, by isomorphic-git over `guardedRequest`. Only the first request may be redirected; later
  * requests use its target.
  */
-export async function listTipsByHttp({ url, signal }: TipsRequest, options: GuardedRequestOptions): Promise<RemoteTips> {
+export async function listTipsByHttp({ url, token, signal }: TipsRequest, options: GuardedRequestOptions): Promise<RemoteTips> {
   const base = url.replace(/\/+$/, '');
   const { host } = new URL(url);
   let target = base;
@@ -26,7 +26,8 @@ export async function listTipsByHttp({ url, signal }: TipsRequest, options: Guar
           headers: { ...headers, 'user-agent': 'git/2 (paas)', 'accept-encoding': 'identity' },
           ...(body === undefined ? {} : { body: Buffer.concat(await Array.fromAsync(body)) }),
           redirects: method === 'POST' ? 0 : redirects,
-          hint: missing,
+          hint: missingHint(token),
+          credentials: credentialsFor(url, token),
           signal,
         },
         options,

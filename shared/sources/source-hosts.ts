@@ -6,8 +6,23 @@
 import type { ObjectId } from '#shared/ids.ts';
 import type { SourceEntry } from '#shared/platform/builds.ts';
 
+/** How a private repository is read. */
+export interface SourceAccess {
+  /** Required for an SSH address. */
+  key?: SourceKey | undefined;
+  /** For an https or http address. Sent to the origin of the address only, not to where that redirects. */
+  token?: SourceToken | undefined;
+}
+
+/** A token that a git host gave to its user. */
+export interface SourceToken {
+  /** The user name that goes with it; most hosts accept any. */
+  user: string;
+  value: string;
+}
+
 /** A fetch of one commit from a git host. */
-export interface SourceRequest {
+export interface SourceRequest extends SourceAccess {
   /** https, http or ssh address. */
   url: string;
   /** 'refs/heads/main' */
@@ -19,17 +34,13 @@ export interface SourceRequest {
   /** Fetches only the commit without its history, if the host supports that. */
   withoutHistory?: true;
   signal: AbortSignal;
-  /** Required for an SSH address. */
-  key: SourceKey | undefined;
 }
 
 /** A question for the branches of a repository on a git host. */
-export interface TipsRequest {
+export interface TipsRequest extends SourceAccess {
   /** https, http or ssh address. */
   url: string;
   signal: AbortSignal;
-  /** Required for an SSH address. */
-  key: SourceKey | undefined;
 }
 
 /** The branches of a repository on a git host. */

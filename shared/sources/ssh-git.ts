@@ -148,12 +148,12 @@ async function* thenClose(
 function explain(error: unknown, host: string, keyChanged: boolean): AppError {
   if (keyChanged)
     return fault(
-      `The host key of ${host} has changed. If that was intended, set the source again with PUT /v1/apps/<app>/git`,
+      `The host key of ${host} has changed. If that was intended, set the source again: paas git:source:set URL`,
       error,
     );
   const { level, code, message } = error as Error & { level?: string; code?: string };
   return level === 'client-authentication'
-    ? fault(`${host} rejected the app's deploy key. Add the key that GET /v1/apps/<app>/git shows to the repository`, error)
+    ? fault(`${host} rejected the app's deploy key. Add the key that \`paas git:source\` shows to the repository`, error)
     : new SourceUnavailable(`${host} could not be reached (${code ?? message}).`, error);
 }
 

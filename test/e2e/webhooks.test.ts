@@ -143,6 +143,8 @@ describe('a push to a git host elsewhere', () => {
         ['branch', 'production'],
         ['webhook', webhook.url],
         ['secret', webhook.secret],
+        ['content type', 'application/json'],
+        ['events', 'push, delete'],
         ['deploy key', key],
         [''],
       ]);

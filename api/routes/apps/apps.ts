@@ -117,6 +117,14 @@ const setGitSource = createRoute({
             'The branch that is deployed. Default: the default branch of the repository, or unchanged when its host does not say.',
           example: 'main',
         }),
+        token: lineOf(1200)
+          .nullable()
+          .optional()
+          .openapi({
+            description:
+              'A token of the git host that can read the repository, or `user:token`. It is stored sealed, never shown, and sent to the host ' +
+              'of `url` only. Left out: the one there is stays for the same host. Null removes it.',
+          }),
       }),
       true,
     ),
@@ -162,8 +170,8 @@ export function addAppRoutes(api: Api, { apps, deletion, sources }: AppServices)
   });
 
   api.openapi(setGitSource, async (c) => {
-    const { url, branch: deployed } = c.req.valid('json');
-    const source = { url, branch: deployed };
+    const { url, branch: deployed, token } = c.req.valid('json');
+    const source = { url, branch: deployed, token };
     return c.json({ data: presentApp(await sources.setGitSource(c.get('caller'), c.req.valid('param').id, source)) }, 200);
   });
 }

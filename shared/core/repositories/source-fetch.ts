@@ -1,11 +1,11 @@
 import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { enqueueMaintenance } from '#shared/core/repositories/repository-maintenance.ts';
-import { readSourceKey, rememberHostKey } from '#shared/core/repositories/source-keys.ts';
+import { readSourceAccess, rememberHostKey } from '#shared/core/repositories/source-keys.ts';
 import { AppError } from '#shared/errors.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
-import { isOwnRepository, parseGitUrl } from '#shared/sources/git-url.ts';
-import type { RemoteTips } from '#shared/sources/source-hosts.ts';
+import { isOwnRepository } from '#shared/sources/git-url.ts';
+import type { RemoteTips, SourceAccess } from '#shared/sources/source-hosts.ts';
 
 /** A commit of a repository on another git host. */
 export interface RemoteSource {
@@ -40,13 +40,12 @@ export async function fetchSource(
     return { commit: known };
   }
   const refs = await git.refs.listRefs(repositoryId);
-  const isSsh = parseGitUrl(source.url)?.scheme === 'ssh';
   const fetched = await sources.fetchSource({
     url: source.url,
     ref: source.ref,
     commit: source.commit ?? undefined,
     haves: [...new Set(refs.map(({ oid }) => oid))].slice(0, maxHaves),
-    key: isSsh ? await readSourceKey(context, repositoryId) : undefined,
+    ...(await readSourceAccess(context, repositoryId, source.url)),
     signal,
   });
   const pack = await git.stagePack(repositoryId, fetched.pack, signal);
@@ -65,6 +64,7 @@ export async function fetchSource(
 
 /**
  * The branches of the repository at `url`, and their newest commits. The app's own repository has no default branch.
+ * @param given what to read it with; left out: what the app has
  * @throws AppError `validation_failed` when the git host cannot be asked
  */
 export async function readSourceTips(
@@ -72,6 +72,7 @@ export async function readSourceTips(
   app: Pick<AppRow, 'name' | 'repository_id'>,
   url: string,
   signal: AbortSignal,
+  given?: SourceAccess,
 ): Promise<Pick<RemoteTips, 'branches' | 'defaultBranch'>> {
   const { addresses, git, sources } = context;
   if (isOwnRepository(url, addresses.pushUrl(app.name))) {
@@ -82,8 +83,8 @@ export async function readSourceTips(
       defaultBranch: undefined,
     };
   }
-  const key = parseGitUrl(url)?.scheme === 'ssh' ? await readSourceKey(context, app.repository_id) : undefined;
-  const { newHostKey, ...tips } = await sources.listTips({ url, key, signal });
+  const access = given ?? (await readSourceAccess(context, app.repository_id, url));
+  const { newHostKey, ...tips } = await sources.listTips({ url, ...access, signal });
   if (newHostKey !== undefined) await rememberHostKey(context, app.repository_id, newHostKey);
   return tips;
 }

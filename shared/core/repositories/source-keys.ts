@@ -1,8 +1,10 @@
 import type { Context } from '#shared/core/context.ts';
 import { addHostKey, insertSourceKey, readSourceKeyRow } from '#shared/core/repositories/source-keys-store.ts';
+import { readSourceToken } from '#shared/core/repositories/source-tokens.ts';
 import { AppError } from '#shared/errors.ts';
 import type { AppId, RepositoryId } from '#shared/ids.ts';
-import type { SourceKey } from '#shared/sources/source-hosts.ts';
+import { parseGitUrl } from '#shared/sources/git-url.ts';
+import type { SourceAccess, SourceKey } from '#shared/sources/source-hosts.ts';
 
 /** Bound into the seal: the key of one app does not open as another's. */
 const purpose = (appId: AppId): string => `source key of app ${appId}`;
@@ -21,7 +23,7 @@ export async function ensureSourceKey({ db, secrets, sources }: Context, appId: 
 }
 
 /** The key of the app that owns the repository, which its previews use too; undefined when there is none. */
-export async function readSourceKey({ db, secrets }: Context, repositoryId: RepositoryId): Promise<SourceKey | undefined> {
+async function readSourceKey({ db, secrets }: Context, repositoryId: RepositoryId): Promise<SourceKey | undefined> {
   const appId = ownerOf(repositoryId);
   const row = await readSourceKeyRow(db, appId);
   if (row === undefined) return undefined;
@@ -35,6 +37,12 @@ export async function rememberHostKey(
   hostKey: { host: string; key: string },
 ): Promise<void> {
   await addHostKey(db, ownerOf(repositoryId), hostKey);
+}
+
+/** What the app that owns the repository has to read its source with: a key for an SSH address, else a token of the host. */
+export async function readSourceAccess(context: Context, repositoryId: RepositoryId, url: string): Promise<SourceAccess> {
+  if (parseGitUrl(url)?.scheme === 'ssh') return { key: await readSourceKey(context, repositoryId) };
+  return { token: await readSourceToken(context, ownerOf(repositoryId), url) };
 }
 
 /** A repository has the id of the app that owns it. */

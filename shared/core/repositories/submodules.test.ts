@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { runBuildJob } from '#shared/core/builds/build-job.ts';
+import { sealSourceToken } from '#shared/core/repositories/source-tokens.ts';
+import { deleteSourceToken, writeSourceToken } from '#shared/core/repositories/source-tokens-store.ts';
 import { resolveUrl } from '#shared/core/repositories/submodules.ts';
 import { commitFiles, git } from '#shared/git/testing/git-client.ts';
 import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
@@ -95,6 +97,30 @@ describe('a git submodule', () => {
     expect(await core.context.git.sweep(0)).toBe(0);
   });
 
+  it('that is private is fetched with the token of the source, if it is on the same host', async () => {
+    const commit = await createLibrary('private', { secret: 'yes' });
+    host.protect('ada:secret-token');
+    const { context } = core;
+    const row = await sealSourceToken(context, app.id, `${host.url}/app.git`, { user: 'ada', value: 'secret-token' });
+    await app.commit();
+    await app.commit({
+      '.gitmodules': await addSubmodules(app.directory, { path: 'private', url: `${host.url}/private.git`, commit }),
+    });
+    try {
+      expect((await build()).error).toContain('answered 401');
+      await writeSourceToken(context.db, { ...row, origin: 'https://git.example.com' });
+      await app.commit({ again: '1' });
+      expect((await build()).error).toContain('answered 401');
+      await writeSourceToken(context.db, row);
+      await app.commit({ again: '2' });
+      const { status, log } = await build();
+      expect([status, log]).toEqual(['succeeded', expect.not.stringContaining('secret-token')]);
+    } finally {
+      host.protect(null);
+      await deleteSourceToken(context.db, app.id);
+    }
+  });
+
   it('that cannot be fetched fails the build, which says what can be done', async () => {
     const commit = await createLibrary('other', { a: '1' });
     await app.commit();
@@ -104,7 +130,7 @@ describe('a git submodule', () => {
     const { status, error } = await build();
     expect(status).toBe('failed');
     expect(error).toMatch(
-      /submodule gone could not be fetched: .* answered 404 .*Make it readable by everybody, .*update = none/,
+      /submodule gone could not be fetched: .* answered 404 .*Make it readable by everybody, or with the token.*update = none/,
     );
     expect(error).not.toContain('deploy key');
     await app.commit({

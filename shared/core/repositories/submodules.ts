@@ -1,4 +1,5 @@
 import type { Context } from '#shared/core/context.ts';
+import { readSourceAccess } from '#shared/core/repositories/source-keys.ts';
 import { AppError } from '#shared/errors.ts';
 import type { Snapshot, Submodule } from '#shared/git/git-storage.ts';
 import type { RepositoryId } from '#shared/ids.ts';
@@ -40,7 +41,8 @@ export async function fetchSubmodules(
     if (snapshots.length === limits.submodules.count)
       throw fault(`There are more than ${limits.submodules.count} git submodules`);
     log(`       ${path} from ${url}`);
-    const request = { url, ref: '', commit, haves: [], key: undefined, withoutHistory: true as const, signal: signalOrTimeout };
+    const access = await readSourceAccess(context, repositoryId, url);
+    const request = { url, ref: '', commit, haves: [], withoutHistory: true as const, signal: signalOrTimeout, ...access };
     const { pack } = await context.sources.fetchSource(request);
     const snapshot = await context.git.takeSnapshot(repositoryId, commit, pack, signalOrTimeout);
     snapshots.push(snapshot);
@@ -88,8 +90,12 @@ function findUrl({ url, isOff }: Submodule, base: string | undefined): { url: st
       problem: 'with a relative address, but the app has no git_url it could be relative to. Give it an https address',
     };
   const at = isRelative && base !== undefined ? resolveUrl(url, base) : url;
-  const scheme = at === undefined ? undefined : parseGitUrl(at)?.scheme;
-  if (at !== undefined && (scheme === 'https' || scheme === 'http')) return { url: at };
+  const parsed = at === undefined ? undefined : parseGitUrl(at);
+  if (at !== undefined && (parsed?.scheme === 'https' || parsed?.scheme === 'http')) return { url: at };
+  // The app's deploy key may have been added to this repository of the same host, too.
+  const source = base === undefined ? undefined : parseGitUrl(base);
+  const isSameHost = source?.scheme === 'ssh' && source.host === parsed?.host && source.port === parsed.port;
+  if (at !== undefined && parsed?.scheme === 'ssh' && isSameHost) return { url: at };
   return {
     problem: 'whose address is not https, or contains a password. Give it an https address without a password in .gitmodules',
   };
@@ -111,7 +117,7 @@ function explain(error: unknown, path: string): unknown {
   if (!(error instanceof AppError) || error.code === 'internal') return error;
   const cause = error.message.replace(/\.$/, '');
   return fault(
-    `The git submodule ${path} could not be fetched: ${cause}. Make it readable by everybody, add its files to the repository itself, or set \`update = none\` for it in .gitmodules to build without it`,
+    `The git submodule ${path} could not be fetched: ${cause}. Make it readable by everybody, or with the token of the app's source, add its files to the repository itself, or set \`update = none\` for it in .gitmodules to build without it`,
     error,
   );
 }

@@ -1,13 +1,19 @@
+import { requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { enqueueLook } from '#shared/core/apps/app-jobs.ts';
-import { listAppsBySource } from '#shared/core/apps/apps-store.ts';
+import { listAppsBySource, readAppById } from '#shared/core/apps/apps-store.ts';
 import { checkBranchName } from '#shared/core/apps/branch-name.ts';
 import type { Context } from '#shared/core/context.ts';
 import { appWebhookSecret } from '#shared/core/repositories/webhook-secret.ts';
+import {
+  addSourceDelivery,
+  listSourceDeliveries,
+  type SourceDeliveryRow,
+} from '#shared/core/webhooks/source-deliveries-store.ts';
 import { createSourceFollower } from '#shared/core/webhooks/source-follower.ts';
 import { type HintRow, insertHint } from '#shared/core/webhooks/source-looks-store.ts';
 import { type OtherEvent, type PushEvent, readEvent } from '#shared/core/webhooks/webhook-event.ts';
 import { judgeHeaders, type SignedDelivery, verifyDelivery } from '#shared/core/webhooks/webhook-signature.ts';
-import type { Delivery, DeliveryResult, Webhooks } from '#shared/core/webhooks/webhooks.ts';
+import type { Delivery, DeliveryResult, ReceivedDelivery, Webhooks } from '#shared/core/webhooks/webhooks.ts';
 import { type DeliveryName, deleteDeliveries, hasDelivery, insertDelivery } from '#shared/core/webhooks/webhooks-store.ts';
 import type { Db } from '#shared/database/db.ts';
 import { addSeconds, secondsPerDay } from '#shared/durations.ts';
@@ -31,6 +37,30 @@ export function createWebhooks(context: Context): Webhooks {
 
   const follow = createSourceFollower(context);
 
+  const process = async (delivery: Delivery, signed: SignedDelivery): Promise<FollowedHint[] | DeliveryResult> => {
+    const name = nameDelivery(signed, delivery.appId);
+    if (await hasDelivery(context.db, name)) return replayed;
+    const event = readEvent(delivery.body, delivery.header('content-type') ?? '', signed.event);
+    const recorded = await record(context, { name, event, appId: delivery.appId });
+    if ('outcome' in recorded) return recorded;
+    return Promise.all(
+      recorded.hints.map(async (hint, index) => ({
+        appId: hint.appId,
+        result: index < mostAsked ? await follow(hint) : accepted,
+      })),
+    );
+  };
+
+  const log = ({ provider, event, deliveryId }: SignedDelivery, appId: AppId, result: LoggedResult): Promise<void> =>
+    addSourceDelivery(context.db, {
+      app_id: appId,
+      provider,
+      event: event.slice(0, longestName),
+      delivery_id: deliveryId.slice(0, longestName),
+      ...result,
+      received_at: context.clock.now(),
+    });
+
   return {
     async checkHeaders(header, appId) {
       const judged = await judgeHeaders(header, await secretOf(platformSecret(), appId));
@@ -44,17 +74,49 @@ export function createWebhooks(context: Context): Webhooks {
 
     async receive(delivery) {
       const signed = await verify(delivery, platformSecret());
-      const name = nameDelivery(signed, delivery.appId);
-      if (await hasDelivery(context.db, name)) return replayed;
-      const event = readEvent(delivery.body, delivery.header('content-type') ?? '', signed.event);
-      const recorded = await record(context, { name, event, appId: delivery.appId });
-      if ('outcome' in recorded) return recorded;
-      const results = await Promise.all(
-        recorded.hints.map((hint, index) => (index < mostAsked ? follow(hint) : Promise.resolve(accepted))),
-      );
-      // Of several apps the sender hears what happened, not to how many.
-      return results.find(({ outcome }) => outcome === 'started') ?? results[0] ?? accepted;
+      const { appId } = delivery;
+      try {
+        const results = await process(delivery, signed);
+        if ('outcome' in results) {
+          if (appId !== undefined) await log(signed, appId as AppId, results);
+          return results;
+        }
+        await Promise.all(results.map(({ appId: id, result }) => log(signed, id, result)));
+        // Of several apps the sender hears what happened, not to how many.
+        const [first] = results;
+        return (results.find(({ result }) => result.outcome === 'started') ?? first)?.result ?? accepted;
+      } catch (error) {
+        if (appId !== undefined && error instanceof AppError && error.code !== 'internal')
+          await log(signed, appId as AppId, { outcome: 'refused', message: error.message });
+        throw error;
+      }
     },
+
+    async listDeliveries(caller, app) {
+      const { row } = await requireAppToChange(context, caller, app);
+      return (await listSourceDeliveries(context.db, row.id)).map(toReceivedDelivery);
+    },
+  };
+}
+
+/** Of names that the sender chose. */
+const longestName = 200;
+
+interface FollowedHint {
+  appId: AppId;
+  result: DeliveryResult;
+}
+
+type LoggedResult = Pick<ReceivedDelivery, 'outcome' | 'message'>;
+
+function toReceivedDelivery(row: SourceDeliveryRow): ReceivedDelivery {
+  return {
+    provider: row.provider,
+    event: row.event,
+    deliveryId: row.delivery_id,
+    outcome: row.outcome,
+    message: row.message,
+    receivedAt: row.received_at,
   };
 }
 
@@ -83,9 +145,7 @@ async function record(context: Context, { name, event, appId }: NamedEvent): Pro
     const { branch, commit, skipsBuild } = event;
     const apps = await findApps(trx, event, appId);
     if (apps.length === 0) {
-      const message =
-        'No app follows this repository. Set its address with `paas git:source:set`, then let the git host deliver again.';
-      throw new AppError('not_found', message);
+      throw new AppError('not_found', await whyNoApp(trx, event, appId));
     }
     checkBranchName(branch);
     const hints: RecordedDelivery['hints'] = [];
@@ -96,6 +156,14 @@ async function record(context: Context, { name, event, appId }: NamedEvent): Pro
     }
     return { hints };
   });
+}
+
+/** A webhook of an app stays with a repository that is renamed, and then delivers under another address. */
+async function whyNoApp(db: Db, { spellings: [spelling = ''] }: PushEvent, appId: string | undefined): Promise<string> {
+  const app = appId === undefined ? undefined : await readAppById(db, appId as AppId);
+  if (app?.git_url == null || app.deleted_at !== null)
+    return 'No app follows this repository. Set its address with `paas git:source:set`, then let the git host deliver again.';
+  return `The app follows ${app.git_url}, and the delivery is of ${spelling}. If the repository was renamed, set its new address with \`paas git:source:set\`.`;
 }
 
 const replayed: DeliveryResult = {
@@ -114,7 +182,7 @@ async function verify({ header, body, appId }: Delivery, platformSecret: string)
 }
 
 function signatureMismatch(appId: string | undefined): AppError {
-  const where = appId === undefined ? 'PAAS_WEBHOOK_SECRET of the platform' : 'the secret that GET /v1/apps/<app>/git shows';
+  const where = appId === undefined ? 'PAAS_WEBHOOK_SECRET of the platform' : 'the secret that `paas git:source` shows';
   const message = `webhook signature mismatch: the git host must sign with ${where}. If that has changed, register the webhook again.`;
   return new AppError('unauthorized', message);
 }

@@ -1,4 +1,7 @@
 /** Deliveries of git hosts: the nouns, and what entry points may ask of them. */
+import type { Caller } from '#shared/core/accounts/principals.ts';
+
+/** A delivery as it came. */
 export interface Delivery {
   /** By lower-case name. */
   header(name: string): string | undefined;
@@ -14,7 +17,22 @@ export interface DeliveryResult {
   message: string;
 }
 
+/** A delivery about an app, as its owner sees it. */
+export interface ReceivedDelivery {
+  provider: string;
+  /** As the provider names it; '' when it does not. */
+  event: string;
+  /** By which the git host lists it. */
+  deliveryId: string;
+  /** 'refused': it was answered with an error. */
+  outcome: DeliveryResult['outcome'] | 'refused';
+  message: string;
+  receivedAt: Date;
+}
+
 export interface Webhooks {
+  /** The last deliveries about an app that were signed right, newest first, at most 20. `forbidden` to viewers. */
+  listDeliveries(caller: Caller, app: string): Promise<readonly ReceivedDelivery[]>;
   /** To be asked before a body is read: `forbidden` when webhooks are off, `unauthorized` for what no body could be signed by. */
   checkHeaders(header: Delivery['header'], appId: string | undefined): Promise<void>;
   /** In the order of SPEC.md §4.4. `unauthorized` for a wrong signature, `not_found` when no app has the repository. */

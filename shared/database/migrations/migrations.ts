@@ -22,6 +22,7 @@ import * as sourceLooks from '#shared/database/migrations/0020-source-looks.ts';
 import * as sessions from '#shared/database/migrations/0021-sessions.ts';
 import * as quotas from '#shared/database/migrations/0022-quotas.ts';
 import * as appSettings from '#shared/database/migrations/0023-app-settings.ts';
+import * as sourceTokens from '#shared/database/migrations/0023-source-tokens.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -47,5 +48,6 @@ export const migrations: Record<string, Migration> = {
   '0020-source-looks': sourceLooks,
   '0021-sessions': sessions,
   '0022-quotas': quotas,
+  '0023-source-tokens': sourceTokens,
   '0023-app-settings': appSettings,
 };

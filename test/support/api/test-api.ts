@@ -104,6 +104,7 @@ type AnyResource = Merged<
   | Schemas['Deploy']
   | Schemas['Domain']
   | Schemas['DeliveryResult']
+  | Schemas['ReceivedDelivery']
   | Schemas['GitSource']
   | Schemas['LogEntry']
   | Schemas['MetricSeries']

@@ -13,6 +13,8 @@ export interface GitHttpServer {
   createRepository(name: string): Promise<string>;
   /** From now on nobody is answered, until the returned function is called: then all who wait are. */
   hold(): () => void;
+  /** From now on only whoever sends this is answered, as `user:password`; null: everybody. */
+  protect(login: string | null): void;
   close(): Promise<void>;
 }
 
@@ -21,8 +23,14 @@ export async function startGitHttpServer(): Promise<GitHttpServer> {
   const directory = await mkdtemp(join(tmpdir(), 'paas-git-host-'));
   const running = new Set<ChildProcess>();
   let paused: Promise<void> | undefined;
+  let login: string | null = null;
   const server = createServer(async (request, response) => {
     await paused;
+    const { authorization } = request.headers;
+    if (login !== null && authorization !== `Basic ${Buffer.from(login).toString('base64')}`) {
+      response.writeHead(401, { 'www-authenticate': 'Basic' }).end();
+      return;
+    }
     const { pathname, search } = new URL(request.url ?? '/', 'http://localhost');
     const backend = spawn('git', ['http-backend'], {
       stdio: ['pipe', 'pipe', 'ignore'],
@@ -69,6 +77,9 @@ export async function startGitHttpServer(): Promise<GitHttpServer> {
       const { promise, resolve } = Promise.withResolvers<void>();
       paused = promise;
       return resolve;
+    },
+    protect(wanted) {
+      login = wanted;
     },
     async close() {
       for (const backend of running) backend.kill();
