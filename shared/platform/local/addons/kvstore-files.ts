@@ -1,6 +1,7 @@
-import { chown, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { chown, mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ifMissing } from '#shared/files/if-missing.ts';
+import { limitFileSize } from '#shared/files/limit-file-size.ts';
 import { replaceFile } from '#shared/files/replace-file.ts';
 import type { SandboxRecord } from '#shared/platform/local/sandbox/sandbox-process.ts';
 import { adminSocketName, dumpName } from './kvstore-plan.ts';
@@ -70,13 +71,21 @@ export class KvstoreFiles {
   }
 
   async openLog(): ReturnType<typeof open> {
-    const file = join(this.directory, 'server.log');
-    const { size } = await stat(file).catch(() => ({ size: 0 }));
-    return open(file, size > longestLogBytes ? 'w' : 'a', 0o600);
+    await this.limitLog();
+    return open(this.#logFile, 'a', 0o600);
+  }
+
+  /** Clients can have the server log as much as they like. */
+  limitLog(): Promise<void> {
+    return limitFileSize(this.#logFile, longestLogBytes);
   }
 
   remove(): Promise<void> {
     return rm(this.directory, { recursive: true, force: true });
+  }
+
+  get #logFile(): string {
+    return join(this.directory, 'server.log');
   }
 
   get #recordFile(): string {

@@ -22,6 +22,8 @@ export type KvstoreChange = Partial<Pick<KvstoreRecord, 'passwordHash' | 'memory
 
 const alivePollMilliseconds = 250;
 const readyPollMilliseconds = 25;
+/** After so many looks at a server the length of its log is checked. */
+const looksPerLogCheck = 20;
 /** Saving a gigabyte takes less. */
 const stopMilliseconds = 30_000;
 /** After a run of this length the next crash counts as the first. */
@@ -176,8 +178,9 @@ export class KvstoreServer {
   /** Resolves when the server or the supervision has ended. */
   async #watch(program: SandboxRecord, ending: AbortSignal): Promise<void> {
     const { clock, sandbox } = this.#dependencies;
-    while (!ending.aborted && (await sandbox.isAlive(program))) {
+    for (let look = 1; !ending.aborted && (await sandbox.isAlive(program)); look += 1) {
       if (!this.#ready) await this.#becomeReady();
+      if (look % looksPerLogCheck === 0) await this.#files.limitLog();
       await clock.sleep(this.#ready ? alivePollMilliseconds : readyPollMilliseconds, ending).catch(() => undefined);
     }
     this.#ready = false;

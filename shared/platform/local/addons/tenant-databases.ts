@@ -9,9 +9,16 @@ import { limits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
 import type { AddonSpec } from '#shared/platform/addons.ts';
 import type { PostgresSettings } from '#shared/platform/local/postgres/postgres-commands.ts';
-import { type PostgresServer, startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
+import {
+  limitPostgresLog,
+  type PostgresServer,
+  type SessionLimits,
+  startPostgres,
+} from '#shared/platform/local/postgres/postgres-server.ts';
 import { findPostmaster } from '#shared/platform/local/postgres/postmaster.ts';
+import { oomScoreAdjustment } from '../sandbox/sandbox.ts';
 import type { AddonKind } from './addon-kind.ts';
+import { limitSessions, type SharedResources } from './database-sessions.ts';
 import { limitDatabaseSizes } from './database-sizes.ts';
 import { scramVerifier } from './scram-verifier.ts';
 
@@ -24,17 +31,31 @@ export interface TenantDatabasesOptions {
   settings?: PostgresSettings;
   /** Size from which a database is read-only. */
   databaseBytes?: number;
+  /** What an app may take of what all share. */
+  sharedResources?: SharedResources;
 }
 
 const watchMilliseconds = 1000;
 /** Sizes are measured each time after so many looks at the server. */
 const sizeRounds = 5;
+/** A tenth of the locks and a quarter of the notifications that the server has room for. */
+const usualShares: SharedResources = { transactionSeconds: 3600, locks: 10_000, notificationShare: 0.25 };
 const tenantSettings: PostgresSettings = {
-  max_connections: 300,
-  temp_file_limit: '1GB',
+  // Before a client has said who it is, it has a connection, too: more than several apps can open (`flow-limits.ts`).
+  max_connections: 1000,
+  max_locks_per_transaction: 100,
+  /** Of each session. */
+  temp_file_limit: '256MB',
+  // In pages of 8 KiB.
+  max_notify_queue_pages: 8192,
+  idle_in_transaction_session_timeout: '10min',
   // `drop database` waits for every session, also for one that has not sent its password yet.
   authentication_timeout: '5s',
+  // Failed statements are the apps' own affair, and could fill the disk and show secrets.
+  log_min_messages: 'fatal',
+  log_min_error_statement: 'panic',
 };
+const sessions: SessionLimits = { memoryBytes: 256 * 1024 * 1024, oomScoreAdjustment };
 
 /**
  * Databases in a PostgreSQL cluster for tenants, apart from the platform's own and started with its first database. Each app has a
@@ -46,6 +67,7 @@ export function createTenantDatabases({
   log,
   settings = {},
   databaseBytes = limits.addon.databaseBytes,
+  sharedResources = usualShares,
 }: TenantDatabasesOptions): AddonKind {
   const cluster = join(directory, 'cluster');
   const mutex = createKeyedMutex<AppId | 'start'>();
@@ -56,7 +78,7 @@ export function createTenantDatabases({
     return mutex.run('start', async () => {
       if (leaving.signal.aborted) throw new AppError('internal', 'The platform is stopping.');
       watching ??= watch();
-      return startPostgres({ directory, log, tcp: true, settings: { ...tenantSettings, ...settings } });
+      return startPostgres({ directory, log, tcp: true, sessions, settings: { ...tenantSettings, ...settings } });
     });
   }
 
@@ -91,9 +113,11 @@ export function createTenantDatabases({
       if (leaving.signal.aborted || !(await exists())) continue;
       const postmaster = await findPostmaster(cluster);
       if (postmaster?.ready === true && round % sizeRounds === 0)
-        await withServer((client) => limitDatabaseSizes(client, databaseBytes, log)).catch((error: unknown) =>
-          log.warn("the sizes of the tenants' databases could not be read", { error }),
-        );
+        await withServer(async (client) => {
+          await limitSessions(client, sharedResources, log);
+          await limitDatabaseSizes(client, databaseBytes, log);
+          await limitPostgresLog(directory);
+        }).catch((error: unknown) => log.warn("the limits of the tenants' databases could not be checked", { error }));
       if (postmaster !== undefined) continue;
       log.warn("the tenants' database server ended by itself", { directory });
       await start().catch((error: unknown) => log.error("the tenants' database server does not start", { error }));

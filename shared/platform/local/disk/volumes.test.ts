@@ -65,6 +65,7 @@ describe.runIf(process.getuid?.() === 0)('a volume', () => {
     await writeFile(join(dataDir, 'volume-templates', String(spec.bytes)), Buffer.alloc(mebibyte));
     const volume = await volumes.mount({ ...spec, file: join(dataDir, 'two') });
     await writeFile(join(volume.path, 'file'), 'text');
+    expect(await readdir(volume.path)).toContain('file');
     volume.unmount();
   });
 

@@ -171,6 +171,29 @@ next();`;
     listener.close();
   });
 
+  it('leave connections to databases for others', async () => {
+    let accepted = 0;
+    const listener = createServer((socket) => {
+      accepted += 1;
+      socket.on('error', () => undefined);
+    });
+    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+    const { port } = listener.address() as { port: number };
+    const [flooder, guest] = await Promise.all([networks.ensureNetwork('flooder'), networks.ensureNetwork('guest')]);
+    await Promise.all(['flooder', 'guest'].map((owner) => networks.openPorts(owner, { toHost: [port] })));
+    const flood = `const { connect } = require('node:net');
+for (let count = 0; count < 300; count += 1) connect({ host: '127.0.0.1', port: ${port} }).on('error', () => undefined);
+setTimeout(() => {}, 60000);`;
+    const attacker = spawn('nsenter', [`--net=/run/netns/${flooder.namespace}`, process.execPath, '-e', flood]);
+    children.push(attacker);
+    await expect.poll(() => accepted, { timeout: 10_000 }).toBe(80);
+    expect(await probeInside(guest.namespace, '127.0.0.1', port)).toBe('open');
+    expect(accepted).toBe(81);
+    attacker.kill();
+    await Promise.all(['flooder', 'guest'].map((owner) => networks.deleteNetwork(owner)));
+    listener.close();
+  });
+
   it('lead to the add-ons of an app on its loopback, and to those of no other', async () => {
     const listener = createServer((socket) => socket.end());
     await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
@@ -324,7 +347,7 @@ process.stdin.on('data', () => {
           child.stdout.once('data', (data) => resolve(String(data).trim()));
           child.stdin.write(text);
         });
-      expect(await ask('\n')).toBe('up');
+      expect(await ask('')).toBe('up');
       await expect.poll(() => ask('\n')).toBe('open');
       await opened.deleteNetwork('first');
       expect(await ask('\n')).not.toBe('open');

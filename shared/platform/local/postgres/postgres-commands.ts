@@ -85,6 +85,19 @@ export interface Command {
   readonly arguments: readonly string[];
   readonly uid?: number;
   readonly gid?: number;
+  /** In addition to what every program of PostgreSQL gets. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A server whose processes inherit a limit on their memory. */
+export function limitedCommand(command: Command, sessions: { memoryBytes: number; oomScoreAdjustment: number }): Command {
+  return {
+    ...command,
+    file: '/usr/bin/prlimit',
+    arguments: [`--data=${sessions.memoryBytes}`, '--', command.file, ...command.arguments],
+    // The postmaster keeps the adjustment that it has inherited, and gives this one to each of its children.
+    env: { PG_OOM_ADJUST_FILE: '/proc/self/oom_score_adj', PG_OOM_ADJUST_VALUE: String(sessions.oomScoreAdjustment) },
+  };
 }
 
 /** Paths as the confined process sees them: short, and without a parent directory it could not enter. */

@@ -6,10 +6,12 @@ import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ifMissing } from '#shared/files/if-missing.ts';
+import { limitFileSize } from '#shared/files/limit-file-size.ts';
 import type { Log } from '#shared/log.ts';
 import {
   type Command,
   initdbArguments,
+  limitedCommand,
   type PostgresListening,
   type PostgresSettings,
   postgresArguments,
@@ -31,7 +33,17 @@ export interface PostgresOptions {
    * listens on a unix socket only, in a directory that only its own user and root may enter.
    */
   tcp?: boolean;
+  /** Of each process that serves a session, when others than the platform use the server. */
+  sessions?: SessionLimits;
   log: Log;
+}
+
+/** What a session of PostgreSQL may take from the machine. */
+export interface SessionLimits {
+  /** Private writable memory. A query that needs more fails with "out of memory"; the server and other sessions go on. */
+  readonly memoryBytes: number;
+  /** From 0 to 1000: how much sooner than the platform it is killed when the machine's memory runs out. */
+  readonly oomScoreAdjustment: number;
 }
 
 export interface PostgresServer {
@@ -57,7 +69,7 @@ const defaultPort = 5432;
 const startMilliseconds = 60_000;
 const stopMilliseconds = 30_000;
 const attempts = 20;
-const logBytes = 10 * 1024 * 1024;
+const longestLogBytes = 10 * 1024 * 1024;
 
 /**
  * The PostgreSQL of this data directory: created at the first call, found again when it still runs (it is a session of
@@ -175,7 +187,7 @@ async function startServer(directory: string, runner: PostgresRunner, options: P
   const tcp = options.tcp === true;
   let port = tcp ? ((await readPort(directory)) ?? (await findFreePort())) : defaultPort;
   for (let attempt = 1; ; attempt += 1) {
-    const outcome = await tryStart(directory, runner, { port, tcp }, options.settings);
+    const outcome = await tryStart(directory, runner, { port, tcp }, options);
     if (!('complaint' in outcome)) {
       if (tcp) await writeFile(join(directory, 'port'), `${port}\n`);
       return outcome;
@@ -213,15 +225,13 @@ async function tryStart(
   directory: string,
   runner: PostgresRunner,
   listening: PostgresListening,
-  settings: PostgresSettings | undefined,
+  { settings, sessions }: Pick<PostgresOptions, 'settings' | 'sessions'>,
 ): Promise<Postmaster | { complaint: string }> {
   const logged = await openLog(directory);
   try {
     const { size } = await logged.stat();
-    const child = start(
-      runner.command('postgres', (at) => postgresArguments(`${at}/cluster`, listening, settings)),
-      ['ignore', logged.fd, logged.fd],
-    );
+    const command = runner.command('postgres', (at) => postgresArguments(`${at}/cluster`, listening, settings));
+    const child = start(sessions === undefined ? command : limitedCommand(command, sessions), ['ignore', logged.fd, logged.fd]);
     let exited = false;
     const end = ended(child).finally(() => {
       exited = true;
@@ -243,7 +253,7 @@ function start(command: Command, stdio: readonly ('ignore' | 'pipe' | number)[])
     detached: true,
     stdio: [...stdio],
     cwd: '/',
-    env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' },
+    env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin', ...command.env },
     ...(command.uid === undefined ? {} : { uid: command.uid }),
     ...(command.gid === undefined ? {} : { gid: command.gid }),
   });
@@ -255,10 +265,13 @@ async function ended(child: ChildProcess): Promise<number | null> {
 }
 
 async function openLog(directory: string): ReturnType<typeof open> {
-  const file = logFile(directory);
-  const { size } = await stat(file).catch(() => ({ size: 0 }));
-  if (size > logBytes) await rename(file, `${file}.1`);
-  return open(file, 'a', 0o600);
+  await limitPostgresLog(directory);
+  return open(logFile(directory), 'a', 0o600);
+}
+
+/** Keeps the newest part of a log that has become too long. The server may be running: it goes on writing to the same file. */
+export async function limitPostgresLog(directory: string): Promise<void> {
+  await limitFileSize(logFile(directory), longestLogBytes);
 }
 
 function logFile(directory: string): string {
