@@ -116,7 +116,13 @@ const tests = [
 ];
 
 /** The only files that read the environment. */
-const mains = ['deploy/*.ts', 'deploy/setup/*.mjs', 'cli/main.ts', '*.config.ts'];
+const mains = [
+  'deploy/*.ts',
+  'deploy/processes/{api,gateway,sshd,worker}.ts',
+  'deploy/setup/*.mjs',
+  'cli/main.ts',
+  '*.config.ts',
+];
 
 export default defineConfig({
   plugins: ['eslint', 'typescript', 'import', 'node', 'unicorn', 'oxc', 'vitest'],

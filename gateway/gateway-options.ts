@@ -17,6 +17,11 @@ export const gatewayOptionsSchema = z.object({
   trustedProxies: z.array(z.string()),
   /** Open connections that one source may have. */
   connectionsPerAddress: z.number().int().min(1),
+  /** Names one of several gateways of a data directory, which share its ports. Left out: it is the only one. */
+  instance: z
+    .string()
+    .regex(/^[a-z0-9]+$/)
+    .exactOptional(),
 });
 
 /** See `gatewayOptionsSchema`. */
@@ -27,17 +32,21 @@ export interface GatewayFiles {
   readonly directory: string;
   readonly routes: string;
   readonly controlSocket: string;
+  /** Of the only process of the API. */
   readonly apiSocket: string;
   readonly log: string;
 }
 
-/** @param dataDir absolute */
-export function gatewayFiles(dataDir: string): GatewayFiles {
+/**
+ * @param dataDir absolute
+ * @param instance see `GatewayOptions`
+ */
+export function gatewayFiles(dataDir: string, instance?: string): GatewayFiles {
   const directory = join(dataDir, 'gateway');
   return {
     directory,
     routes: join(directory, 'routes.json'),
-    controlSocket: join(directory, 'control.sock'),
+    controlSocket: join(directory, instance === undefined ? 'control.sock' : `control-${instance}.sock`),
     apiSocket: join(directory, 'api.sock'),
     log: join(directory, 'gateway.log'),
   };

@@ -3,12 +3,13 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { millisecondsPerMinute } from '#shared/durations.ts';
 import type { Log } from '#shared/log.ts';
-import { listenOnSocket, reachableSocketPath } from '#shared/net/unix-socket.ts';
+import { listenOnOwnSocket, listenOnSocket } from '#shared/net/unix-socket.ts';
 import type { AppRoute } from '#shared/routing/app-route.ts';
 import { createControlServer } from './control/control-server.ts';
 import { trustProxies } from './forwarding/client.ts';
 import type { ForwardTimeouts } from './forwarding/forward-timeouts.ts';
 import { type GatewayOptions, gatewayFiles } from './gateway-options.ts';
+import { followApiProcesses } from './listeners/api-processes.ts';
 import { createDestinations } from './listeners/destinations.ts';
 import { createHttpServer, createHttpsServer, drain, listen } from './listeners/http-servers.ts';
 import { createRequestListeners } from './listeners/request-listeners.ts';
@@ -63,7 +64,7 @@ export async function startGateway(options: GatewayOptions, dependencies: Gatewa
   const { log } = dependencies;
   const now = dependencies.now ?? (() => new Date());
   const timeouts = { ...defaultTimeouts, ...dependencies.timeouts };
-  const files = gatewayFiles(options.dataDir);
+  const files = gatewayFiles(options.dataDir, options.instance);
   await mkdir(files.directory, { recursive: true });
   await chmod(files.directory, 0o700);
 
@@ -77,11 +78,12 @@ export async function startGateway(options: GatewayOptions, dependencies: Gatewa
       now,
       log,
     }));
+  const api = followApiProcesses(files);
   const destinations = createDestinations({
     table,
     apiHosts: new Set(options.apiHosts),
     appsDomain: options.appsDomain,
-    apiSocket: reachableSocketPath(files.apiSocket),
+    api: api.upstreams,
     timeouts,
   });
   const isTrusted = trustProxies(options.trustedProxies);
@@ -111,27 +113,35 @@ export async function startGateway(options: GatewayOptions, dependencies: Gatewa
   sources.limit(https);
 
   const handover = (await dependencies.takeOver?.()) ?? [];
+  const loadRoutes = async (): Promise<void> => {
+    for (const route of await readRoutes(file, files.routes, log)) {
+      table.check(route);
+      table.apply(route);
+    }
+  };
   // Not earlier: until now another gateway may have written this file.
-  for (const route of await readRoutes(file, files.routes, log)) {
-    table.check(route);
-    table.apply(route);
-  }
+  await loadRoutes();
   for (const { appId, releases } of handover) table.restoreTraffic(appId, releases);
 
   try {
-    await listen(http, options.httpPort, options.host, 'PAAS_HTTP_PORT');
-    await listen(https, options.httpsPort, options.host, 'PAAS_HTTPS_PORT');
+    const { host } = options;
+    const shared = options.instance !== undefined;
+    await listen(http, { host, port: options.httpPort, shared }, 'PAAS_HTTP_PORT');
+    await listen(https, { host, port: options.httpsPort, shared }, 'PAAS_HTTPS_PORT');
   } catch (error) {
     http.close();
+    api.end();
     throw error;
   }
 
   const drained = Promise.withResolvers<void>();
+  const loaded = Promise.withResolvers<void>();
   const control = createControlServer({
     table,
     file,
     certificates,
     log,
+    loaded: loaded.promise,
     identity: { pid: process.pid, version: dependencies.version, options },
     stop: (drainSeconds) => stop(drainSeconds),
   });
@@ -140,6 +150,7 @@ export async function startGateway(options: GatewayOptions, dependencies: Gatewa
     stopping ??= (async () => {
       const drains = [http, https].map((server) => drain(server, drainSeconds));
       control.server.close();
+      api.end();
       await file.write();
       void Promise.all(drains)
         .then(() => control.finished())
@@ -151,7 +162,14 @@ export async function startGateway(options: GatewayOptions, dependencies: Gatewa
     })();
     return stopping;
   };
-  await listenOnSocket(control.server, files.controlSocket);
+  if (options.instance === undefined) {
+    await listenOnSocket(control.server, files.controlSocket);
+  } else {
+    await listenOnOwnSocket(control.server, files.controlSocket);
+    // Other gateways of this directory may have been given routes while the control plane did not see this one.
+    await loadRoutes();
+  }
+  loaded.resolve();
   const ports = { httpPort: portOf(http), httpsPort: portOf(https) };
   log.info('gateway is serving', { pid: process.pid, ...ports, routes: table.list().length });
   return { ...ports, stop, drained: drained.promise };

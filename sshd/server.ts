@@ -1,4 +1,4 @@
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 import ssh2 from 'ssh2';
 import type { Clock } from '#shared/clock.ts';
 import type { SshKeys } from '#shared/core/accounts/accounts.ts';
@@ -34,10 +34,11 @@ export interface SshServerOptions {
 export interface SshServer {
   /**
    * @param port 0 for any free one
+   * @param shared whether other processes of this user may listen there, too: the kernel spreads connections over them
    * @returns the port
    * @throws Error when the port is taken
    */
-  listen(port: number, host: string): Promise<number>;
+  listen(port: number, host: string, shared?: boolean): Promise<number>;
   /**
    * Accepts no more connections, lets running commands end for `graceMilliseconds` (10 s by default), then ends them.
    * Resolves when all connections are closed.
@@ -82,8 +83,8 @@ export function createSshServer(options: SshServerOptions): SshServer {
   });
 
   return {
-    async listen(port, host) {
-      await listening(server, port, host);
+    async listen(port, host, shared = false) {
+      await listening(server, { port, host, reusePort: shared });
       server.on('error', (error) => log.error('ssh server failed', { error }));
       const address = server.address();
       return typeof address === 'object' && address !== null ? address.port : port;
@@ -108,10 +109,10 @@ function refuse(socket: Socket, reason: string): void {
   setTimeout(() => socket.destroy(), 1000).unref();
 }
 
-function listening(server: Server, port: number, host: string): Promise<void> {
+function listening(server: Server, address: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    server.listen(address, () => {
       server.removeListener('error', reject);
       resolve();
     });

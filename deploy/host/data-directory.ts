@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StartError } from '#deploy/host/start-error.ts';
+import { type Wait, waitFor } from '#deploy/host/wait-for.ts';
 import { tryFileLock } from '#shared/files/file-lock.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { replaceFile } from '#shared/files/replace-file.ts';
@@ -15,7 +16,7 @@ const keyBytes = 32;
 export async function prepareDataDirectory(dataDir: string): Promise<void> {
   try {
     await makeDirectories(dataDir);
-    const probe = join(dataDir, '.write-test');
+    const probe = join(dataDir, `.write-test-${process.pid}`);
     await writeFile(probe, '');
     await rm(probe);
   } catch (error) {
@@ -30,7 +31,10 @@ export async function prepareDataDirectory(dataDir: string): Promise<void> {
 async function makeDirectories(path: string): Promise<void> {
   if (existsSync(path)) return;
   await makeDirectories(dirname(path));
-  await mkdir(path, { mode: 0o711 });
+  await mkdir(path, { mode: 0o711 }).catch((error: NodeJS.ErrnoException) => {
+    // Another process of the platform starts at the same time.
+    if (error.code !== 'EEXIST') throw error;
+  });
 }
 
 /**
@@ -65,6 +69,27 @@ export async function lockDataDirectory(dataDir: string): Promise<{ release(): P
   };
 }
 
+/**
+ * Waits until this process is the only control plane of the data directory.
+ * @throws StartError when the wait was ended by `stopping`
+ */
+export async function awaitDataDirectory(
+  dataDir: string,
+  wait: Pick<Wait, 'report' | 'stopping'>,
+): Promise<{ release(): Promise<void> }> {
+  let lock: Awaited<ReturnType<typeof lockDataDirectory>> | undefined;
+  const isThere = async (): Promise<boolean> => {
+    lock = await lockDataDirectory(dataDir).catch((error: unknown) => {
+      if (error instanceof StartError) return undefined;
+      throw error;
+    });
+    return lock !== undefined;
+  };
+  await waitFor({ ...wait, isThere, what: `the worker that drives ${dataDir} to end. This one takes over then` });
+  if (lock === undefined) throw new Error('The lock was not taken.');
+  return lock;
+}
+
 async function readHolder(record: string): Promise<ProcessIdentity | undefined> {
   try {
     return JSON.parse(await readFile(record, 'utf8')) as ProcessIdentity;
@@ -86,6 +111,21 @@ export async function loadMasterKey(dataDir: string, secretKey: string | undefin
   if (key.length !== keyBytes)
     throw new StartError(`${path} is damaged: it must hold ${keyBytes} bytes in base64. Restore it from a backup.`);
   return key;
+}
+
+/**
+ * The key of a platform whose worker creates it: PAAS_SECRET_KEY, else the file in the data directory, once it is there.
+ * @throws StartError when the wait was ended by `stopping`
+ */
+export async function awaitMasterKey(
+  dataDir: string,
+  secretKey: string | undefined,
+  wait: Pick<Wait, 'report' | 'stopping'>,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const path = join(dataDir, 'master.key');
+  const what = `a worker of ${dataDir} to create ${path}. On another machine, set PAAS_SECRET_KEY to the content of that file`;
+  if (secretKey === undefined) await waitFor({ ...wait, isThere: async () => existsSync(path), what });
+  return loadMasterKey(dataDir, secretKey);
 }
 
 /** On the disk before it is used: a key that a power cut took would make everything it sealed unreadable. */

@@ -8,7 +8,6 @@ import type { Context } from '#shared/core/context.ts';
 import { createNodeResolver } from '#shared/dns/node-resolver.ts';
 import { graphileJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { limits } from '#shared/limits.ts';
-import { measureBuilds } from '#shared/metrics/measured-builds.ts';
 import { measureMaintenance } from '#shared/metrics/measured-maintenance.ts';
 import type { Metrics } from '#shared/metrics/metrics.ts';
 import { createOutsideSourceHosts } from '#shared/sources/outside-source-hosts.ts';
@@ -19,14 +18,14 @@ export interface ContextParts extends Pick<Context, 'platform' | 'git' | 'identi
   metrics: Metrics;
 }
 
-/** What core depends on, with real drivers; builds and the maintenance of repositories are measured. */
+/** What core depends on, with real drivers; the maintenance of repositories is measured. */
 export function createContext(parts: ContextParts, { settings, dataDir, log }: StartOptions): Context {
   const { database, metrics, platform, git, identity, secrets, eventLimits } = parts;
   return {
     db: database.db,
     clock: systemClock,
     log,
-    platform: { ...platform, builds: measureBuilds(platform.builds, metrics) },
+    platform,
     git: { ...git, maintenance: measureMaintenance(git.maintenance, metrics) },
     sources: createOutsideSourceHosts({
       allowPrivate: settings.allowPrivateSources,

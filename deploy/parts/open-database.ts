@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartError } from '#deploy/host/start-error.ts';
+import { waitFor } from '#deploy/host/wait-for.ts';
 import type { Lifetime } from '#deploy/parts/lifetime.ts';
 import type { StartOptions } from '#deploy/parts/start-options.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -8,6 +9,8 @@ import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres, type PostgresConnection } from '#shared/database/postgres.ts';
 import { DatabaseAuthenticationError } from '#shared/database/postgres-client.ts';
 import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
+import { findPostmaster } from '#shared/platform/local/postgres/postmaster.ts';
 import { supervisePostgres } from '#shared/platform/local/postgres/supervise-postgres.ts';
 import { createPostgresWakeups } from '#shared/wakeups/postgres-wakeups.ts';
 import type { Wakeups } from '#shared/wakeups/wakeups.ts';
@@ -25,9 +28,26 @@ const connections = 20;
  * @throws StartError when the other one asks for the password in a way that the settings do not allow
  */
 export async function openDatabase(lifetime: Lifetime, options: StartOptions): Promise<OpenDatabase> {
-  const { settings, log } = options;
+  return connect(lifetime, options, options.settings.databaseUrl ?? (await startEmbeddedPostgres(lifetime, options)));
+}
+
+/**
+ * Connects to the database that the settings name; without one it waits for the embedded PostgreSQL, which a worker of the same data
+ * directory starts.
+ * @param stopping ends the wait
+ * @throws StartError as `openDatabase` does, and when the wait was ended
+ */
+export async function joinDatabase(lifetime: Lifetime, options: StartOptions, stopping: AbortSignal): Promise<OpenDatabase> {
+  const { settings, dataDir, log, report } = options;
+  if (settings.databaseUrl !== undefined) return connect(lifetime, options, settings.databaseUrl);
+  const directory = join(dataDir, 'postgres');
+  const isThere = async (): Promise<boolean> => (await findPostmaster(join(directory, 'cluster'))) !== undefined;
+  await waitFor({ isThere, what: `the database of a worker in ${dataDir}`, report, stopping });
+  return connect(lifetime, options, (await startPostgres({ directory, log })).url);
+}
+
+async function connect(lifetime: Lifetime, { settings, log }: StartOptions, url: string): Promise<OpenDatabase> {
   const authentication = settings.databaseUrl === undefined ? 'scram' : settings.databaseAuthentication;
-  const url = settings.databaseUrl ?? (await startEmbeddedPostgres(lifetime, options));
   const warn = (error: Error): void => log.warn('The connection to the database was lost; trying again.', { error });
   const { db, pool, close } = connectPostgres(url, warn, connections, authentication);
   lifetime.onEnd(close);

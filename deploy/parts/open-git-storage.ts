@@ -10,13 +10,21 @@ import { limits } from '#shared/limits.ts';
 /** Longer than any push may take: what has been in quarantine for this long was left by a crash. */
 export const abandonedPushSeconds = 2 * limits.push.seconds;
 
+export interface GitStorageUse extends StartOptions {
+  /**
+   * 'alone': no other process uses the data directory. 'shared': others do, and this one maintains it. 'guest': another one
+   * maintains it.
+   */
+  use: 'alone' | 'shared' | 'guest';
+}
+
 /**
  * The repositories, with their packs in the data directory or in an object store, and what a crash left in quarantine removed.
  * @throws StartError when the object store cannot be used
  */
-export async function openGitStorage(lifetime: Lifetime, db: Db, options: StartOptions): Promise<GitStorage> {
-  const { settings, dataDir, log } = options;
-  const packs = await openPackStorage({ ...options, objectStore: settings.objectStore });
+export async function openGitStorage(lifetime: Lifetime, db: Db, options: GitStorageUse): Promise<GitStorage> {
+  const { settings, dataDir, log, use } = options;
+  const packs = await openPackStorage({ ...options, objectStore: settings.objectStore, isGuest: use === 'guest' });
   lifetime.onEnd(() => packs.close());
   const git = createGitStorage({
     db,
@@ -26,7 +34,7 @@ export async function openGitStorage(lifetime: Lifetime, db: Db, options: StartO
     tolerated: settings.toleratedFaults,
   });
   lifetime.onEnd(() => git.close());
-  // Nobody else receives in this directory. An object store may have others.
-  await git.sweep(settings.objectStore === undefined ? 0 : abandonedPushSeconds);
+  // An object store may have users on other machines.
+  if (use !== 'guest') await git.sweep(settings.objectStore === undefined && use === 'alone' ? 0 : abandonedPushSeconds);
   return git;
 }

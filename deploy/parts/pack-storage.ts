@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StartError } from '#deploy/host/start-error.ts';
 import type { StartOptions } from '#deploy/parts/start-options.ts';
+import { type FileLock, tryFileLock } from '#shared/files/file-lock.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
 import { createObjectStorePackFiles } from '#shared/git/packs/files/object-store-pack-files.ts';
@@ -21,6 +22,8 @@ export interface PackStorage {
 export interface PackStorageOptions extends Pick<StartOptions, 'dataDir' | 'log' | 'report'> {
   /** Undefined: packs are kept in the data directory. */
   objectStore: ObjectStoreSettings | undefined;
+  /** Another process moves the packs of the directory to the store, and may have a cache of its own there. */
+  isGuest?: boolean;
 }
 
 /** A start gives up sooner than a push. */
@@ -32,7 +35,8 @@ const startPatience: S3Patience = { connectMilliseconds: 5000, idleMilliseconds:
  * find the packs.
  * @throws StartError when the store cannot be used
  */
-export async function openPackStorage({ objectStore, dataDir, log, report }: PackStorageOptions): Promise<PackStorage> {
+export async function openPackStorage(options: PackStorageOptions): Promise<PackStorage> {
+  const { objectStore, dataDir, log, report, isGuest = false } = options;
   const inDirectory = createDirectoryPackFiles(join(dataDir, 'git'));
   const record = join(dataDir, 'object-store');
   const used = (await readFile(record, 'utf8').catch(ifMissing(''))).trim();
@@ -46,15 +50,30 @@ export async function openPackStorage({ objectStore, dataDir, log, report }: Pac
 
   await checkObjectStore(objectStore, dataDir);
   const bucket = createS3Bucket(objectStore);
+  const ownCache = isGuest ? claimCache(dataDir) : undefined;
+  const close = async (): Promise<void> => {
+    await bucket.close();
+    ownCache?.lock.release();
+  };
   try {
-    const cache = new PackCache({ directory: join(dataDir, 'pack-cache'), bytes: objectStore.cacheBytes, log });
+    const directory = ownCache?.directory ?? join(dataDir, 'pack-cache');
+    const cache = new PackCache({ directory, bytes: objectStore.cacheBytes, log });
     const files = createObjectStorePackFiles({ bucket, cache, log });
     await writeFile(record, `${address}\n`);
-    await movePacks(inDirectory, files, report);
-    return { files, close: () => bucket.close() };
+    if (!isGuest) await movePacks(inDirectory, files, report);
+    return { files, close };
   } catch (error) {
-    await bucket.close();
+    await close();
     throw error;
+  }
+}
+
+/** A cache is used by one process at a time: `pack-cache-<n>`, the first that is free. */
+function claimCache(dataDir: string): { directory: string; lock: FileLock } {
+  for (let number = 1; ; number += 1) {
+    const directory = join(dataDir, `pack-cache-${number}`);
+    const lock = tryFileLock(`${directory}.lock`);
+    if (lock !== undefined) return { directory, lock };
   }
 }
 

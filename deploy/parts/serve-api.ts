@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import { sql } from 'kysely';
 import { type ApiOptions, type ApiServices, createApi } from '#api/create-api.ts';
 import { createGitOverHttp } from '#api/git/git-over-http.ts';
@@ -9,18 +10,22 @@ import type { Context } from '#shared/core/context.ts';
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { issuerOf } from '#shared/identity/issuer.ts';
 import { limits } from '#shared/limits.ts';
-import { listenOnSocket } from '#shared/net/unix-socket.ts';
 
 export interface ApiParts
   extends Pick<ApiOptions, 'rateLimits' | 'eventLimits' | 'idempotencyKeys' | 'allowedOrigins' | 'metrics'> {
   context: Context;
   services: ApiServices & { pushes: Pushes };
-  /** Of a Unix socket that only the gateway reaches: the client addresses that it forwards are believed. */
-  socketPath: string;
 }
 
-/** Serves the REST API, and git over HTTP, to the gateway. */
-export async function serveApi(lifetime: Lifetime, { context, socketPath, ...parts }: ApiParts): Promise<void> {
+/**
+ * Serves the REST API, and git over HTTP, to the gateway.
+ * @param listen on a Unix socket that only the gateway reaches: the client addresses that it forwards are believed
+ */
+export async function serveApi(
+  lifetime: Lifetime,
+  { context, ...parts }: ApiParts,
+  listen: (server: Server) => Promise<void>,
+): Promise<void> {
   const { db, clock, identity, git, log, settings, platform } = context;
   const clientAddress = (request: Request): string =>
     request.headers.get('x-forwarded-for')?.split(',').at(-1)?.trim() ?? 'unknown';
@@ -50,6 +55,6 @@ export async function serveApi(lifetime: Lifetime, { context, socketPath, ...par
     log,
     bodySeconds: limits.http.bodySeconds,
   });
-  await listenOnSocket(server, socketPath);
+  await listen(server);
   lifetime.onEnd(() => closeServer(server));
 }

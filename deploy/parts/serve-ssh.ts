@@ -17,15 +17,21 @@ const graceMilliseconds = 1000;
 
 /**
  * Serves git over SSH, with the host keys of the data directory.
+ * @param shared whether other processes of this user may serve at the same port, too
  * @throws StartError when the port is taken
  */
-export async function serveSsh(lifetime: Lifetime, parts: SshParts, { settings, dataDir }: StartOptions): Promise<void> {
+export async function serveSsh(
+  lifetime: Lifetime,
+  parts: SshParts,
+  { settings, dataDir }: StartOptions,
+  shared = false,
+): Promise<void> {
   const { git, clock, log } = parts.context;
   const { sshKeys, pushes } = parts.services;
   const hostKeys = await loadHostKeys(join(dataDir, 'ssh'));
   const server = createSshServer({ sshKeys, pushes, git: git.server, hostKeys, limits: limits.ssh, clock, log });
   try {
-    await server.listen(settings.sshPort, settings.host);
+    await server.listen(settings.sshPort, settings.host, shared);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     throw new StartError(await describePortTaken(settings.sshPort, 'PAAS_SSH_PORT'));

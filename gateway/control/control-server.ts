@@ -23,6 +23,8 @@ export interface ControlServerOptions {
   readonly identity: GatewayIdentity;
   /** Stops the gateway. Resolves when its ports are closed. */
   readonly stop: (drainSeconds?: number) => Promise<void>;
+  /** Calls wait for it: until then the table lacks routes. */
+  readonly loaded: Promise<void>;
   readonly log: Log;
 }
 
@@ -77,9 +79,10 @@ export function createControlServer(options: ControlServerOptions): ControlServe
 }
 
 async function handle(
-  { table, file, certificates, identity, stop }: ControlServerOptions,
+  { table, file, certificates, identity, stop, loaded }: ControlServerOptions,
   request: IncomingMessage,
 ): Promise<ControlResponse> {
+  await loaded;
   const [, noun = '', id = ''] = (request.url ?? '').split('/').map(decodeURIComponent);
   switch (`${request.method} ${noun}${id === '' ? '' : '/:id'}`) {
     case 'GET identity':

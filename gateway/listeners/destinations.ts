@@ -3,7 +3,6 @@ import type { ForwardTimeouts } from '#gateway/forwarding/forward-timeouts.ts';
 import { isAddress } from '#gateway/forwarding/host.ts';
 import type { UpstreamChoice } from '#gateway/routes/choose-upstream.ts';
 import type { RouteTable } from '#gateway/routes/route-table.ts';
-import { noTraffic, type Upstream } from '#gateway/routes/upstream.ts';
 import {
   apiUnavailable,
   connectionClosed,
@@ -35,23 +34,15 @@ export interface DestinationsOptions {
   /** Lower case. `localhost` and IP addresses belong to the API as well. */
   readonly apiHosts: ReadonlySet<string>;
   readonly appsDomain: string;
-  /** Path of the API's unix socket, short enough to connect to. */
-  readonly apiSocket: string;
+  /** The processes of the API. */
+  readonly api: UpstreamChoice;
   readonly timeouts: Pick<ForwardTimeouts, 'responseMilliseconds'>;
 }
 
 /** Looks a host up in the route table first, then among the hosts of the API. */
 export function createDestinations(options: DestinationsOptions): Destinations {
-  const { table, apiHosts, appsDomain, apiSocket, timeouts } = options;
-  const api: Upstream = { address: { socketPath: apiSocket }, inFlight: { count: 0 }, traffic: noTraffic(0) };
-  const toApi: Destination = {
-    upstreams: {
-      dependsOnVisitor: false,
-      choose: (tried) => (tried.length === 0 ? api : undefined),
-      chooseOther: () => undefined,
-    },
-    errorResponse: () => apiUnavailable,
-  };
+  const { table, apiHosts, appsDomain, api, timeouts } = options;
+  const toApi: Destination = { upstreams: api, errorResponse: () => apiUnavailable };
   const isApiHost = (host: string): boolean => apiHosts.has(host) || host === 'localhost' || isAddress(host);
 
   return {

@@ -113,16 +113,25 @@ function attach<AnyServer extends Server>(server: AnyServer, listeners: RequestL
   return server;
 }
 
+/** Where a server listens. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+  /** Whether other processes of this user may listen there, too: the kernel spreads connections over them. */
+  readonly shared: boolean;
+}
+
 /**
  * Opens the server's port.
  * @throws PortTakenError naming `setting`
  */
-export async function listen(server: Server, port: number, host: string, setting: PortTakenError['setting']): Promise<void> {
+export async function listen(server: Server, address: ListenAddress, setting: PortTakenError['setting']): Promise<void> {
+  const { host, port, shared } = address;
   await new Promise<void>((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException): void =>
       reject(error.code === 'EADDRINUSE' ? new PortTakenError(port, setting, error) : error);
     server.once('error', failed);
-    server.listen({ port, host, backlog: 4096 }, () => {
+    server.listen({ port, host, backlog: 4096, reusePort: shared }, () => {
       server.off('error', failed);
       resolve();
     });

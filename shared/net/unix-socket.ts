@@ -1,7 +1,7 @@
 import { constants, openSync } from 'node:fs';
-import { chmod, rm } from 'node:fs/promises';
-import type { Server } from 'node:net';
-import { basename, dirname } from 'node:path';
+import { chmod, readdir, rename, rm } from 'node:fs/promises';
+import { connect, type Server } from 'node:net';
+import { basename, dirname, join } from 'node:path';
 
 /** Bytes that fit in the address of a unix socket (Linux: 108 with the final zero). */
 const longestAddress = 107;
@@ -35,4 +35,33 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
     });
   });
   await chmod(path, 0o600);
+}
+
+/**
+ * Listens on a unix socket whose name no other process uses, now or later. The file appears once connections are accepted, so that
+ * whoever finds a file that refuses them knows that its process has ended. It is removed when the server closes.
+ */
+export async function listenOnOwnSocket(server: Server, path: string): Promise<void> {
+  await listenOnSocket(server, `${path}.new`);
+  await rename(`${path}.new`, path);
+  server.once('close', () => void rm(path, { force: true }));
+}
+
+/** Removes the sockets that processes left which were killed. @param names of sockets that `listenOnOwnSocket` opened */
+export async function removeDeadSockets(directory: string, names: RegExp): Promise<void> {
+  for (const name of await readdir(directory)) {
+    const path = join(directory, name);
+    if (names.test(name) && (await refusesConnections(path))) await rm(path, { force: true });
+  }
+}
+
+function refusesConnections(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(reachableSocketPath(path));
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED'));
+  });
 }

@@ -9,6 +9,8 @@ describe('parseSettings', () => {
       httpsPort: 8443,
       sshPort: 2222,
       metricsPort: 9464,
+      internalPort: undefined,
+      internalUrl: undefined,
       baseUrl: 'http://localhost:8080',
       appsDomain: 'apps.localhost',
       platform: 'local',

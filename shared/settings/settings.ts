@@ -38,6 +38,8 @@ const schema = z.object({
   PAAS_HTTPS_PORT: port.default(8443),
   PAAS_SSH_PORT: port.default(2222),
   PAAS_METRICS_PORT: port.default(9464),
+  PAAS_INTERNAL_PORT: port.optional(),
+  PAAS_INTERNAL_URL: httpUrl.optional(),
   PAAS_BASE_URL: httpUrl.optional(),
   PAAS_APPS_DOMAIN: z
     .string()
@@ -128,6 +130,10 @@ export interface Settings {
   sshPort: number;
   /** Of `GET /metrics`, on loopback only. */
   metricsPort: number;
+  /** Where processes on other machines reach the worker; undefined: nowhere. */
+  internalPort: number | undefined;
+  /** Of the worker on another machine, without trailing slash; undefined: it is reached by the data directory. */
+  internalUrl: string | undefined;
   /** Without trailing slash. */
   baseUrl: string;
   appsDomain: string;
@@ -211,6 +217,8 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     httpsPort: values.PAAS_HTTPS_PORT,
     sshPort: values.PAAS_SSH_PORT,
     metricsPort: values.PAAS_METRICS_PORT,
+    internalPort: values.PAAS_INTERNAL_PORT,
+    internalUrl: values.PAAS_INTERNAL_URL?.replace(/\/+$/, ''),
     baseUrl: (values.PAAS_BASE_URL ?? `http://localhost:${values.PAAS_HTTP_PORT}`).replace(/\/+$/, ''),
     appsDomain: values.PAAS_APPS_DOMAIN,
     databaseUrl: values.PAAS_DATABASE_URL,

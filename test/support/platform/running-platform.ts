@@ -89,7 +89,8 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Runn
   };
 }
 
-async function makeDataDir(empty: boolean): Promise<string> {
+/** A new data directory. @param empty as an operator's is; else it has a database cluster without tables */
+export async function makeDataDir(empty: boolean): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'paas-platform-'));
   if (!empty) await copyClusterTemplate(join(dataDir, 'postgres'));
   return dataDir;
@@ -122,7 +123,7 @@ export async function removePlatform(platform: RunningPlatform): Promise<void> {
  * After a kill: the gateway, PostgreSQL and apps that were meant to outlive it. They name the data directory in their arguments, or write
  * into it; apps do neither, and are in its records.
  */
-async function endLeftovers(dataDir: string): Promise<void> {
+export async function endLeftovers(dataDir: string): Promise<void> {
   for (const path of globSync('workloads/*/instances/*.json', { cwd: dataDir })) {
     const record = JSON.parse(await readFile(join(dataDir, path), 'utf8')) as { program?: SandboxRecord };
     if (record.program !== undefined) await endSandbox(record.program);

@@ -36,7 +36,7 @@ export interface WorkingCopy {
 }
 
 /** Signs up, makes a key and registers it. */
-export async function createUser(platform: RunningPlatform, email = 'ada@example.com'): Promise<User> {
+export async function createUser(platform: Pick<RunningPlatform, 'baseUrl'>, email = 'ada@example.com'): Promise<User> {
   const home = await mkdtemp(join(tmpdir(), 'paas-user-'));
   const keyPath = join(home, 'id_ed25519');
   await runChecked('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', email, '-f', keyPath]);
@@ -117,7 +117,11 @@ export async function createUser(platform: RunningPlatform, email = 'ada@example
 }
 
 /** An HTTP request to an app through the gateway, by Host header as `curl -H Host:` does. */
-export function visit(platform: RunningPlatform, appName: string, path = '/'): Promise<{ status: number; body: string }> {
+export function visit(
+  platform: Pick<RunningPlatform, 'httpPort'>,
+  appName: string,
+  path = '/',
+): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
     const headers = { host: `${appName}.apps.localhost:${platform.httpPort}` };
     const asked = request({ host: '127.0.0.1', port: platform.httpPort, path, headers, agent: false }, (answer) => {

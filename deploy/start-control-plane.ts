@@ -1,0 +1,111 @@
+import { createJobHandlers, createServices, resumeApps, type Services } from '#deploy/control-plane.ts';
+import { choosePlatform } from '#deploy/parts/choose-platform.ts';
+import { createContext } from '#deploy/parts/create-context.ts';
+import { startHousekeeping } from '#deploy/parts/housekeeping.ts';
+import { listHousekeepingTasks } from '#deploy/parts/housekeeping-tasks.ts';
+import type { Lifetime } from '#deploy/parts/lifetime.ts';
+import { offerCalls } from '#deploy/parts/offer-calls.ts';
+import type { OpenDatabase } from '#deploy/parts/open-database.ts';
+import { openGitStorage } from '#deploy/parts/open-git-storage.ts';
+import { serveMetrics } from '#deploy/parts/serve-metrics.ts';
+import { startDiskWatch } from '#deploy/parts/start-disk-watch.ts';
+import type { StartOptions } from '#deploy/parts/start-options.ts';
+import { startSampling } from '#deploy/parts/start-sampling.ts';
+import { startWorker } from '#deploy/parts/start-worker.ts';
+import { systemClock } from '#shared/clock.ts';
+import { countBuildStarts } from '#shared/core/builds/build-starts-store.ts';
+import type { Context } from '#shared/core/context.ts';
+import type { IdempotencyKeys } from '#shared/idempotency/idempotency.ts';
+import { createPostgresIdempotencyKeys } from '#shared/idempotency/postgres-idempotency.ts';
+import { createEmbeddedIdentity } from '#shared/identity/embedded/embedded-identity.ts';
+import { issuerOf } from '#shared/identity/issuer.ts';
+import { measureBuilds } from '#shared/metrics/measured-builds.ts';
+import { measurePushes } from '#shared/metrics/measured-pushes.ts';
+import type { Metrics } from '#shared/metrics/metrics.ts';
+import { createPrometheusMetrics } from '#shared/metrics/prometheus-metrics.ts';
+import { offerPlatform } from '#shared/platform/remote/remote-platform.ts';
+import type { EventLimits } from '#shared/rate-limits/event-limits.ts';
+import { createPostgresEventLimits } from '#shared/rate-limits/postgres-event-limits.ts';
+import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
+import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
+import type { Router } from '#shared/routing/router.ts';
+import { createSecretBox } from '#shared/secret-box.ts';
+
+/** What a control plane is built on. */
+export interface ControlPlaneParts {
+  database: OpenDatabase;
+  masterKey: Uint8Array<ArrayBuffer>;
+  /** Of gateways that run. */
+  router: Router;
+  /** Whether other processes receive pushes in the same data directory. */
+  sharesDirectory: boolean;
+}
+
+/** What the entry points of the same process use. */
+export interface ControlPlane {
+  context: Context;
+  services: Services;
+  rateLimits: RateLimits;
+  eventLimits: EventLimits;
+  idempotencyKeys: IdempotencyKeys;
+  metrics: Metrics;
+  /** Apps that ran before and are brought back. */
+  resumedApps: number;
+}
+
+/**
+ * Starts all that one process of a platform does: it drives what runs the apps, works off the jobs, takes samples, sweeps, and answers
+ * the processes that have no driver.
+ * @throws StartError for what the operator can fix
+ */
+export async function startControlPlane(
+  lifetime: Lifetime,
+  parts: ControlPlaneParts,
+  options: StartOptions,
+): Promise<ControlPlane> {
+  const { settings, dataDir, hostEnv, log } = options;
+  const { database, masterKey, router, sharesDirectory } = parts;
+  const { db } = database;
+  const clock = systemClock;
+  const secrets = await createSecretBox(masterKey);
+  const { appNetwork, shareRegistryCredentials, diskReserveBytes } = settings;
+  const driver = await choosePlatform(settings)(lifetime, {
+    dataDir,
+    router,
+    secretBox: secrets,
+    clock,
+    log,
+    appNetwork,
+    shareRegistryCredentials,
+    hostEnv,
+    diskReserveBytes,
+  });
+  const { pipeline } = driver.capabilities;
+  const metrics = createPrometheusMetrics({ pipeline, countBuildStarts: () => countBuildStarts(db), ...driver.diskSpace, log });
+  await serveMetrics(lifetime, metrics, options);
+
+  const platform = { ...driver, builds: measureBuilds(driver.builds, metrics) };
+  const identity = createEmbeddedIdentity({ db, secrets, clock, issuer: issuerOf(settings.baseUrl) });
+  const git = await openGitStorage(lifetime, db, { ...options, use: sharesDirectory ? 'shared' : 'alone' });
+  const eventLimits = createPostgresEventLimits(db);
+  const context = createContext({ database, platform, git, identity, secrets, eventLimits, metrics }, options);
+  const services = createServices(context);
+  await offerCalls(lifetime, { masterKey, ports: offerPlatform(platform) }, options);
+  const resumedApps = await resumeApps(context);
+  await startWorker(lifetime, { database, handlers: createJobHandlers(context), metrics, log, soleWorker: true });
+
+  const rateLimits = createPostgresRateLimits(db);
+  const idempotencyKeys = createPostgresIdempotencyKeys({ db, secrets, clock });
+  startDiskWatch(lifetime, context);
+  startSampling(lifetime, context);
+  startHousekeeping(lifetime, listHousekeepingTasks({ context, identity, rateLimits, eventLimits, idempotencyKeys }), log);
+  return {
+    context,
+    services: { ...services, pushes: measurePushes(services.pushes, metrics) },
+    rateLimits,
+    eventLimits,
+    idempotencyKeys,
+    metrics,
+    resumedApps,
+  };
+}
