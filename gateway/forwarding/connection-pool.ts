@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { Agent, type Dispatcher, Pool } from 'undici';
+import { Agent, type Dispatcher, Pool } from 'undici/index.js';
 import type { Upstream } from '#gateway/routes/upstream.ts';
 import type { ForwardTimeouts } from './forward-timeouts.ts';
 import type { HeldResponse } from './not-found-fallback.ts';

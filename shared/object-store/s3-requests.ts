@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { AwsV4Signer } from 'aws4fetch';
-import { Agent, type Dispatcher, request } from 'undici';
+import { Agent, type Dispatcher, request } from 'undici/index.js';
 import type { Clock } from '#shared/clock.ts';
 import { ObjectStoreError } from '#shared/object-store/object-store-error.ts';
 import { textOf } from '#shared/object-store/xml.ts';

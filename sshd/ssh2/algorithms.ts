@@ -1,8 +1,8 @@
-import { encapsulate } from 'node:crypto';
+import crypto from 'node:crypto';
 import type { Algorithms, KexAlgorithm } from 'ssh2';
 
 /** Added to ssh2 by patches/ (docs/decisions/0011-post-quantum-ssh.md); missing in runtimes without ML-KEM. */
-const postQuantum = typeof encapsulate === 'function' ? ['mlkem768x25519-sha256' as KexAlgorithm] : [];
+const postQuantum = typeof crypto.encapsulate === 'function' ? ['mlkem768x25519-sha256' as KexAlgorithm] : [];
 
 /**
  * The algorithms the server offers, strongest first: no SHA-1, no CBC, and no compression, which would allow compression

@@ -13,6 +13,9 @@ import { freePort } from '#test/support/servers/free-port.ts';
 
 const root = new URL('../../../', import.meta.url).pathname;
 
+/** TEST_RUNTIME=bun runs the platforms of the tests on Bun; the tests themselves run on Node. */
+export const platformRuntime = process.env['TEST_RUNTIME'] === 'bun' ? join(root, 'node_modules/.bin/bun') : process.execPath;
+
 export interface RunningPlatform {
   readonly pid: number;
   readonly httpPort: number;
@@ -47,7 +50,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Runn
   const metricsPort = await freePort();
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PAAS_')));
   const checkout = options.checkout ?? root;
-  const child = spawn(process.execPath, [join(checkout, 'deploy/single-machine.ts')], {
+  const child = spawn(platformRuntime, [join(checkout, 'deploy/single-machine.ts')], {
     cwd: checkout,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {

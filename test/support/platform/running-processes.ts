@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { platformRuntime } from '#test/support/platform/running-platform.ts';
 
 const root = new URL('../../../', import.meta.url).pathname;
 
@@ -20,7 +21,7 @@ export interface PartProcess {
 /** Starts a process of one part with the settings; see `docs/processes.md`. */
 export function startPart(kind: ProcessKind, settings: Record<string, string>): PartProcess {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PAAS_')));
-  const child: ChildProcess = spawn(process.execPath, [`deploy/processes/${kind}.ts`], {
+  const child: ChildProcess = spawn(platformRuntime, [`deploy/processes/${kind}.ts`], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...inherited, ...settings },

@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { EnvHttpProxyAgent, fetch } from 'undici';
+import { EnvHttpProxyAgent, fetch } from 'undici/index.js';
 import { runProgram, type SourceParts, type ToolSource } from './tool-source.ts';
 
 const dated = /^(?:nightly|beta)-\d{4}-\d\d-\d\d$/;
