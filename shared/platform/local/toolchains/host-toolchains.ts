@@ -98,7 +98,7 @@ try:
     major = int(pip.__version__.split('.')[0])
 except ImportError:
     major = 0
-print(json.dumps({'version': platform.python_version(), 'prefix': sys.base_prefix, 'executable': sys._base_executable,
+print(json.dumps({'version': platform.python_version(), 'prefix': sys.base_prefix, 'executable': getattr(sys, '_base_executable', None) or sys.executable,
     'ensurepip': find_spec('ensurepip') is not None and find_spec('venv') is not None, 'pip': major}))
 `;
 

@@ -60,6 +60,20 @@ describe('the plan of a Rust app', () => {
   });
 });
 
+describe('what a Rust app starts', () => {
+  it.each<[string, Record<string, string>, string[], string | undefined]>([
+    ['default-run = "tool"\n', {}, ['tool', 'server'], 'bin/tool'],
+    ['', { RAILPACK_RUST_BIN: 'tool' }, ['tool', 'server'], 'bin/tool'],
+    ['', {}, ['tool', 'server'], 'bin/server'],
+    ['', {}, ['tool', 'other'], undefined],
+    ['[dependencies]\nrocket = "0.5"\n', {}, ['shop'], 'ROCKET_ADDRESS=0.0.0.0 ROCKET_PORT=$PORT bin/shop'],
+  ])('with %j and %j of %j', async (manifest, env, programs, web) => {
+    const plan = await planFor({ 'Cargo.toml': `[package]\nname = "shop"\n${manifest}` }, env);
+    const built = await openSource(Object.fromEntries(programs.map((name) => [`bin/${name}`, ''])));
+    expect((await plan.defaultProcesses(built))['web']).toBe(web);
+  });
+});
+
 describe('the plan of a Go app', () => {
   const module = 'module example.com/hello\n\ngo 1.19\n';
   const program = '\x7fELF';
@@ -80,6 +94,14 @@ describe('the plan of a Go app', () => {
       web: 'bin/hello',
     });
     expect(await plan.defaultProcesses(await openSource(built))).toEqual({});
+  });
+
+  it('runs the program of the variable, or of the module without its major version, and names those that there are', async () => {
+    const files = { 'go.mod': 'module example.com/shop/v2\n', 'cmd/alpha/main.go': '', 'cmd/beta/main.go': '' };
+    const built = await openSource({ 'bin/alpha': program, 'bin/shop': program });
+    expect(await (await planFor(files)).defaultProcesses(built)).toEqual({ web: 'bin/shop' });
+    expect(await (await planFor(files, { RAILPACK_GO_BIN: 'alpha' })).defaultProcesses(built)).toEqual({ web: 'bin/alpha' });
+    expect((await planFor(files)).processHint).toContain('several programs (alpha, beta)');
   });
 
   it('builds every module of a workspace', async () => {
@@ -199,11 +221,11 @@ describe('the plan of an app in another language', () => {
     [
       { 'pom.xml': '' },
       { 'target/app-1.0.jar': '', 'target/app-1.0-sources.jar': '' },
-      'java $JAVA_OPTS -Dserver.port=$PORT -jar target/app-1.0.jar',
+      'java $JAVA_OPTS -Dserver.port=$PORT -Dmicronaut.server.port=$PORT -jar target/app-1.0.jar',
     ],
     [{ 'pom.xml': '' }, {}, undefined],
-    [{ 'deno.json': '{}', 'main.ts': '' }, {}, 'deno run --allow-all main.ts'],
-    [{ 'deno.json': '{"tasks":{"start":"x"}}' }, {}, 'deno task start'],
+    [{ 'deno.json': '{}', 'main.ts': '' }, {}, 'DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT deno run --allow-all main.ts'],
+    [{ 'deno.json': '{"tasks":{"start":"x"}}' }, {}, 'DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT deno task start'],
     [{ 'CMakeLists.txt': 'project(shop LANGUAGES CXX)' }, { 'build/shop': '\x7fELF', 'build/tool': '\x7fELF' }, 'build/shop'],
     [{ 'start.sh': '#!/usr/bin/env bash\n' }, {}, 'bash start.sh'],
     [{ 'start.sh': 'echo' }, {}, 'sh start.sh'],

@@ -1,8 +1,9 @@
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { Builder, Detection } from '../plans/builder.ts';
-import type { SourceTree } from '../plans/source-tree.ts';
+import { openSubtree, type SourceTree } from '../plans/source-tree.ts';
 import { builders } from './builders.ts';
 import { readPackageJson } from './node/package-json.ts';
+import { describeUndetected } from './undetected.ts';
 
 export interface Chosen {
   readonly builder: Builder;
@@ -35,7 +36,7 @@ export async function chooseBuilders(source: SourceTree, named?: string): Promis
   const [first] = detected;
   if (first === undefined) {
     const names = builders.map((builder) => builder.looksFor).join(', ');
-    throw new BuildFailure(`No language detected at the top of the source. Looked for: ${names}. Add one of them.`);
+    throw new BuildFailure(await describeUndetected(source, (directory) => detectIn(source, directory), names));
   }
   const node = detected.find(({ builder }) => builder.name === 'node');
   const other = detected.find(({ builder }) => languages.includes(builder.name));
@@ -49,4 +50,14 @@ export async function chooseBuilders(source: SourceTree, named?: string): Promis
   // A single file beside a package.json is a script of the Node.js app.
   if (/\.(py|go)$/.test(other.detection.why) && other.detection.why !== 'manage.py') return { main: node, before: [] };
   return { main: other, before: scripts['build'] === undefined ? [] : [node] };
+}
+
+/** The file by which a builder takes a directory of the source. */
+async function detectIn(source: SourceTree, directory: string): Promise<string | undefined> {
+  const below = openSubtree(source, directory);
+  for (const builder of builders) {
+    const detection = await builder.detect(below);
+    if (detection !== undefined) return detection.why;
+  }
+  return undefined;
 }

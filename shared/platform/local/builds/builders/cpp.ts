@@ -1,4 +1,5 @@
 import type { Builder, BuildStep } from '../plans/builder.ts';
+import { chooseProgram } from '../plans/choose-program.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 
 const output = 'build';
@@ -29,9 +30,7 @@ export const cppBuilder: Builder = {
       // Both build what has changed only, and find that out by themselves.
       runtimeEnv: {},
       async defaultProcesses(built) {
-        const programs = await findPrograms(built);
-        const chosen =
-          programs.length === 1 ? programs[0] : programs.find((name) => [project, 'web', 'server', 'main'].includes(name));
+        const chosen = chooseProgram(await findPrograms(built), [project]);
         return chosen === undefined ? {} : { web: `${output}/${chosen}` };
       },
       processHint: `The build left no program in ${output}, or several and none is called web, server or like the project. Add a Procfile with a line as: web: ${output}/<program>`,

@@ -44,8 +44,13 @@ export const denoBuilder: Builder = {
       tree: { paths: [cache], key },
       runtimeEnv: { DENO_DIR: `/app/${cache}`, DENO_NO_UPDATE_CHECK: '1' },
       async defaultProcesses() {
-        if (tasks.includes('start')) return { web: 'deno task start' };
-        return main === undefined ? {} : { web: `deno run --allow-all ${main}` };
+        const command = tasks.includes('start')
+          ? 'deno task start'
+          : main === undefined
+            ? undefined
+            : `deno run --allow-all ${main}`;
+        // `Deno.serve` listens on 8000 unless this says otherwise.
+        return command === undefined ? {} : { web: `DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT ${command}` };
       },
       processHint: `${name} has no task "start", and there is no main.ts. Add one, or a Procfile with a line as: web: deno run --allow-all <your file>`,
     };

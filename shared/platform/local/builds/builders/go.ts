@@ -1,5 +1,6 @@
 import type { VersionRequest } from '../../toolchains/toolchain.ts';
 import type { Builder } from '../plans/builder.ts';
+import { chooseProgram } from '../plans/choose-program.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 import { readVersionPins, type VersionPins } from '../plans/version-pins.ts';
 
@@ -38,11 +39,11 @@ export const goBuilder: Builder = {
       runtimeEnv: {},
       async defaultProcesses(built) {
         const programs = await findPrograms(built, before);
-        const chosen = programs.length === 1 ? programs[0] : choose(programs, await moduleName(source));
+        const wanted = context.env['RAILPACK_GO_BIN'] ?? context.env['NIXPACKS_GO_BIN'];
+        const chosen = chooseProgram(programs, [wanted, await moduleName(source)]);
         return chosen === undefined ? {} : { web: `bin/${chosen}` };
       },
-      processHint:
-        'Nothing in this module is `package main`, or several are and none is called web or server. Add a Procfile with a line as: web: bin/<program>',
+      processHint: describePrograms(await source.list('cmd')),
     };
   },
 };
@@ -78,12 +79,18 @@ async function listPackages(source: SourceTree): Promise<readonly string[]> {
   return directories.map((directory) => `${directory.replace(/\/$/, '')}/...`.replace(/^(?!\.)/, './'));
 }
 
+/** As Go names the program of the module: without its major version. */
 async function moduleName(source: SourceTree): Promise<string | undefined> {
-  return /^module\s+(?:\S*\/)?([^/\s]+)/m.exec((await source.readText('go.mod')) ?? '')?.[1];
+  return /^module\s+(?:\S*?\/)?([^/\s]+)(?:\/v\d+)?\s*$/m.exec((await source.readText('go.mod')) ?? '')?.[1];
 }
 
-function choose(programs: readonly string[], module: string | undefined): string | undefined {
-  return programs.find((name) => ['web', 'server', 'api', 'app', 'main', module].includes(name));
+function describePrograms(commands: readonly string[]): string {
+  const names = commands.filter((name) => /^[\w-]+$/.test(name));
+  const what =
+    names.length > 1
+      ? `This module has several programs (${names.slice(0, 10).join(', ')}), and none is called web, server or like the module.`
+      : 'Nothing in this module is `package main`, or several are and none is called web or server.';
+  return `${what} Add a Procfile with a line as: web: bin/${names[0] ?? '<program>'}`;
 }
 
 const elf = [0x7f, 0x45, 0x4c, 0x46];

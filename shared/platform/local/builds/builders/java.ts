@@ -65,7 +65,8 @@ async function findProcesses(built: SourceTree, directory: string): Promise<Read
     (name) => /^[\w.+-]+\.jar$/.test(name) && !/(^original-|-(sources|javadoc|plain|tests)\.jar$)/.test(name),
   );
   const chosen = jars.find((name) => /-(jar-with-dependencies|all|fat|shaded|runner)\.jar$/.test(name)) ?? jars[0];
-  if (chosen !== undefined) return { web: `java $JAVA_OPTS -Dserver.port=$PORT -jar ${directory}/${chosen}` };
+  if (chosen !== undefined)
+    return { web: `java $JAVA_OPTS -Dserver.port=$PORT -Dmicronaut.server.port=$PORT -jar ${directory}/${chosen}` };
   return (await built.hasFile(`${directory}/quarkus-app/quarkus-run.jar`))
     ? { web: `java $JAVA_OPTS -Dquarkus.http.port=$PORT -jar ${directory}/quarkus-app/quarkus-run.jar` }
     : {};

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { VersionRequest } from '../../toolchains/toolchain.ts';
 import type { Builder, BuildStep } from '../plans/builder.ts';
+import { chooseProgram } from '../plans/choose-program.ts';
 import { expandDirectories } from '../plans/expand-directories.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 import { readVersionPins, type VersionPins } from '../plans/version-pins.ts';
@@ -12,6 +13,7 @@ const manifestSchema = z.looseObject({
     .looseObject({ name: z.string().optional(), 'rust-version': z.unknown().optional(), 'default-run': z.string().optional() })
     .optional(),
   bin: z.array(z.looseObject({})).optional(),
+  dependencies: z.record(z.string(), z.unknown()).optional(),
   workspace: z
     .looseObject({ members: z.array(z.string()).optional(), 'default-members': z.array(z.string()).optional() })
     .optional(),
@@ -41,7 +43,7 @@ export const rustBuilder: Builder = {
       toolchain: rust.mounts,
       cacheDirectories: ['cargo', 'cargo-target'],
       runtimeEnv: {},
-      defaultProcesses: (built) => findProcesses(built, manifest),
+      defaultProcesses: (built) => findProcesses(built, manifest, context.env),
       processHint:
         'This package has no program, or several and none is called web, server or like the package. Add a Procfile with a line as: web: bin/<program>',
     };
@@ -100,9 +102,17 @@ async function readManifest(source: SourceTree, directory: string): Promise<Mani
   }
 }
 
-async function findProcesses(built: SourceTree, { package: crate }: Manifest): Promise<Readonly<Record<string, string>>> {
+async function findProcesses(
+  built: SourceTree,
+  manifest: Manifest,
+  env: Readonly<Record<string, string>>,
+): Promise<Readonly<Record<string, string>>> {
+  const crate = manifest.package;
   const programs = (await built.list('bin')).filter((name) => /^[\w.-]+$/.test(name));
-  const preferred = [crate?.['default-run'], 'web', 'server', crate?.name];
-  const chosen = programs.length === 1 ? programs[0] : preferred.find((name) => name !== undefined && programs.includes(name));
-  return chosen === undefined ? {} : { web: `bin/${chosen}` };
+  const wanted = env['RAILPACK_RUST_BIN'] ?? env['NIXPACKS_RUST_BIN'] ?? crate?.['default-run'];
+  const chosen = chooseProgram(programs, [wanted, crate?.name]);
+  if (chosen === undefined) return {};
+  // Rocket has variables of its own for its address.
+  const rocket = manifest.dependencies?.['rocket'] === undefined ? '' : 'ROCKET_ADDRESS=0.0.0.0 ROCKET_PORT=$PORT ';
+  return { web: `${rocket}bin/${chosen}` };
 }

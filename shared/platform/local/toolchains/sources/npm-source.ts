@@ -13,6 +13,8 @@ export interface NpmPackage {
   readonly links?: Readonly<Record<string, string>>;
   /** Whether the program for this machine is among its optional dependencies. */
   readonly optional?: boolean;
+  /** Another package that has some versions. */
+  readonly further?: { readonly package: string; readonly versions: RegExp };
 }
 
 const linked = (name: string): NpmPackage => ({ package: name, programs: 'node_modules/.bin' });
@@ -23,7 +25,8 @@ export const npmPackages: Readonly<Record<string, NpmPackage>> = {
   npm: linked('npm'),
   pnpm: { ...linked('pnpm'), optional: true },
   yarn: linked('yarn'),
-  'yarn-berry': linked('@yarnpkg/cli-dist'),
+  // The last release of Yarn 2 was published under Yarn 1's name alone.
+  'yarn-berry': { ...linked('@yarnpkg/cli-dist'), further: { package: 'yarn', versions: /^2\.\d+\.\d+$/ } },
   corepack: linked('corepack'),
   bun: {
     package: `@oven/bun-linux-${bunArchitecture}`,
@@ -45,14 +48,25 @@ export function createNpmSource(parts: SourceParts, found: NpmPackage): ToolSour
       cwd,
       env: { ...parts.hostEnv, npm_config_update_notifier: 'false' },
     });
+  const list = async (name: string): Promise<readonly string[]> =>
+    z.array(z.string()).parse(JSON.parse(await npm('/', ['view', name, 'versions', '--json'])));
+  const listFurther = async ({ further }: NpmPackage): Promise<readonly string[]> =>
+    further === undefined ? [] : (await list(further.package)).filter((version) => further.versions.test(version));
   return {
     async listVersions() {
-      return z.array(z.string()).parse(JSON.parse(await npm('/', ['view', found.package, 'versions', '--json'])));
+      return (await Promise.all([list(found.package), listFurther(found)])).flat();
     },
     async install(version, directory) {
+      const published = found.further !== undefined && (await listFurther(found)).includes(version);
       const optional = found.optional === true ? '--include=optional' : '--omit=optional';
       const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save', optional, '--omit=dev'];
-      await npm(directory, ['install', '--prefix', directory, ...flags, `${found.package}@${version}`]);
+      await npm(directory, [
+        'install',
+        '--prefix',
+        directory,
+        ...flags,
+        `${published ? found.further.package : found.package}@${version}`,
+      ]);
       for (const [name, program] of Object.entries(found.links ?? {}))
         await symlink(program, `${directory}/${found.programs}/${name}`);
       return directory;

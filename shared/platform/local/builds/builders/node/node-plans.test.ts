@@ -156,6 +156,18 @@ describe('the plan of a Node.js app', () => {
       `${serve} '/app/dist/shop/browser' --fallback`,
     ],
     [
+      'what `vite preview` would show',
+      { scripts: { start: 'vite preview --port 3000' } },
+      { 'dist/index.html': '' },
+      `${serve} '/app/dist' --fallback`,
+    ],
+    [
+      'Docusaurus',
+      { dependencies: { '@docusaurus/core': '3' }, scripts: { start: 'docusaurus start' } },
+      { 'build/index.html': '' },
+      `${serve} '/app/build'`,
+    ],
+    [
       'an export of Next.js',
       { dependencies: { next: '1' }, scripts: { start: 'next start' } },
       { 'out/index.html': '' },

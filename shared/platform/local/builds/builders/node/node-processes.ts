@@ -41,12 +41,13 @@ export async function findServedOutput(built: SourceTree, manifest: PackageJson,
   return (await findFrameworkProcess(built, manifest)) ?? (await findStaticOutput(built, manifest, directory)) ?? {};
 }
 
-/** The "start" that templates of static sites come with is for development. */
+/** The "start" that templates of static sites come with is for development, or shows the built site on a port of its own. */
 function isDevelopmentServer(start: string): boolean {
-  return /^(ng serve|react-scripts start|expo start|gatsby develop|vite|parcel( \S+\.html)?|webpack(-dev-server| serve).*)$/.test(
-    start.trim(),
-  );
+  return developmentServers.test(start.trim());
 }
+
+const developmentServers =
+  /^(?:ng serve|react-scripts start|expo start|gatsby (?:develop|serve|start)|vue-cli-service serve|docusaurus (?:start|serve)|eleventy --serve|vitepress (?:dev|preview|serve)|vite(?: (?:dev|preview|serve))?|astro (?:dev|preview)|parcel(?: \S+\.html)?|webpack(?:-dev-server| serve).*)(?: --\S.*)?$/;
 
 /** Frameworks whose template has a "start" for a server even where the build is a static export. */
 async function outputOfExport(built: SourceTree, start: string, directory: string): Promise<Processes | undefined> {
@@ -96,13 +97,26 @@ async function findFrameworkProcess(built: SourceTree, manifest: PackageJson): P
   return undefined;
 }
 
-const outputs = ['dist', 'build', 'out', 'build/client', 'dist/client', '.output/public', 'public', '.'] as const;
+const outputs = [
+  'dist',
+  '.vitepress/dist',
+  'docs/.vitepress/dist',
+  'build',
+  'out',
+  'build/client',
+  'dist/client',
+  '.output/public',
+  'public',
+  '.',
+] as const;
 
 /** A directory that a build left, with an index.html. Single-page apps get it for every address without a file. */
 async function findStaticOutput(built: SourceTree, manifest: PackageJson, parent: string): Promise<Processes | undefined> {
   const angular = (await built.list('dist')).flatMap((name) => [`dist/${name}/browser`, `dist/${name}`]);
   const dependencies = allDependencies(manifest);
-  const pages = ['astro', 'next', 'gatsby', '@11ty/eleventy'].some((name) => dependencies[name] !== undefined);
+  const pages = ['astro', 'next', 'gatsby', '@11ty/eleventy', 'vitepress', '@docusaurus/core'].some(
+    (name) => dependencies[name] !== undefined,
+  );
   for (const directory of [...outputs, '_site', ...angular]) {
     if (!(await built.hasFile(`${directory}/index.html`))) continue;
     const fallback = !pages && directory !== '.' && !(await built.hasFile(`${directory}/404.html`));

@@ -84,6 +84,11 @@ describe('the plan of a Python app', () => {
     ['FastAPI', { 'main.py': 'api = FastAPI()', '.venv/bin/uvicorn': '' }, 'uvicorn main:api --host 0.0.0.0 --port $PORT'],
     ['FastHTML', { 'main.py': 'app, rt = fast_app()', '.venv/bin/uvicorn': '' }, 'uvicorn main:app --host 0.0.0.0 --port $PORT'],
     ['Flask', { 'app.py': 'app = Flask(__name__)', '.venv/bin/gunicorn': '' }, 'gunicorn app:app --bind 0.0.0.0:$PORT'],
+    [
+      'Flask with its own server',
+      { 'app.py': 'web = Flask(__name__)', '.venv/bin/flask': '' },
+      'flask --app app:web run --host 0.0.0.0 --port $PORT',
+    ],
     ['Flask without a server', { 'app.py': 'app = Flask(__name__)' }, 'python app.py'],
     ['a script', { 'bot.py': '' }, 'python bot.py'],
     ['nothing', { 'lib/a.py': '' }, undefined],

@@ -28,6 +28,9 @@ export async function findPythonProcesses(built: SourceTree, project: PythonProj
   if (asgi !== undefined && (await has('uvicorn'))) return { web: `uvicorn ${module}:${asgi} --host 0.0.0.0 --port $PORT` };
   const wsgi = findVariable(text, ['Flask', 'Bottle', 'Sanic', 'falcon.App', 'Dash']);
   if (wsgi !== undefined && (await has('gunicorn'))) return { web: `gunicorn ${module}:${wsgi} --bind 0.0.0.0:$PORT` };
+  const flask = findVariable(text, ['Flask']);
+  if (flask !== undefined && (await has('flask')))
+    return { web: `flask --app ${module}:${flask} run --host 0.0.0.0 --port $PORT` };
   if (/^[ \t]*(import|from)[ \t]+streamlit\b/m.test(text) && (await has('streamlit')))
     return { web: `streamlit run ${file} --server.port $PORT --server.address 0.0.0.0 --server.headless true` };
   return { web: `python ${file}` };

@@ -1,0 +1,60 @@
+/** What to say of a source that no builder takes. */
+import type { SourceTree } from '../plans/source-tree.ts';
+
+/** Files of languages without a builder. A name may begin with `*`. */
+const unsupported: readonly (readonly [file: string, language: string])[] = [
+  ['build.sbt', 'Scala'],
+  ['project.clj', 'Clojure'],
+  ['deps.edn', 'Clojure'],
+  ['stack.yaml', 'Haskell'],
+  ['cabal.project', 'Haskell'],
+  ['*.cabal', 'Haskell'],
+  ['shard.yml', 'Crystal'],
+  ['Package.swift', 'Swift'],
+  ['pubspec.yaml', 'Dart'],
+  ['build.zig', 'Zig'],
+  ['*.nimble', 'Nim'],
+  ['dune-project', 'OCaml'],
+  ['rebar.config', 'Erlang'],
+  ['Project.toml', 'Julia'],
+  ['cpanfile', 'Perl'],
+  ['Makefile.PL', 'Perl'],
+  ['renv.lock', 'R'],
+  ['*.rockspec', 'Lua'],
+  ['Gemfile', 'Ruby'],
+  ['composer.json', 'PHP'],
+  ['mix.exs', 'Elixir'],
+  ['gleam.toml', 'Gleam'],
+  ['*.csproj', '.NET'],
+  ['*.fsproj', '.NET'],
+  ['environment.yml', 'conda'],
+  ['Makefile', 'make'],
+  ['Dockerfile', 'Docker'],
+];
+
+/**
+ * The language that the source is in and that cannot be built, or the directories below the top that could be.
+ * @param detects whether a builder takes a directory: the file that it goes by
+ * @param looksFor what builders go by, for a source without any of it
+ */
+export async function describeUndetected(
+  source: SourceTree,
+  detects: (directory: string) => Promise<string | undefined>,
+  looksFor: string,
+): Promise<string> {
+  const names = await source.list('');
+  if (names.length === 0) return 'The source is empty. Commit the files of the app, then push.';
+  for (const [pattern, language] of unsupported) {
+    const name = names.find((entry) => (pattern.startsWith('*') ? entry.endsWith(pattern.slice(1)) : entry === pattern));
+    if (name === undefined || !(await source.hasFile(name))) continue;
+    return `This platform has no builder for ${language} (${name}). It builds: ${looksFor}. A program that you have built for Linux can be committed with a Procfile: web: ./<program>`;
+  }
+  const below: string[] = [];
+  for (const name of names.slice(0, 100)) {
+    const why = name.startsWith('.') || name === 'node_modules' ? undefined : await detects(name);
+    if (why !== undefined) below.push(`${name}/${why}`);
+  }
+  if (below.length > 0)
+    return `No language detected at the top of the source, but there is ${below.slice(0, 5).join(', ')}. Push the app's directory as the top: git subtree push --prefix ${below[0]?.split('/')[0]} <remote> main`;
+  return `No language detected at the top of the source. Looked for: ${looksFor}. Add one of them.`;
+}
