@@ -1,4 +1,5 @@
 import { appFlags, defineCommand } from '#cli/command-line/command.ts';
+import type { Context } from '#cli/context/context.ts';
 import { usageError } from '#cli/errors/cli-error.ts';
 import { type Style } from '#cli/output/paint.ts';
 import { relativeTime } from '#cli/output/relative-time.ts';
@@ -20,8 +21,7 @@ export const ps = defineCommand({
   async run(context, { flags }) {
     const app = await context.appName(flags);
     const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/processes', { params: { path: { id: app } } }));
-    if (data.length === 0)
-      context.report(`${app} has no processes, because it has no release. Push with \`git push paas main\`.`);
+    if (data.length === 0) context.report(await describeWithoutProcesses(context, app));
     const text = data.map((process) => {
       const heading = `=== ${context.paint('bold', process.type)}: ${oneLine(process.command)} (${process.instances.length} of ${process.quantity})\n`;
       const rows = process.instances.map((instance) => [
@@ -36,6 +36,19 @@ export const ps = defineCommand({
     context.print(text.join('\n'), data);
   },
 });
+
+/** Nothing runs before a release was live: what became of the newest one. */
+async function describeWithoutProcesses(context: Context, app: string): Promise<string> {
+  const query = { limit: 1 };
+  const deploys = (await context.api()).GET('/v1/apps/{id}/deploys', { params: { path: { id: app }, query } });
+  const [newest] = (await answerOf(deploys)).data;
+  if (newest === undefined) return `${app} has no processes, because it has no release. Push with \`git push paas main\`.`;
+  const name = `v${newest.version}`;
+  if (newest.status === 'pending' || newest.status === 'rolling')
+    return `${app} has no processes yet: ${name} is being deployed.`;
+  const why = newest.error === null ? '' : `: ${oneLine(newest.error)}`;
+  return `${app} has no processes, because no release has gone live. ${name} failed${why}\nFix it and push again, or try the same release again with \`paas restart\`.`;
+}
 
 export const psScale = defineCommand({
   name: 'ps:scale',

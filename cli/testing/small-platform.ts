@@ -19,6 +19,8 @@ export interface SmallPlatform {
   appLog: { readonly entries: readonly Schemas['LogEntry'][]; readonly breaksAfter: Set<number> };
   readonly config: Record<string, string>;
   readonly settings: Schemas['Settings'];
+  /** Of every app, newest first. */
+  readonly deploys: Schemas['Deploy'][];
   /** Makes all access tokens invalid. */
   expireTokens(): void;
   close(): Promise<void>;
@@ -135,7 +137,8 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
   hono.get('/v1/apps/:id/settings', (c) => c.json({ data: platform.settings }));
   hono.patch('/v1/apps/:id/settings', async (c) => c.json({ data: Object.assign(platform.settings, await c.req.json()) }));
   hono.get('/v1/apps/:id/releases', (c) => c.json({ data: [], next_cursor: null }));
-  hono.get('/v1/apps/:id/deploys', (c) => c.json({ data: [], next_cursor: null }));
+  hono.get('/v1/apps/:id/deploys', (c) => c.json({ data: platform.deploys, next_cursor: null }));
+  hono.get('/v1/apps/:id/processes', (c) => c.json({ data: [], next_cursor: null }));
   const isWatched = { over: false };
   hono.get('/v1/apps/:id/builds/:bid', (c) => c.json({ data: theBuild(platform, isWatched.over) }));
   hono.get('/v1/apps/:id/builds/:bid/logs', (c) =>
@@ -180,6 +183,7 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
     buildLog: { lines: [], breaksAfter: new Set(), failed: false },
     appLog: { entries: [], breaksAfter: new Set() },
     config: {},
+    deploys: [],
     settings: { health_path: null, health_timeout_seconds: null, boot_timeout_seconds: null, session_affinity: null },
     expireTokens: () => valid.clear(),
     close: () =>

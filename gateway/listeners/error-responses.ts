@@ -37,14 +37,14 @@ export function noSuchHost(host: string): ErrorResponse {
   };
 }
 
-/** For an app without a release. */
+/** For an app none of whose releases has ever been live. */
 export function notDeployed(appName: string): ErrorResponse {
   return {
     status: 503,
     code: 'internal',
-    title: `${appName} has not been deployed`,
-    message: `The app ${appName} exists, but nothing has been deployed to it yet.`,
-    advice: 'Deploy it: `git push paas main`',
+    title: `${appName} is not live yet`,
+    message: `The app ${appName} exists, but no release of it has gone live yet.`,
+    advice: `Deploy it: \`git push paas main\`. If that has failed, see why: \`paas ps -a ${appName}\``,
     retryAfterSeconds: 10,
   };
 }

@@ -218,6 +218,11 @@ describe('the cause that is reported when an app does not start', () => {
       /^web\.1 listens on port 4567, not on PORT \(\d+\)/,
     ],
     [
+      'long before the boot limit on any other port',
+      "require('node:http').createServer().listen(12345)",
+      /^web\.1 listens on port 12345, not on PORT \(\d+\)/,
+    ],
+    [
       'listens where no traffic comes',
       "require('node:http').createServer().listen(process.env.PORT, '::1')",
       /^web\.1 listens on an IPv6 address only/,

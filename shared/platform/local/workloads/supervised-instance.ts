@@ -13,7 +13,7 @@ import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
 import { checkHealth, whereToAsk } from './check-health.ts';
 import type { InstanceRecord, InstanceStore } from './instance-store.ts';
 import { describeEnd, type ProgramEnd, type Programs } from './programs.ts';
-import { describeMissedBoot, hasMissedPort, planEnvironment } from './supervision.ts';
+import { describeMissedBoot, patienceWith, planEnvironment } from './supervision.ts';
 
 /** How often it is checked where an instance listens that is not up yet. */
 const portPollMilliseconds = 500;
@@ -308,14 +308,14 @@ export class SupervisedInstance {
       let since: number | undefined;
       for (;;) {
         await clock.sleep(portPollMilliseconds, over);
-        const isMissed = hasMissedPort(this.#record.port, await readListeners(await readProcesses(program)));
+        const listeners = await readListeners(await readProcesses(program));
+        const patience = patienceWith(this.#record.port, listeners, this.#spec?.healthPath !== undefined);
         const now = clock.now().getTime();
-        since = isMissed ? (since ?? now) : undefined;
-        if (since !== undefined && now - since >= timings.wrongPortSeconds * 1000) return missed.abort();
+        since = patience === undefined ? undefined : (since ?? now);
+        if (now - (since ?? now) >= (patience ?? 1) * timings.wrongPortSeconds * 1000) return missed.abort();
       }
     };
-    // An app that is checked by a path may answer it late, on the right port.
-    if (this.#record.port !== 0 && this.#spec?.healthPath === undefined) void watch().catch(() => undefined);
+    if (this.#record.port !== 0) void watch().catch(() => undefined);
     return missed.signal;
   }
 

@@ -6,7 +6,7 @@ import { parseSocketTable } from '../processes/listening-ports.ts';
 import { planRestartDelay } from '../processes/restart-delay.ts';
 import { describeEnd } from './programs.ts';
 import { planRoute } from './route-plan.ts';
-import { describeMissedBoot, hasMissedPort, planEnvironment } from './supervision.ts';
+import { describeMissedBoot, patienceWith, planEnvironment } from './supervision.ts';
 
 describe('supervision', () => {
   it('waits 1, 2, 4 … seconds before it starts a crashed instance again, never more than 60', () => {
@@ -38,11 +38,23 @@ describe('supervision', () => {
     expect(describeMissedBoot('answered 503 to GET /up', 5000, 60, [])).toBe('answered 503 to GET /up within 60 s');
   });
 
-  it('knows early of a server that ignores PORT, and waits for one that opens another port first', () => {
-    expect(hasMissedPort(5000, [{ address: 'any', port: 3000 }])).toBe(true);
-    expect(hasMissedPort(5000, [{ address: '127.0.0.1', port: 5000 }])).toBe(true);
-    expect(hasMissedPort(5000, [{ address: 'any', port: 9090 }])).toBe(false);
-    expect(hasMissedPort(5000, [])).toBe(false);
+  it.each([
+    ['a server that ignores PORT', [{ address: 'any', port: 3000 }], 1, 1],
+    ['PORT where no traffic arrives', [{ address: '127.0.0.1', port: 5000 }], 1, undefined],
+    ['any other port', [{ address: 'any', port: 12_345 }], 3, 3],
+    ['a port of metrics', [{ address: 'any', port: 9090 }], undefined, undefined],
+    [
+      'a debugger beside PORT',
+      [
+        { address: 'any', port: 9229 },
+        { address: 'any', port: 5000 },
+      ],
+      1,
+      undefined,
+    ],
+    ['nothing', [], undefined, undefined],
+  ])('is patient with an instance that listens on %s', (_name, listeners, byConnecting, byPath) => {
+    expect([patienceWith(5000, listeners, false), patienceWith(5000, listeners, true)]).toEqual([byConnecting, byPath]);
   });
 
   it('describes how a process ended', () => {

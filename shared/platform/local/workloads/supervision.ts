@@ -25,12 +25,23 @@ export function planEnvironment(
 /** Ports that servers listen on unless they read PORT. */
 const usualPorts = new Set([80, 1337, 3000, 3001, 4000, 4200, 4567, 5000, 5173, 8000, 8080, 8081, 8501, 8888, 9292]);
 
+/** Ports of debuggers, JMX and metrics, which many apps open long before their own. */
+function isSidePort(port: number): boolean {
+  return port === 1099 || port === 5005 || (port >= 9000 && port <= 9999);
+}
+
 /**
- * Whether it is certain before the end of the boot limit that an instance does not come up: it listens where a server does that ignores
- * PORT, or on PORT where no traffic arrives. Another port may be one of metrics, which opens first.
+ * For how many times the usual patience an instance may listen as it does before it counts as one that does not come up: once where a
+ * server listens that ignores PORT, or on PORT where no traffic arrives; three times on another port, which may be opened first.
+ * Undefined while it may still come up.
+ * @param checksPath whether it is up by its answer to a path, which may come late on the right port
  */
-export function hasMissedPort(port: number, listeners: readonly Listener[]): boolean {
-  return listeners.some((listener) => listener.port === port || usualPorts.has(listener.port));
+export function patienceWith(port: number, listeners: readonly Listener[], checksPath: boolean): 1 | 3 | undefined {
+  const onPort = listeners.some((listener) => listener.port === port);
+  if (onPort && checksPath) return undefined;
+  const others = listeners.filter((listener) => listener.port !== port);
+  if (onPort || others.some((listener) => usualPorts.has(listener.port))) return 1;
+  return others.some((listener) => !isSidePort(listener.port)) ? 3 : undefined;
 }
 
 /** Why an instance that runs was not up in time, and what to change where the listeners show it. */
