@@ -5,6 +5,7 @@ import { addons, addonsCreate, addonsDestroy, addonsRotate, kvCli, pgPsql } from
 import { apps, create, destroy, info, open, restore } from '#cli/commands/apps.ts';
 import { builds, buildsCache, buildsCachePurge, buildsCancel, buildsCreate, buildsLogs } from '#cli/commands/builds.ts';
 import { config, configGet, configSet, configUnset } from '#cli/commands/config.ts';
+import { deploy } from '#cli/commands/deploy.ts';
 import { doctor } from '#cli/commands/doctor.ts';
 import { domains, domainsAdd, domainsRemove } from '#cli/commands/domains.ts';
 import { gitRemote, gitSource, gitSourceRemove, gitSourceSet } from '#cli/commands/git.ts';
@@ -77,6 +78,7 @@ export const commands: readonly Command[] = [
   logs,
   releases,
   rollback,
+  deploy,
   builds,
   buildsCreate,
   buildsLogs,

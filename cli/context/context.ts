@@ -117,6 +117,13 @@ export class Context {
     return { host, send: createSend(host, tokens, this.#headers()) };
   }
 
+  /** What authenticates a request of git: the token as the password. @throws CliError when nobody is logged in */
+  async gitHeaders(): Promise<Record<string, string>> {
+    const { host } = await this.connection();
+    const token = (await this.#tokens(host).current()) ?? '';
+    return { ...this.#headers(), authorization: `Basic ${Buffer.from(`paas:${token}`).toString('base64')}` };
+  }
+
   /** PAAS_TENANT selects the team to act in. Default: the team that the user joined first. */
   #headers(): Record<string, string> {
     const tenant = this.env('PAAS_TENANT');

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import isomorphic from 'isomorphic-git';
 import http from 'isomorphic-git/http/node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { nodeApp } from '#test/support/builds/sample-apps.ts';
+import { createPerson } from '#cli/testing/person.ts';
+import { nodeApp, unbuildableApp } from '#test/support/builds/sample-apps.ts';
 import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
 import { createUser, type User, visit, type WorkingCopy } from '#test/support/platform/user.ts';
 import type { RunResult } from '#test/support/run-program.ts';
@@ -162,5 +163,34 @@ describe('git over HTTP', () => {
     expect(pushed.refs['refs/heads/main']).toMatchObject({ ok: true });
     expect((await copy.git('ls-remote', address(user.token), 'refs/heads/main')).stdout).toContain(commit);
     expect((await visit(platform, 'hello')).body).toBe('by another client');
+  });
+
+  it('takes a folder from `paas deploy`, on a machine with neither git nor ssh', async () => {
+    const person = await createPerson({ PAAS_API_URL: platform.baseUrl, PAAS_TOKEN: user.token });
+    const folder = join(person.home, 'site');
+    await mkdir(folder);
+    // The launcher finds node here, and nothing else is installed.
+    await symlink(process.execPath, join(person.home, 'node'));
+    for (const tool of ['sh', 'readlink', 'dirname']) await symlink(`/bin/${tool}`, join(person.home, tool));
+    const deploy = async (files: Record<string, string>) => {
+      for (const [path, text] of Object.entries(files)) await writeFile(join(folder, path), text);
+      return person.paas(['deploy', 'site', '-a', 'hello', '--json'], { env: { PATH: person.home } });
+    };
+    try {
+      const done = await deploy({ ...nodeApp('from a folder'), 'secret.txt': 'x', '.gitignore': 'secret.txt\n' });
+      expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('-----> Node.js app detected')]);
+      expect((await visit(platform, 'hello')).body).toBe('from a folder');
+      const { commit } = JSON.parse(done.stdout) as { commit: string };
+      expect((await copy.git('ls-remote', address(user.token), 'refs/heads/main')).stdout).toContain(commit);
+      await copy.git('fetch', address(user.token), 'main');
+      expect((await copy.git('ls-tree', '--name-only', commit)).stdout).not.toContain('secret.txt');
+      expect((await copy.git('log', '--format=%s', '-2', commit)).stdout).toBe('Deploy site\nMine\n');
+
+      const failed = await deploy(unbuildableApp());
+      expect([failed.code, failed.stderr]).toEqual([1, expect.stringMatching(/main was rejected: build failed\.\n$/)]);
+      expect((await visit(platform, 'hello')).body).toBe('from a folder');
+    } finally {
+      await person.remove();
+    }
   });
 });
