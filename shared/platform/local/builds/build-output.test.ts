@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { createLineSplitter } from '../logs/line-splitter.ts';
 import { createBuildOutput, tameLine } from './build-output.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -19,7 +20,7 @@ describe('what a tool prints', () => {
   it('is cut into lines wherever the chunks end, invalid UTF-8 replaced, long lines limited in bytes', () => {
     const lines: string[] = [];
     const output = createBuildOutput((line) => lines.push(line), { logBytes: 1_000_000, logLineBytes: 100 });
-    const tool = output.tool();
+    const tool = createLineSplitter(output.tool);
     tool.push(bytes('one\ntw'));
     tool.push(bytes('o\n'));
     tool.push(new Uint8Array([0x61, 0xff, 0x62, 0x0a]));
@@ -35,7 +36,7 @@ describe('what a tool prints', () => {
   it('ends with one notice when there is too much of it, while steps are still printed and the last lines are still kept', () => {
     const lines: string[] = [];
     const output = createBuildOutput((line) => lines.push(line), { logBytes: 1024, logLineBytes: 100 });
-    const tool = output.tool();
+    const tool = createLineSplitter(output.tool);
     for (let index = 0; index < 1000; index++) tool.push(bytes(`line ${index}\n`));
     output.step('Next');
     expect(lines.length).toBeLessThan(100);

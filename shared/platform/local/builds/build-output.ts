@@ -1,12 +1,10 @@
-import { createLineSplitter } from '../logs/line-splitter.ts';
-
 export interface BuildOutput {
   /** '-----> step' */
   step(text: string): void;
   /** '       detail' */
   detail(text: string): void;
-  /** Raw output of a tool, cut into details. */
-  tool(): { push(chunk: Uint8Array): void; end(): void };
+  /** A line that a tool has printed. */
+  tool(line: string): void;
   /** The last lines that tools wrote, oldest first. */
   tail(): readonly string[];
 }
@@ -31,7 +29,7 @@ export function createBuildOutput(line: (text: string) => void, limits: { logByt
   return {
     step: (text) => say(`-----> ${text}`),
     detail: (text) => say(`       ${text}`),
-    tool: () => createLineSplitter(hear),
+    tool: hear,
     tail: () => [...last],
   };
 }

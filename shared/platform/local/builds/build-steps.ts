@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
-import type { Readable } from 'node:stream';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { LocalDiskSpace } from '../disk/local-disk-space.ts';
+import { readLines } from '../logs/read-lines.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
 import type { CopyInSandbox } from './build-caches.ts';
@@ -80,7 +80,11 @@ async function runCommand(parts: StepRunnerParts, command: SandboxedCommand): Pr
   if (signal.aborted) kill();
   const disk = watchDisk(parts.diskSpace, kill);
   try {
-    const [{ code }] = await Promise.all([child.exited, listen(child.stdout, output), listen(child.stderr, output)]);
+    const [{ code }] = await Promise.all([
+      child.exited,
+      readLines(child.stdout, output.tool),
+      readLines(child.stderr, output.tool),
+    ]);
     const outOfMemory = code !== 0 && (await sandbox.ranOutOfMemory(child.record));
     signal.throwIfAborted();
     if (code === 0) return;
@@ -100,12 +104,6 @@ async function runCommand(parts: StepRunnerParts, command: SandboxedCommand): Pr
     signal.removeEventListener('abort', kill);
     await sandbox.end(child.record);
   }
-}
-
-async function listen(stream: Readable | undefined, output: BuildOutput): Promise<void> {
-  const lines = output.tool();
-  for await (const chunk of stream ?? []) lines.push(chunk as Uint8Array);
-  lines.end();
 }
 
 /** Calls `whenFull` once when the disk gets so full that the platform itself would suffer. */

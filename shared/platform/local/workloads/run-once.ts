@@ -3,7 +3,7 @@ import { limits } from '#shared/limits.ts';
 import type { LineSink } from '#shared/platform/builds.ts';
 import { workloadEnvironment } from '#shared/platform/workload-environment.ts';
 import type { CommandRun } from '#shared/platform/workloads.ts';
-import { createLineSplitter } from '../logs/line-splitter.ts';
+import { readLines } from '../logs/read-lines.ts';
 import { describeEnd, type Programs } from './programs.ts';
 
 /** What a run needs. */
@@ -63,11 +63,4 @@ export async function runProgramOnce(
     signal.removeEventListener('abort', onAbort);
     await programs.end(program.record);
   }
-}
-
-async function readLines(stream: AsyncIterable<Uint8Array> | undefined, line: LineSink): Promise<void> {
-  if (stream === undefined) return;
-  const splitter = createLineSplitter(line);
-  for await (const chunk of stream) splitter.push(chunk);
-  splitter.end();
 }
