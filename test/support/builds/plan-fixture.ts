@@ -16,6 +16,7 @@ export const toolchains: Toolchains = {
   findTool: async (name, { version }) => ({ version, path: [`/opt/tools/${name}`], mounts: [] }),
   findPython: async () => ({ ...toolchain, executable: '/opt/tool/bin/python3', pip: true }),
   findGo: async (request) => ({ ...toolchain, version: request?.version ?? '1.2.3' }),
+  findLanguage: async (_, request) => ({ version: request?.version ?? '1.2.3', path: ['/usr/bin'], mounts: [] }),
   findRust: async () => toolchain,
   findJava: async (request) => ({ ...toolchain, version: request?.version ?? '17', home: '/opt/java' }),
   findJavaTool: async () => ({ path: ['/opt/maven/bin'], mounts: [] }),

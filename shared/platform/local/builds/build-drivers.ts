@@ -94,6 +94,7 @@ function findPlatformParts(): { paths: Readonly<Record<PlatformPart, string>>; n
       'node-headers': `${dirname(manifest)}/include`,
       npm: dirname(require.resolve('npm/package.json')),
       'static-server': fileURLToPath(new URL('./static-server', import.meta.url)),
+      'php-server': fileURLToPath(new URL('./php-server', import.meta.url)),
     },
     nodeVersion: version,
   };

@@ -17,6 +17,7 @@ beforeEach(async () => {
     'node-headers': '/parts/include',
     npm: '/parts/npm',
     'static-server': '/parts/static-server.ts',
+    'php-server': '/parts/php-server',
   };
   const store = { ensureTool: async ({ name, version }: { name: string; version: string }) => `/store/${name}/${version}` };
   const places = { parts, store };

@@ -1,4 +1,5 @@
 /** Tools that the platform installs itself, and where builds and apps see them. */
+import { debianToolNames, isDebianTool } from './debian/debian-tools.ts';
 import { npmPackages } from './sources/npm-source.ts';
 
 export const storedToolNames = [
@@ -14,6 +15,7 @@ export const storedToolNames = [
   'uv',
   'python',
   'rust',
+  ...debianToolNames,
 ] as const;
 export type StoredToolName = (typeof storedToolNames)[number];
 
@@ -23,12 +25,13 @@ export interface StoredTool {
   readonly version: string;
 }
 
-/** Where a stored tool is seen inside the sandbox. */
+/** Where a stored tool is seen inside the sandbox. Those of Debian are seen in the places that their packages name. */
 export function targetOf({ name, version }: StoredTool): string {
   return `/opt/paas/tools/${name}/${version}`;
 }
 
 /** Directory of its programs inside the sandbox. */
 export function programsOf(tool: StoredTool): string {
+  if (isDebianTool(tool.name)) return '/usr/bin';
   return `${targetOf(tool)}/${npmPackages[tool.name]?.programs ?? 'bin'}`;
 }

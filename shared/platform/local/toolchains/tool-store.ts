@@ -1,6 +1,6 @@
 /**
  * Toolchains in versions that the host does not have. Each is installed once, from its package registry, which also proves its
- * hash (npm's integrity, Go's checksum database). Builds and apps see them read-only. Nothing of a tenant takes part in an
+ * hash (npm's integrity, Go's checksum database, Debian's signatures). Builds and apps see them read-only. Nothing of a tenant takes part in an
  * installation but a version, which has been looked up in the registry's list (decision 38).
  */
 import { randomUUID } from 'node:crypto';
@@ -9,6 +9,8 @@ import { millisecondsPerHour } from '#shared/durations.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import type { Log } from '#shared/log.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
+import { isDebianTool } from './debian/debian-tools.ts';
+import { createDebianSource } from './sources/debian-source.ts';
 import { createGoSource } from './sources/go-source.ts';
 import { createNpmSource, npmPackages } from './sources/npm-source.ts';
 import { createPipSource } from './sources/pip-source.ts';
@@ -78,6 +80,7 @@ export function createToolStore(options: ToolStoreOptions): ToolStore {
   return store;
 
   function sourceOf(name: StoredToolName): ToolSource {
+    if (isDebianTool(name)) return createDebianSource(options, name);
     switch (name) {
       case 'go':
         return createGoSource(options);

@@ -1,4 +1,6 @@
 import type { SandboxLink, SandboxMount } from '../sandbox/sandbox.ts';
+import { listRootMounts } from './debian/debian-roots.ts';
+import { isDebianTool } from './debian/debian-tools.ts';
 import { type StoredTool, targetOf } from './stored-tools.ts';
 import type { ToolStore } from './tool-store.ts';
 
@@ -8,7 +10,7 @@ export type ToolchainMount =
   | { readonly kind: 'platform'; readonly name: PlatformPart }
   | ({ readonly kind: 'stored' } & StoredTool);
 
-export const platformParts = ['node', 'node-headers', 'npm', 'static-server'] as const;
+export const platformParts = ['node', 'node-headers', 'npm', 'static-server', 'php-server'] as const;
 export type PlatformPart = (typeof platformParts)[number];
 
 /** Where the platform's own parts are seen inside. */
@@ -17,6 +19,7 @@ export const partTargets: Readonly<Record<PlatformPart, string>> = {
   'node-headers': '/opt/paas/node/include',
   npm: '/opt/paas/node/lib/node_modules/npm',
   'static-server': '/opt/paas/static-server',
+  'php-server': '/opt/paas/php-server',
 };
 
 /** Programs of the parts, where Node's own archive has them. */
@@ -42,7 +45,9 @@ export async function resolveToolchain(
       case 'host':
         return [{ source: mount.path, target: mount.path }];
       case 'stored':
-        return [{ source: await store.ensureTool(mount), target: targetOf(mount) }];
+        return isDebianTool(mount.name)
+          ? listRootMounts(await store.ensureTool(mount))
+          : [{ source: await store.ensureTool(mount), target: targetOf(mount) }];
       case 'platform':
         return [{ source: parts[mount.name], target: partTargets[mount.name] }, ...(partLinks[mount.name] ?? [])];
     }

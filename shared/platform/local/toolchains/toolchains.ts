@@ -4,7 +4,9 @@ import { promisify } from 'node:util';
 import { coerce, compare, rcompare, satisfies } from 'semver';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import { findHostJavas, findHostJavaTool } from './host-java.ts';
+import type { LanguageName } from './host-languages.ts';
 import { findHostGo, findHostNode, findHostPythons, findHostRusts } from './host-toolchains.ts';
+import { findLanguage } from './languages.ts';
 import { fitsRust, toRustChannel } from './rust-versions.ts';
 import { programsOf, type StoredTool, type StoredToolName, targetOf } from './stored-tools.ts';
 import type { ToolStore } from './tool-store.ts';
@@ -15,7 +17,7 @@ import { chooseVersion, newestOfMajors, toJavaRange, toPythonRange, toRange } fr
 /** All of them throw BuildFailure when there is none that does. A version that is asked for is never replaced by another. */
 export interface Toolchains {
   /** The platform's own Node.js or the host's where it fits, else one of the store. Each comes with an npm that runs on it. */
-  findNode(request?: VersionRequest): Promise<NodeToolchain>;
+  findNode(request?: VersionRequest, options?: { readonly ofHost: boolean }): Promise<NodeToolchain>;
   /** A tool of the store, in the newest version that is asked for. Installs it. */
   findTool(name: StoredToolName, request: VersionRequest): Promise<Toolchain>;
   /**
@@ -29,6 +31,8 @@ export interface Toolchains {
   findJava(request?: VersionRequest): Promise<JavaToolchain>;
   /** Of the host, for apps that bring no wrapper. */
   findJavaTool(name: 'mvn' | 'gradle'): Promise<Omit<Toolchain, 'version'>>;
+  /** Ruby, PHP, Elixir and others that Debian's packages have, or the operator has installed. */
+  findLanguage(name: LanguageName, request?: VersionRequest): Promise<Toolchain>;
   /**
    * The host's Rust where it fits, else one of the store.
    * @param request a version, or the name of a channel
@@ -102,10 +106,12 @@ export function openToolchains({ env, platformNodeVersion, store }: ToolchainsOp
   };
   return {
     findTool,
-    async findNode(request) {
+    async findNode(request, { ofHost } = { ofHost: true }) {
       const range = request === undefined ? '*' : toRange(request.version);
       if (range === undefined) throw new BuildFailure(notAVersion('Node.js', request));
-      const ours = [platformNode, await hostNode()].find((node) => node !== undefined && satisfies(node.version, range));
+      const ours = [platformNode, ofHost ? await hostNode() : undefined].find(
+        (node) => node !== undefined && satisfies(node.version, range),
+      );
       if (ours !== undefined) return ours;
       const node = await findTool('node', request ?? { version: '*', source: '' });
       const npm = await findNpmFor(node.version, findTool);
@@ -148,6 +154,7 @@ export function openToolchains({ env, platformNodeVersion, store }: ToolchainsOp
         `No ${name} on this platform. Commit a wrapper, as ${name === 'mvn' ? '`mvn wrapper:wrapper`' : '`gradle wrapper`'} makes it, or let its operator install it: apt-get install -y ${name === 'mvn' ? 'maven' : 'gradle'}`,
       );
     },
+    findLanguage: (name, request) => findLanguage(name, request, { store, env }),
     async findRust(request) {
       const found = await rusts();
       if (found === undefined)

@@ -18,7 +18,7 @@ const longestRange = 256;
  */
 export function toRange(request: string): string | undefined {
   if (request.length > longestRange) return undefined;
-  const text = request.trim().replace(/^(?:node|go|deno|bun|v)[-@]?(?=\d)/, '');
+  const text = request.trim().replace(/^(?:node|go|deno|bun|ruby|php|elixir|v)[-@]?(?=\d)/, '');
   if (['latest', 'current', 'node', 'stable', ''].includes(text)) return '*';
   if (/^lts(\/\*|\/-\d+)?$/.test(text)) return longSupport.split(' || ')[0];
   const line = nodeLines[/^lts[/-](\w+)$/.exec(text)?.[1]?.toLowerCase() ?? ''];
@@ -55,4 +55,44 @@ export function toJavaRange(request: string): string | undefined {
   if (request.length > longestRange) return undefined;
   const named = /^[a-z][a-z-]*-(\d+)/.exec(request)?.[1];
   return named ?? toRange(request.replace(/^1\.(?=\d)/, ''));
+}
+
+/** The npm range for the operators of RubyGems and Hex: '~> 3.1', '>= 3.0, < 4', '~> 1.14 or ~> 2.0'. Undefined if it is none. */
+export function toPessimisticRange(request: string): string | undefined {
+  if (request.length > longestRange) return undefined;
+  const alternatives = request.split(/\s+or\s+|\|\|/).map((part) =>
+    part
+      .split(/,|\s+and\s+/)
+      .map((each) => fromPessimistic(each.replaceAll(/\s+/g, '')))
+      .join(' '),
+  );
+  return toRange(alternatives.join(' || '));
+}
+
+/** '~>3.1' allows all of 3 from 3.1 on, '~>3.1.2' all of 3.1 from 3.1.2 on. */
+function fromPessimistic(part: string): string {
+  const pessimistic = /^~>(\d+)(?:\.(\d+))?(\.\d+)?/.exec(part);
+  if (pessimistic === null) return part.startsWith('!=') ? '*' : part.replace(/^==?/, '');
+  const [, major, minor, patch] = pessimistic;
+  return patch === undefined ? `>=${major}.${minor ?? '0'}.0 <${Number(major) + 1}` : `~${major}.${minor}${patch}`;
+}
+
+/** The npm range for a constraint of Composer: '^8.2', '~8.1', '>=8.1 <8.4', '8.2.*', '^7.4 | ^8.0'. Undefined if it is none. */
+export function toComposerRange(request: string): string | undefined {
+  if (request.length > longestRange) return undefined;
+  const alternatives = request.split(/\|{1,2}/).map((part) =>
+    part
+      .trim()
+      .split(/\s{0,9},\s{0,9}|\s+(?=[<>=^~!])/)
+      .map((each) =>
+        fromPessimistic(
+          each
+            .replace(/^~(?!>)/, '~>')
+            .replaceAll(/\s+(?=\d)/g, '')
+            .replace(/@\w+$/, ''),
+        ),
+      )
+      .join(' '),
+  );
+  return toRange(alternatives.join(' || '));
 }

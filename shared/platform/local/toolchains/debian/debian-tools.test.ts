@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { parseMirrors } from './debian-archive.ts';
+import { toSemver } from './debian-tools.ts';
+
+describe("a version of Debian's packages", () => {
+  it.each([
+    ['3.1.2-7+deb12u1', '3.1.2+7.deb12u1'],
+    ['1:27.3.4.1+dfsg-1+deb13u4', '27.3.4+1.dfsg.1.deb13u4'],
+    ['1.18.3.dfsg-1', '1.18.3+dfsg.1'],
+    ['8.4.28-1~deb13u1', '8.4.28+1.deb13u1'],
+    ['2:7', '7.0.0'],
+    ['(none)', undefined],
+  ])('%s is compared as %s', (version, semver) => {
+    expect(toSemver(version)).toBe(semver);
+  });
+});
+
+describe('the mirrors of Debian', () => {
+  it('are those of the host, without the archives of others', () => {
+    const targets = [
+      'http://a.example/debian-security/|bookworm-security|main|Debian',
+      'http://a.example/debian/|bookworm|main|Debian',
+      'http://a.example/debian/|bookworm-updates|main|Debian',
+      'http://a.example/debian/|bookworm-backports|main|Debian',
+      'http://a.example/debian/|bookworm|contrib|Debian',
+      'http://b.example/php/|bookworm|main|deb.example',
+      'http://b.example/node/|nodistro|main|nodistro',
+    ];
+    expect([...parseMirrors(targets.join('\n'))]).toEqual([
+      ['-security', 'http://a.example/debian-security/'],
+      ['', 'http://a.example/debian/'],
+      ['-updates', 'http://a.example/debian/'],
+    ]);
+  });
+
+  it('are also known before apt has read their lists', () => {
+    expect([...parseMirrors('http://a.example/debian/|bookworm|main|$(ORIGIN)\n')]).toEqual([['', 'http://a.example/debian/']]);
+  });
+});
