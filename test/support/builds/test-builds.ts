@@ -1,4 +1,4 @@
-import { mkdtemp, realpath } from 'node:fs/promises';
+import { mkdtemp, realpath, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BuildDrivers, type BuildDriversOptions, createBuildDrivers } from '#shared/platform/local/builds/build-drivers.ts';
@@ -15,6 +15,9 @@ export interface TestBuilds extends BuildDrivers {
 /** Real builds in a data directory of their own, closed to everybody else as an operator's is. */
 export async function openTestBuilds(limits: BuildDriversOptions['limits'] = {}): Promise<TestBuilds> {
   const dataDir = await realpath(await mkdtemp(join(tmpdir(), 'paas-builds-')));
+  // Toolchains of an earlier run, where the operator of the tests keeps them: systems of Debian take a minute each to install.
+  const kept = process.env['PAAS_TEST_TOOLCHAINS'];
+  if (kept !== undefined) await symlink(kept, `${dataDir}/toolchains`);
   const sandbox = await openSandbox({ dataDir, path: process.env['PATH'] ?? '' });
   const volumes = await openVolumes(dataDir);
   const drivers = createBuildDrivers({ dataDir, sandbox, volumes, hostEnv: process.env, limits });

@@ -44,6 +44,44 @@ describe('the cause of a failed build', () => {
       'The lockfile of Bun does not match package.json. Run `bun install` and commit bun.lock.',
     ],
     [
+      'a stale Gemfile.lock',
+      { tail: ['You have added to the Gemfile:', '* rack'] },
+      'Gemfile.lock does not match Gemfile. Run `bundle install` and commit Gemfile.lock.',
+    ],
+    [
+      'a Gemfile.lock for other platforms',
+      {
+        tail: [
+          'Your bundle only supports platforms ["arm64-darwin-22"] but your local platform is',
+          'x86_64-linux. Add the current',
+        ],
+      },
+      'Gemfile.lock is for other platforms. Run `bundle lock --add-platform x86_64-linux` and commit Gemfile.lock.',
+    ],
+    [
+      'a gem that does not exist',
+      { tail: ["Could not find gem 'nonsense (= 1.0)' in rubygems repository"] },
+      'There is no gem nonsense (= 1.0). Check its name and version in Gemfile.',
+    ],
+    [
+      'an extension that PHP lacks',
+      {
+        tail: [
+          '    - Root composer.json requires PHP extension ext-foo * but it is missing from your system. Install or enable it.',
+        ],
+      },
+      'composer.json asks for the extension foo, which the PHP of this platform does not have.',
+    ],
+    [
+      'an address that Mix cannot reach',
+      {
+        tail: [
+          "** (Mix) httpc request failed with: {:failed_connect, [{:to_address, {'hex.example.com', 443}}, {:inet, [:inet], :nxdomain}]}",
+        ],
+      },
+      'hex.example.com could not be reached. Try again. If that does not help, the operator has to check the network of this platform.',
+    ],
+    [
       'a wrapped package manager',
       { argv: ['npm', 'exec', '--yes', '--package=pnpm@10', '--', 'pnpm', 'install'] },
       '`pnpm install` exited with code 1.',

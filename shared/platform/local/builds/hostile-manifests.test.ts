@@ -3,11 +3,15 @@ import { parseProcfile } from '#shared/platform/procfile.ts';
 import type { ToolStore } from '../toolchains/tool-store.ts';
 import { openToolchains } from '../toolchains/toolchains.ts';
 import { explainFailure } from './build-causes.ts';
+import { dotnetBuilder } from './builders/dotnet.ts';
+import { elixirBuilder } from './builders/elixir.ts';
 import { goBuilder } from './builders/go.ts';
 import { nodeBuilder } from './builders/node/node.ts';
+import { phpBuilder } from './builders/php.ts';
 import { pythonBuilder } from './builders/python/python.ts';
 import { findPythonProcesses } from './builders/python/python-processes.ts';
 import { readPythonProject } from './builders/python/python-project.ts';
+import { rubyBuilder } from './builders/ruby.ts';
 import { rustBuilder } from './builders/rust.ts';
 import type { BuildContext } from './plans/builder.ts';
 import type { SourceTree } from './plans/source-tree.ts';
@@ -108,6 +112,31 @@ describe('texts of tenants that patterns could take long for', () => {
     [
       'spaces in Cargo.toml',
       () => planned(rustBuilder.plan(treeOf({ 'Cargo.toml': `name${' '.repeat(length)}=${' '.repeat(length)}` }), context)),
+    ],
+    [
+      'spaces in Gemfile and Gemfile.lock',
+      () => {
+        const spaces = ' '.repeat(length);
+        const Gemfile = `${'gem ('.repeat(length)}\nruby${spaces}x\ngem${spaces}\n${spaces}ruby`;
+        return planned(
+          rubyBuilder.plan(treeOf({ Gemfile, 'Gemfile.lock': `RUBY VERSION\n${spaces}ruby ${'1'.repeat(length)}` }), context),
+        );
+      },
+    ],
+    [
+      'a long constraint of PHP',
+      () =>
+        planned(
+          phpBuilder.plan(treeOf({ 'composer.json': manifest({ require: { php: `~8${' '.repeat(length)}|` } }) }), context),
+        ),
+    ],
+    [
+      'unclosed tuples of mix.exs',
+      () => planned(elixirBuilder.plan(treeOf({ 'mix.exs': `${'{:a'.repeat(length)}${'\n'.repeat(length)}elixir:` }), context)),
+    ],
+    [
+      'tags of a .NET project',
+      () => planned(dotnetBuilder.plan(treeOf({ 'a.csproj': '<TargetFramework>net'.repeat(length) }), context)),
     ],
     [
       'what tools print at last',

@@ -1,4 +1,5 @@
 /** Texts that tools end with, and what to tell the owner of the app instead. */
+import { type KnownCause, languageCauses } from './language-causes.ts';
 
 /** How tools name a host that they could not reach. */
 const unreachable = new RegExp(
@@ -11,17 +12,13 @@ const unreachable = new RegExp(
     "HTTPS?ConnectionPool\\(host='",
     'dial tcp: lookup ',
     "Temporary failure resolving '",
+    'Could not (?:fetch specs from|reach host) (?:https?://)?',
+    `failed_connect, \\[\\{:to_address, \\{~?c?['"]`,
   ]
     .map((text) => `(?:${text})`)
     .join('|')
     .replace(/^(.*)$/, '(?:$1)([\\w.-]{1,200})'),
 );
-
-/** A failure that a tool reports in a text of its own. */
-export interface KnownCause {
-  readonly pattern: RegExp;
-  readonly cause: (match: RegExpExecArray) => string;
-}
 
 /** In the order in which they are looked for: the first that matches is the cause. */
 export const knownCauses: readonly KnownCause[] = [
@@ -149,6 +146,7 @@ export const knownCauses: readonly KnownCause[] = [
       /^(?:\S{1,40}\s)?([^\s()]{1,200}\.[cm]?tsx?)(?:\((\d{1,6}),\d{1,6}\)|:(\d{1,6}):\d{1,6})(?::| -) error (TS\d{1,6}): ([^\n]{1,300})$/m,
     cause: ([, file, one, two, code, text]) => `TypeScript refuses ${file}, line ${one ?? two}: ${text} (${code})`,
   },
+  ...languageCauses,
   {
     pattern: unreachable,
     cause: ([, host]) =>

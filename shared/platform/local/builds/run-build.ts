@@ -9,6 +9,7 @@ import type { Volume, Volumes } from '../disk/volumes.ts';
 import { type LocalImages, type PlaceTree, type StoredImage, systemPath } from '../images/images.ts';
 import { measureContent, removeTree } from '../images/trees.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
+import { besideDebian } from '../toolchains/beside-debian.ts';
 import type { RegistrySettings } from '../toolchains/registry-settings.ts';
 import { resolveToolchain, type ToolchainPlaces } from '../toolchains/toolchain-mounts.ts';
 import type { Toolchains } from '../toolchains/toolchains.ts';
@@ -110,23 +111,25 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
 
   const source = openSourceTree(directories.app);
   const overrides = await readOverrides(source, spec.env);
-  const { main, before } = await chooseBuilders(source, overrides.builder);
-  for (const { detection } of [...before, main]) output.step(`${detection.what} detected (${detection.why})`);
+  const { main, before, after = [] } = await chooseBuilders(source, overrides.builder);
+  const others = [...before, ...after];
+  for (const { detection } of [...others, main]) output.step(`${detection.what} detected (${detection.why})`);
   const { builder } = main;
   const procfile = await readProcfile(source);
   const cache = spec.cacheState === 'Warm' ? 'warm' : 'cold';
   const registries = await parts.registries();
   const hasPythonMirror = registries.pythonIndex !== undefined;
-  const context = { toolchains: parts.toolchains, env: spec.env, cache, hasPythonMirror } as const;
+  const toolchains = builder.replacesSystem === true ? besideDebian(parts.toolchains) : parts.toolchains;
+  const context = { toolchains, env: spec.env, cache, hasPythonMirror } as const;
   const plans: BuildPlan[] = [];
-  for (const { builder: other } of before) plans.push(await other.plan(source, context));
+  for (const { builder: other } of others) plans.push(await other.plan(source, context));
   const plan = applyOverrides(await builder.plan(source, context), overrides);
   plans.push(plan);
   const pins = await readVersionPins(source, spec.env);
   const planned = combinePlans(plans);
-  const present = [...before, main].map((chosen) => chosen.builder.name);
+  const present = [...others, main].map((chosen) => chosen.builder.name);
   const stored = planned.toolchain.flatMap((mount) => (mount.kind === 'stored' ? [mount.name] : []));
-  const tools = await findPinnedTools(parts.toolchains, pins, new Set([...present, ...stored]));
+  const tools = await findPinnedTools(toolchains, pins, new Set([...present, ...stored]));
   const combined = addTools(planned, tools);
   for (const { notes } of [...plans, tools]) for (const note of notes) output.detail(note);
 
@@ -161,7 +164,8 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
       ...(await volume.mountTools(combined.cacheDirectories, giveTo)),
     ],
   });
-  for (const each of plans) await runSteps(each, { volume, giveTo, output, runner, source, signal });
+  const running = [...plans.slice(0, before.length), plan, ...plans.slice(before.length, -1)];
+  for (const each of running) await runSteps(each, { volume, giveTo, output, runner, source, signal });
   await trimCache(volume, parts.limits, output);
 
   const processes = await discoverProcesses(plan, { procfile, builder, source, output });

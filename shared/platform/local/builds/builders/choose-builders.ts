@@ -15,10 +15,12 @@ export interface Choice {
   readonly main: Chosen;
   /** Others, in the order in which they build. */
   readonly before: readonly Chosen[];
+  /** Others that need what the main one has installed. */
+  readonly after?: readonly Chosen[];
 }
 
 /** Builders of whole languages: others look at single files that an app of any language may have. */
-const languages = ['go', 'rust', 'java', 'python', 'deno'];
+const languages = ['go', 'rust', 'java', 'ruby', 'php', 'python', 'elixir', 'gleam', 'dotnet', 'deno'];
 
 /**
  * The builders of an app. Node.js builds the assets of an app in another
@@ -42,14 +44,22 @@ export async function chooseBuilders(source: SourceTree, named?: string): Promis
   const other = detected.find(({ builder }) => languages.includes(builder.name));
   if (node === undefined || other === undefined) return { main: first, before: [] };
   const scripts = (await readPackageJson(source))?.scripts ?? {};
-  const startsNode = scripts['start'] !== undefined && !(await source.hasFile('manage.py'));
+  const startsNode = scripts['start'] !== undefined && !(await startsItself(source));
   if (startsNode)
     return other.builder.name === 'python' && (await source.hasFile('requirements.txt'))
       ? { main: node, before: [other] }
       : { main: node, before: [] };
   // A single file beside a package.json is a script of the Node.js app.
   if (/\.(py|go)$/.test(other.detection.why) && other.detection.why !== 'manage.py') return { main: node, before: [] };
-  return { main: other, before: scripts['build'] === undefined ? [] : [node] };
+  if (scripts['build'] === undefined) return { main: other, before: [] };
+  // Assets of PHP import files of the packages in `vendor`.
+  return other.builder.name === 'php' ? { main: other, before: [], after: [node] } : { main: other, before: [node] };
+}
+
+/** A framework of another language, whose package.json has a "start" script for something else. */
+async function startsItself(source: SourceTree): Promise<boolean> {
+  for (const file of ['manage.py', 'bin/rails', 'artisan', 'mix.exs']) if (await source.hasFile(file)) return true;
+  return false;
 }
 
 /** The file by which a builder takes a directory of the source. */

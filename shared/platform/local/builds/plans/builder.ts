@@ -11,6 +11,8 @@ export interface Builder {
   readonly name: string;
   /** What detection goes by, for the person whose source nothing was found in: 'package.json (Node.js)'. */
   readonly looksFor: string;
+  /** Its toolchain may be a system of Debian's packages, whose /usr is seen in place of the host's. */
+  readonly replacesSystem?: boolean;
   detect(source: SourceTree): Promise<Detection | undefined>;
   /** @throws BuildFailure when it can be told before running anything that this cannot work */
   plan(source: SourceTree, context: BuildContext): Promise<BuildPlan>;

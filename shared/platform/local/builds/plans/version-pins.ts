@@ -10,9 +10,8 @@ export type VersionPins = ReadonlyMap<string, VersionRequest>;
 const aliases: Readonly<Record<string, string>> = {
   nodejs: 'node',
   golang: 'go',
-  'core:node': 'node',
-  'core:go': 'go',
-  'core:python': 'python',
+  'dotnet-core': 'dotnet',
+  'dotnet-sdk': 'dotnet',
 };
 
 /** Files with nothing but a version. */
@@ -21,6 +20,8 @@ const versionFiles: readonly (readonly [file: string, tool: string])[] = [
   ['.node-version', 'node'],
   ['.python-version', 'python'],
   ['.ruby-version', 'ruby'],
+  ['.php-version', 'php'],
+  ['.elixir-version', 'elixir'],
   ['.go-version', 'go'],
   ['.java-version', 'java'],
   ['.bun-version', 'bun'],
@@ -46,7 +47,8 @@ export async function readVersionPins(source: SourceTree, env: Readonly<Record<s
   const { packages } = await readOverrides(source, env);
   const pins = new Map<string, VersionRequest>();
   const pin = (tool: string, version: string | undefined, from: string): void => {
-    const name = aliases[tool] ?? tool;
+    const plain = tool.replace(/^core:/, '');
+    const name = aliases[plain] ?? plain;
     if (version === undefined || version === '' || version === 'system' || pins.has(name)) return;
     pins.set(name, { version, source: from });
   };

@@ -1,0 +1,147 @@
+import { createHash } from 'node:crypto';
+import type { VersionRequest } from '../../toolchains/toolchain.ts';
+import type { Builder, BuildStep } from '../plans/builder.ts';
+import type { SourceTree } from '../plans/source-tree.ts';
+import { readVersionPins } from '../plans/version-pins.ts';
+
+/** Where the gems of every Ruby app are, relative to the app. */
+const gems = 'vendor/bundle';
+
+export const rubyBuilder: Builder = {
+  name: 'ruby',
+  looksFor: 'Gemfile (Ruby)',
+  replacesSystem: true,
+  async detect(source) {
+    return (await source.hasFile('Gemfile')) ? { what: 'Ruby app', why: 'Gemfile' } : undefined;
+  },
+  async plan(source, context) {
+    const { toolchains, env, cache } = context;
+    const project = await readRubyProject(source);
+    const request = await findRubyRequest(source, project, env);
+    const ruby = await toolchains.findLanguage('ruby', request);
+    // Gems that run JavaScript look for a Node.js.
+    const node = project.uses('execjs') ? await toolchains.findNode() : undefined;
+    const rails = project.uses('railties');
+    const settings = {
+      BUNDLE_PATH: `/app/${gems}`,
+      BUNDLE_WITHOUT: 'development:test',
+      BUNDLE_APP_CONFIG: '/app/.bundle',
+      RACK_ENV: 'production',
+      ...(rails ? { RAILS_ENV: 'production', RAILS_LOG_TO_STDOUT: 'enabled', RAILS_SERVE_STATIC_FILES: 'enabled' } : {}),
+      // Without it the C library keeps far more memory than Ruby uses.
+      MALLOC_ARENA_MAX: '2',
+    };
+    return {
+      notes: [
+        `Using Ruby ${ruby.version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`,
+        ...(rails && !hasSecret(env)
+          ? [
+              'Rails needs a secret to start. If the app has none of its own: paas config:set SECRET_KEY_BASE=$(openssl rand -hex 64)',
+            ]
+          : []),
+      ],
+      steps: [...installSteps(project, cache), ...(rails ? await railsSteps(source) : [])],
+      env: {
+        ...settings,
+        BUNDLE_JOBS: '4',
+        BUNDLE_USER_HOME: '/cache/bundler',
+        BUNDLE_GLOBAL_GEM_CACHE: 'true',
+        ...(project.lock === undefined ? {} : { BUNDLE_FROZEN: 'true' }),
+        ...(await scriptSettings(source)),
+        // Assets need no secret, but Rails starts to compile them.
+        SECRET_KEY_BASE_DUMMY: '1',
+        ...(rails && !hasSecret(env) ? { SECRET_KEY_BASE: 'only-while-assets-are-compiled' } : {}),
+      },
+      path: ['/app/bin', `/app/${gems}/bin`, ...ruby.path, ...(node?.path ?? [])],
+      toolchain: [...ruby.mounts, ...(node?.mounts ?? [])],
+      cacheDirectories: ['bundler'],
+      ...(project.lock === undefined ? {} : { tree: { paths: [gems], key: keyOf(ruby.version, project) } }),
+      keptDirectories: rails ? ['tmp/cache'] : [],
+      runtimeEnv: settings,
+      defaultProcesses: (built) => findProcesses(built, project),
+      processHint:
+        'There is no config.ru, bin/rails or app.rb at the top of the source. Add a Procfile with a line as: web: bundle exec ruby server.rb',
+    };
+  },
+};
+
+interface RubyProject {
+  readonly gemfile: string;
+  readonly lock: string | undefined;
+  /** Whether the lockfile, or the Gemfile where there is none, names a gem or a section. */
+  uses(name: string): boolean;
+}
+
+async function readRubyProject(source: SourceTree): Promise<RubyProject> {
+  const gemfile = (await source.readText('Gemfile')) ?? '';
+  const lock = await source.readText('Gemfile.lock');
+  const locked = new Set((lock ?? '').split('\n').map((line) => line.trim().split(/[\s(!]/, 1)[0]));
+  const named = new Set([...gemfile.matchAll(/^[ \t]*gem[ \t(]+["']([\w.-]{1,80})["']/gm)].map(([, name]) => name));
+  if (named.has('rails')) named.add('railties');
+  return { gemfile, lock, uses: (name) => (lock === undefined ? named : locked).has(name) };
+}
+
+function keyOf(version: string, { gemfile, lock }: RubyProject): string {
+  return createHash('sha256')
+    .update(JSON.stringify([version, gemfile, lock]))
+    .digest('hex');
+}
+
+/** Pins come first (`.ruby-version` is one), then the Gemfile, then what the lockfile was made with. */
+async function findRubyRequest(
+  source: SourceTree,
+  { gemfile, lock }: RubyProject,
+  env: Readonly<Record<string, string>>,
+): Promise<VersionRequest | undefined> {
+  const pinned = (await readVersionPins(source, env)).get('ruby');
+  if (pinned !== undefined) return pinned;
+  const line = /^[ \t]*ruby[ \t(]+([^\n#]{1,120})/m.exec(gemfile)?.[1];
+  // Also arguments such as `engine: "jruby"` and `file: ".ruby-version"`.
+  const versions = (line ?? '').split(',').flatMap((word) => /^["']([^"']{1,60})["']\)?$/.exec(word.trim())?.[1] ?? []);
+  if (versions.length > 0) return { version: versions.join(', '), source: '"ruby" in Gemfile' };
+  const locked = /^RUBY VERSION\n[ \t]+ruby (\d+\.\d+\.\d+)/m.exec(lock ?? '')?.[1];
+  return locked === undefined ? undefined : { version: locked, source: 'Gemfile.lock' };
+}
+
+function installSteps({ lock, uses }: RubyProject, cache: 'cold' | 'warm'): readonly BuildStep[] {
+  const title = `bundle install, cache ${cache}`;
+  const argv = ['bundle', 'install'];
+  if (lock === undefined) return [{ title, argv }];
+  const reused = `${title}, gems reused`;
+  // The lockfile says all of the gems but of those that are directories of the app.
+  const whole = uses('PATH') ? {} : { skipIf: async () => reused };
+  return [
+    { title: reused, argv, when: 'if-restored', ...whole },
+    { title, argv, when: 'unless-restored', savesTree: true },
+  ];
+}
+
+function hasSecret(env: Readonly<Record<string, string>>): boolean {
+  return env['SECRET_KEY_BASE'] !== undefined || env['RAILS_MASTER_KEY'] !== undefined;
+}
+
+/** Node.js has built already what the script "build" makes, which Rails would build again. */
+async function scriptSettings(source: SourceTree): Promise<Readonly<Record<string, string>>> {
+  return /"build"\s*:/.test((await source.readText('package.json')) ?? '') ? { SKIP_YARN_INSTALL: '1', SKIP_JS_BUILD: '1' } : {};
+}
+
+async function railsSteps(source: SourceTree): Promise<readonly BuildStep[]> {
+  const compiled = await source.list('public/assets');
+  if (compiled.length > 0 || (await source.list('app/assets')).length === 0) return [];
+  return [{ title: 'rake assets:precompile', argv: ['bundle', 'exec', 'rake', 'assets:precompile'] }];
+}
+
+async function findProcesses(built: SourceTree, project: RubyProject): Promise<Readonly<Record<string, string>>> {
+  if (project.uses('railties') && (await built.hasFile('config/environment.rb')))
+    return {
+      web: 'bundle exec rails server -b 0.0.0.0 -p $PORT -e $RAILS_ENV',
+      ...(project.uses('sidekiq') ? { worker: 'bundle exec sidekiq' } : {}),
+    };
+  if (await built.hasFile('config.ru'))
+    return {
+      web: project.uses('puma') ? 'bundle exec puma -b tcp://0.0.0.0:$PORT' : 'bundle exec rackup config.ru -o 0.0.0.0 -p $PORT',
+    };
+  for (const file of ['app.rb', 'server.rb', 'main.rb', 'web.rb'])
+    if (await built.hasFile(file)) return { web: `bundle exec ruby ${file}` };
+  return {};
+}
