@@ -104,8 +104,8 @@ async function pushAll(trial: AppTrial, app: AppAnswer, cases: readonly AppCase[
 }
 
 async function setVariables(trial: AppTrial, app: AppAnswer, { envs }: AppCase): Promise<void> {
-  const services = await attachServices(trial.user, app, trial.directory);
-  await trial.user.api('PATCH', `/v1/apps/${app.id}/config`, { ...envs, ...services });
+  const variables = await attachServices(trial.user, app, { directory: trial.directory, envs });
+  await trial.user.api('PATCH', `/v1/apps/${app.id}/config`, variables);
 }
 
 /** Pushes until the case can be judged: that is when the push ends, or earlier once everything expected was printed. */

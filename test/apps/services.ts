@@ -11,9 +11,13 @@ interface AddonAnswer {
 
 /**
  * Attaches the add-ons that stand for the services of docker-compose.yml, and waits until they are ready.
- * @returns variables under the names that the app reads, where the platform has others
+ * @returns the app's variables, under the names that the app reads where the platform has others
  */
-export async function attachServices(user: User, app: AppAnswer, directory: string): Promise<Record<string, string | null>> {
+export async function attachServices(
+  user: User,
+  app: AppAnswer,
+  { directory, envs }: { directory: string; envs: Readonly<Record<string, string>> },
+): Promise<Record<string, string>> {
   const compose = (await readFile(join(directory, 'docker-compose.yml'), 'utf8').catch(ifMissing(''))) ?? '';
   const types = [
     ...(/image:\s*["']?\S*postgres/.test(compose) ? ['database'] : []),
@@ -28,6 +32,10 @@ export async function attachServices(user: User, app: AppAnswer, directory: stri
     if (addons.every(({ status }) => status === 'Ready')) break;
     await sleep(200);
   }
-  // An app's own variable would hide the add-on's.
-  return types.includes('database') ? { DATABASE_URL: null } : {};
+  const config = await user.api<Record<string, string>>('GET', `/v1/apps/${app.id}/config`);
+  const own = { ...envs };
+  // The platform's own would be hidden.
+  if (types.includes('database')) delete own['DATABASE_URL'];
+  if (types.includes('kvstore') && config['KVSTORE_URL'] !== undefined) own['REDIS_URL'] = config['KVSTORE_URL'];
+  return own;
 }

@@ -1,5 +1,11 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, readlink, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { openPlanFixture, stepsOf } from '#test/support/builds/plan-fixture.ts';
+import { openPlanFixture, stepsOf, toolchains } from '#test/support/builds/plan-fixture.ts';
+import { nodeBuilder } from './node.ts';
 import { findNodeProcesses } from './node-processes.ts';
 import { parsePackageJson, readPackageJson } from './package-json.ts';
 import { findPackageManager } from './package-manager.ts';
@@ -18,8 +24,25 @@ describe('the plan of a Node.js app', () => {
     expect(stepsOf(plan)).toEqual([`if-restored: ${install}`, `unless-restored: ${install}`]);
     expect(plan.notes).toContainEqual('Using pnpm 9 (pnpm-lock.yaml asks for 9)');
     expect(plan.cacheDirectories).toEqual(['npm', 'pnpm']);
-    expect(plan.env).toMatchObject({ npm_config_store_dir: '/cache/pnpm', CI: 'true' });
+    // pnpm reads the first name until 10, the second one from 11 on.
+    expect(plan.env).toMatchObject({ npm_config_store_dir: '/cache/pnpm', pnpm_config_store_dir: '/cache/pnpm', CI: 'true' });
+    expect(plan.runtimeEnv).toMatchObject({ pnpm_config_verify_deps_before_run: 'false', pnpm_config_pm_on_fail: 'ignore' });
     expect(plan.tree).toMatchObject({ paths: ['node_modules'] });
+  });
+
+  it('with pnpm has the headers of Node.js where node-gyp looks for them', async () => {
+    const source = await openSource({ 'package.json': manifest, 'pnpm-lock.yaml': "lockfileVersion: '9.0'\n" });
+    const node = { version: '26.1.0', path: [], mounts: [], headers: '/opt/node' };
+    const context = { toolchains: { ...toolchains, findNode: async () => node }, env: {}, cache: 'cold' } as const;
+    const step = (await nodeBuilder.plan(source, context)).steps.find(({ title }) => title.includes('Headers'));
+    const home = await mkdtemp(join(tmpdir(), 'paas-headers-'));
+    try {
+      await promisify(execFile)(step?.argv[0] ?? '', step?.argv.slice(1) ?? [], { env: { HOME: home, PATH: '/usr/bin:/bin' } });
+      expect(await readlink(`${home}/.cache/node-gyp/26.1.0/include`)).toBe('/opt/node/include');
+      expect(await readFile(`${home}/.cache/node-gyp/26.1.0/installVersion`, 'utf8')).toBe('11\n');
+    } finally {
+      await rm(home, { recursive: true });
+    }
   });
 
   it('with yarn.lock of version 1 installs exactly that by Yarn 1', async () => {

@@ -27,8 +27,11 @@ export const nodeBuilder: Builder = {
     const manager = await findPackageManager(source, manifest, pins);
     const tools = await findTools(context, { manifest, pins, manager });
     const versions = tools.all.map(({ version }) => version);
-    const install = await planNodeInstall({ source, manifest, manager, versions, workspace, cache: context.cache });
     const headers = tools.node?.headers;
+    const install = await planNodeInstall({
+      ...{ source, manifest, manager, versions, workspace, cache: context.cache },
+      headers: headers === undefined ? undefined : { version: tools.node?.version ?? '', directory: headers },
+    });
     const app = { manifest, manager: manager.name, runsOnBun: tools.runsOnBun };
     return {
       notes: [...tools.notes, ...install.notes],

@@ -29,6 +29,15 @@ export interface InstallFacts {
   readonly versions: readonly string[];
   readonly workspace: Workspace;
   readonly cache: 'cold' | 'warm';
+  /** Of Node.js, for native addons. */
+  readonly headers: NodeHeaders | undefined;
+}
+
+export interface NodeHeaders {
+  /** '26.1.0' */
+  readonly version: string;
+  /** That has them in include/node. */
+  readonly directory: string;
 }
 
 const npmEnv = {
@@ -138,19 +147,43 @@ function planPnpm(facts: InstallFacts): NodeInstall {
   const title = `pnpm install ${frozen}, cache ${facts.cache}`;
   return {
     notes: [],
-    steps: [overRestored(facts, title, argv), { title, argv, when: 'unless-restored', savesTree: true }],
+    steps: [
+      overRestored(facts, title, argv),
+      ...(facts.headers === undefined ? [] : [placeHeaders(facts.headers)]),
+      { title, argv, when: 'unless-restored', savesTree: true },
+    ],
     prune: facts.workspace.packages.size > 1 ? [] : pruneStep(facts, ['pnpm', 'prune', '--prod', '--ignore-scripts']),
     // CI: pnpm asks before it removes a node_modules, unless nobody is there to answer.
     env: {
       ...npmEnv,
-      npm_config_store_dir: '/cache/pnpm',
-      npm_config_package_import_method: 'copy',
-      npm_config_manage_package_manager_versions: 'false',
+      ...pnpmSettings({ store_dir: '/cache/pnpm', package_import_method: 'copy', ...ownVersion }),
       CI: 'true',
     },
     cacheDirectories: ['npm', 'pnpm'],
-    runtimeEnv: { npm_config_manage_package_manager_versions: 'false', npm_config_verify_deps_before_run: 'false' },
+    runtimeEnv: pnpmSettings({ verify_deps_before_run: 'false', ...ownVersion }),
   };
+}
+
+/** Where node-gyp looks for headers before it downloads them: pnpm hides the variables of npm from it. */
+function placeHeaders({ version, directory }: NodeHeaders): BuildStep {
+  const script =
+    'mkdir -p "$HOME/.cache/node-gyp/$1" && cd "$HOME/.cache/node-gyp/$1" && ln -sfn "$2/include" include && echo 11 > installVersion';
+  return {
+    title: 'Headers of Node.js for native addons',
+    argv: ['/bin/sh', '-c', script, 'headers', version, directory],
+    when: 'unless-restored',
+  };
+}
+
+/** The version of pnpm was chosen by the platform. The second name is that of pnpm 11. */
+const ownVersion = { manage_package_manager_versions: 'false', pm_on_fail: 'ignore' };
+
+/** pnpm reads variables of npm until 10, and of its own from 11 on. */
+function pnpmSettings(settings: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const named = Object.entries(settings).flatMap(([name, value]) =>
+    ['npm', 'pnpm'].map((tool) => [`${tool}_config_${name}`, value]),
+  );
+  return Object.fromEntries(named) as Readonly<Record<string, string>>;
 }
 
 async function planYarn(facts: InstallFacts, plugAndPlay: boolean): Promise<NodeInstall> {
