@@ -162,6 +162,24 @@ describe('what one app takes of the server of all databases', () => {
     }
   });
 
+  it.runIf(process.getuid?.() === 0)(
+    "does not begin with the files of the platform's own server",
+    { timeout: 30_000 },
+    async () => {
+      const uidOfSession = async (): Promise<number> => {
+        const client = await openSession(attacker);
+        try {
+          const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+          return (await stat(`/proc/${rows[0]?.pid}`)).uid;
+        } finally {
+          await client.end();
+        }
+      };
+      const platformUid = 60_910;
+      expect([0, platformUid]).not.toContain(await uidOfSession());
+    },
+  );
+
   it('is not all of the locks', { timeout: 30_000 }, async () => {
     const greedy = await openSession(attacker);
     await greedy.query('select pg_advisory_lock(n) from generate_series(1, 3000) n');

@@ -78,7 +78,7 @@ export function createTenantDatabases({
     return mutex.run('start', async () => {
       if (leaving.signal.aborted) throw new AppError('internal', 'The platform is stopping.');
       watching ??= watch();
-      return startPostgres({ directory, log, tcp: true, sessions, settings: { ...tenantSettings, ...settings } });
+      return startPostgres({ directory, log, use: 'apps', tcp: true, sessions, settings: { ...tenantSettings, ...settings } });
     });
   }
 
@@ -187,7 +187,7 @@ export function createTenantDatabases({
       leaving.abort();
       await watching;
       await mutex.run('start', async () => {
-        if ((await findPostmaster(cluster)) !== undefined) await (await startPostgres({ directory, log })).stop();
+        if ((await findPostmaster(cluster)) !== undefined) await (await startPostgres({ directory, log, use: 'apps' })).stop();
       });
     },
 

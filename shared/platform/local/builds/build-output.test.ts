@@ -17,6 +17,14 @@ describe('what a tool prints', () => {
     expect(tameLine(raw)).toBe(shown);
   });
 
+  it('does nothing to a terminal by the names of its files, which the platform prints', () => {
+    const lines: string[] = [];
+    const output = createBuildOutput((line) => lines.push(line), { logBytes: 1000, logLineBytes: 100 });
+    output.detail('Left out a\u001b]0;title\u0007\nb\u009b2J');
+    output.step('Detected \u001b[2J');
+    expect(lines.join('')).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
+  });
+
   it('is cut into lines wherever the chunks end, invalid UTF-8 replaced, long lines limited in bytes', () => {
     const lines: string[] = [];
     const output = createBuildOutput((line) => lines.push(line), { logBytes: 1_000_000, logLineBytes: 100 });

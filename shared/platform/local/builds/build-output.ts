@@ -16,7 +16,7 @@ const tailLines = 200;
 export function createBuildOutput(line: (text: string) => void, limits: { logBytes: number; logLineBytes: number }): BuildOutput {
   const last: string[] = [];
   let left = limits.logBytes;
-  const say = (text: string): void => line(cut(text, limits.logLineBytes));
+  const say = (text: string): void => line(cut(text.replaceAll('\n', ' ').replaceAll(controls, ''), limits.logLineBytes));
   const hear = (raw: string): void => {
     const text = tameLine(raw);
     last.push(text);
@@ -36,6 +36,7 @@ export function createBuildOutput(line: (text: string) => void, limits: { logByt
 
 // CSI and OSC sequences, then two-character escapes.
 const escapes = /\x1b\[[0-9:;<=>?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]/g;
+/** Names of files may contain them, too. */
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 
 /** What a terminal would show in the end: no colours and cursor movements, of a line redrawn by carriage returns the last state. */

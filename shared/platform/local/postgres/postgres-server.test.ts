@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, readlink, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, readlink, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -216,3 +216,26 @@ test('stopping ends open sessions, and again is harmless', async () => {
     );
   await expect.poll(isThere).toBe(false);
 });
+
+test.runIf(process.getuid?.() === 0)(
+  'a cluster that ran as another user before runs as that of its use, and follows no links',
+  async () => {
+    await (await startPostgres({ directory, settings, log })).stop();
+    const elsewhere = join(parent, 'elsewhere');
+    await writeFile(elsewhere, '');
+    await symlink(elsewhere, join(directory, 'cluster/link'));
+    const server = await startPostgres({ directory, settings, log, use: 'apps' });
+    servers.push(server);
+    const owners = await Promise.all(
+      [`/proc/${server.pid}`, join(directory, 'cluster/base')].map(async (path) => (await stat(path)).uid),
+    );
+    expect(new Set(owners).size).toBe(1);
+    expect(owners[0]).not.toBe(0);
+    expect((await stat(elsewhere)).uid).toBe(0);
+    await rm(join(directory, 'cluster/link'));
+    const client = new PostgresClient(server.url);
+    await client.connect();
+    expect((await client.query('select 1')).rowCount).toBe(1);
+    await client.end();
+  },
+);

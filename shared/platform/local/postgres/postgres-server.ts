@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, lstat, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, lchown, lstat, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
@@ -18,7 +18,7 @@ import {
   postgresUser,
   socketDirectory,
 } from './postgres-commands.ts';
-import { choosePostgresRunner, type PostgresRunner } from './postgres-user.ts';
+import { type ClusterUse, choosePostgresRunner, type PostgresRunner } from './postgres-user.ts';
 import { findPostmaster, type Postmaster, waitForEnd, waitUntilReady } from './postmaster.ts';
 
 export interface PostgresOptions {
@@ -33,6 +33,8 @@ export interface PostgresOptions {
    * listens on a unix socket only, in a directory that only its own user and root may enter.
    */
   tcp?: boolean;
+  /** By default the platform's. As root each use has a user of its own. */
+  use?: ClusterUse;
   /** Of each process that serves a session, when others than the platform use the server. */
   sessions?: SessionLimits;
   log: Log;
@@ -94,7 +96,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
       throw new PostgresError(`PostgreSQL (process ${pid}) does not get ready. See ${logFile(directory)}.`);
   }
 
-  const runner = await choosePostgresRunner(nativeDir, directory).catch((error: unknown) => {
+  const runner = await choosePostgresRunner(nativeDir, directory, options.use ?? 'platform').catch((error: unknown) => {
     throw new PostgresError(error instanceof Error ? error.message : String(error));
   });
   const major = await readMajorVersion(nativeDir);
@@ -103,6 +105,8 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     await createCluster(directory, runner, options.settings?.['fsync'] !== 'off');
   }
   await checkCluster(cluster, major);
+  // An earlier version ran the servers of all clusters as one user.
+  if (runner.serverUid !== undefined && (await stat(cluster)).uid !== runner.serverUid) await chownAll(cluster, runner.serverUid);
   return describe(directory, await startServer(directory, runner, options), false);
 }
 
@@ -161,7 +165,7 @@ async function createCluster(directory: string, runner: PostgresRunner, sync: bo
 }
 
 async function chownAll(path: string, uid: number): Promise<void> {
-  await chown(path, uid, uid);
+  await lchown(path, uid, uid);
   if (!(await lstat(path)).isDirectory()) return;
   for (const name of await readdir(path)) await chownAll(join(path, name), uid);
 }

@@ -9,9 +9,16 @@ import {
   plainCommand,
 } from './postgres-commands.ts';
 
-/** PostgreSQL refuses to run as root. These need no account: the first belongs to nobody else, initdb wants one with a name. */
-const serverUid = 60_910;
+/**
+ * PostgreSQL refuses to run as root. These need no account and belong to nobody else. The server of the apps' databases has another one than
+ * the platform's: whoever breaks out of the one does not reach the files and the socket of the other.
+ */
+const serverUids = { platform: 60_910, apps: 60_911 } as const;
+/** The program initdb wants a user with a name. */
 const nobodyUid = 65_534;
+
+/** Whose data is in a cluster. */
+export type ClusterUse = keyof typeof serverUids;
 
 /** How this process, in this place, runs PostgreSQL's programs. */
 export interface PostgresRunner {
@@ -26,7 +33,8 @@ export interface PostgresRunner {
  * @param directory absolute; the cluster lies in it
  * @throws Error, one line for the operator, when root has no way to run the programs as another user
  */
-export async function choosePostgresRunner(nativeDir: string, directory: string): Promise<PostgresRunner> {
+export async function choosePostgresRunner(nativeDir: string, directory: string, use: ClusterUse): Promise<PostgresRunner> {
+  const serverUid = serverUids[use];
   const paths = { nativeDir, directory };
   if (process.getuid?.() !== 0) {
     return {

@@ -158,7 +158,47 @@ describe('the system call filter', () => {
     expect(last).toBe(0x06);
   });
 
+  it.each([
+    ['read', 0, 'allowed'],
+    ['mount', 165, 'EPERM'],
+    ['unshare', 272, 'EPERM'],
+    ['io_uring_setup', 425, 'EPERM'],
+    ['clone3', 435, 'ENOSYS'],
+    ['futex_waitv', 449, 'allowed'],
+    ['removexattrat', 466, 'allowed'],
+    ['open_tree_attr, which is newer than the filter', 467, 'ENOSYS'],
+    ['a call that Linux will have one day', 1000, 'ENOSYS'],
+    ['read by its other number', 0x4000_0000, 'ENOSYS'],
+  ])('answers %s', (_, number, verdict) => {
+    const answers: Record<number, string> = { 0x7fff_0000: 'allowed', 0x0005_0001: 'EPERM', 0x0005_0026: 'ENOSYS' };
+    expect(answers[runFilter(seccompFilter('x64'), { 0: number, 4: 0xc000_003e })]).toBe(verdict);
+  });
+
+  it('ends a program that calls by the numbers of another processor', () => {
+    expect(runFilter(seccompFilter('x64'), { 0: 0, 4: 0x4000_0003 })).toBe(0x8000_0000);
+  });
+
   it('names the file to extend on a processor it does not know', () => {
     expect(() => seccompFilter('riscv64')).toThrow('sandbox-seccomp.ts');
   });
 });
+
+/** Runs a filter as the kernel does. @param data words of struct seccomp_data by their offsets; others are 0 @returns its verdict */
+function runFilter(filter: Uint8Array, data: Readonly<Record<number, number>>): number {
+  const program = new DataView(filter.buffer);
+  let loaded = 0;
+  for (let at = 0; ; at += 8) {
+    const code = program.getUint16(at, true);
+    const constant = program.getUint32(at + 4, true);
+    if (code === 0x20) loaded = data[constant] ?? 0;
+    else if (code === 0x06) return constant;
+    else {
+      const tests: Record<number, boolean> = {
+        0x15: loaded === constant,
+        0x25: loaded > constant,
+        0x45: (loaded & constant) !== 0,
+      };
+      at += 8 * program.getUint8(at + (tests[code] === true ? 2 : 3));
+    }
+  }
+}

@@ -39,6 +39,9 @@ const numbers: Readonly<Record<string, { x64: number; arm64: number }>> = {
   sethostname: { x64: 170, arm64: 161 },
   open_by_handle_at: { x64: 304, arm64: 265 },
   fanotify_init: { x64: 300, arm64: 262 },
+  open_tree_attr: { x64: 467, arm64: 467 },
+  file_getattr: { x64: 468, arm64: 468 },
+  file_setattr: { x64: 469, arm64: 469 },
   vhangup: { x64: 153, arm64: 58 },
 };
 

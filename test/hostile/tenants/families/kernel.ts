@@ -42,6 +42,11 @@ const calls = {
     ['fanotify_init', 0, 0],
   ],
   rings: [['io_uring_setup', 1, 0]],
+  newest: [
+    ['open_tree_attr', -1, '/missing', 0, 0, 0],
+    ['file_getattr', -1, '/missing', 0, 0, 0],
+    ['file_setattr', -1, '/missing', 0, 0, 0],
+  ],
   modules: [
     ['init_module', 0, 0, 0],
     ['finit_module', -1, 0, 0],
@@ -132,6 +137,12 @@ export const kernelProbes: readonly Probe[] = [
     gain: 'system calls that no filter sees',
     tried: calls.rings,
     control: calls.rings,
+  }),
+  callProbe({
+    name: 'has no system calls that are newer than the filter',
+    gain: 'system calls that nobody has looked at',
+    tried: calls.newest,
+    quick: true,
   }),
   callProbe({ name: 'loads no kernel modules', gain: 'the machine', tried: calls.modules, quick: true }),
   callProbe({
