@@ -128,6 +128,7 @@ export const limits = {
     bootTimeoutSeconds: { most: 600 },
     healthTimeoutSeconds: { usual: 5, most: 60 },
     healthPathCharacters: 200,
+    directoryCharacters: 200,
     stopSeconds: 10,
     drainSeconds: 30,
     instancesPerType: 20,

@@ -33,7 +33,7 @@ export function openApiDocument(api: Api) {
       { name: 'builds', description: 'Builds, their logs and their cache.' },
       { name: 'releases', description: 'Releases, deploys and rollbacks.' },
       { name: 'config', description: 'Config variables of an app.' },
-      { name: 'settings', description: 'Health check, boot time-out and session affinity of an app.' },
+      { name: 'settings', description: 'Health check, boot time-out, session affinity and source folder of an app.' },
       { name: 'processes', description: 'Processes of an app: list, scale, restart.' },
       { name: 'repositories', description: "Commits of an app's repository and their files." },
       { name: 'domains', description: 'Custom domains of an app.' },

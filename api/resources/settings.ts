@@ -28,6 +28,10 @@ export const SettingsSchema = z
       description: 'Whether a visitor stays with one release and one instance. Default: true.',
       example: true,
     }),
+    directory: z.string().nullable().openapi({
+      description: 'Folder of the source that the app is built of. Default: all of the source.',
+      example: 'services/api',
+    }),
   })
   .openapi('Settings');
 
@@ -37,5 +41,6 @@ export function presentSettings(settings: AppSettings): z.infer<typeof SettingsS
     health_timeout_seconds: settings.healthTimeoutSeconds,
     boot_timeout_seconds: settings.bootTimeoutSeconds,
     session_affinity: settings.sessionAffinity,
+    directory: settings.directory,
   };
 }

@@ -6,7 +6,7 @@ import { keyValues, table } from '#cli/output/table.ts';
 import { readApp } from '#cli/queries/read-app.ts';
 import { ask } from '#cli/terminal/prompt.ts';
 import { runDetached } from '#cli/terminal/run-tool.ts';
-import { answerOf } from '#shared/api-client/client.ts';
+import { type Api, answerOf } from '#shared/api-client/client.ts';
 import { eachItem, firstItems } from '#shared/api-client/pages.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 
@@ -20,8 +20,9 @@ export const create = defineCommand({
     remote: { kind: 'string', short: 'r', value: 'NAME', summary: `name of the git remote (default: ${defaultRemote})` },
     'no-remote': { kind: 'boolean', summary: 'do not add a git remote' },
     branch: { kind: 'string', short: 'b', value: 'NAME', summary: 'branch to deploy (default: main)' },
+    dir: { kind: 'string', value: 'PATH', summary: 'folder of the repository that the app is built of (default: all of it)' },
   },
-  examples: ['paas create hello', 'paas create hello-staging -r staging'],
+  examples: ['paas create hello', 'paas create hello-staging -r staging', 'paas create api --dir services/api -r api'],
   async run(context, { args, flags }) {
     const api = await context.api();
     const remote = checkRemoteName(flags.remote ?? defaultRemote);
@@ -39,6 +40,7 @@ export const create = defineCommand({
       answerOf(api.POST('/v1/apps', { body })),
       (created) => (args.name === undefined ? created.data.name : 'done'),
     );
+    if (flags.dir !== undefined) await setDirectory(api, app.name, flags.dir);
     context.print(`${app.web_url} | ${app.push_url}\n`, app);
     if (wantsRemote) {
       await context.git.add(remote, app.push_url);
@@ -50,6 +52,21 @@ export const create = defineCommand({
     }
   },
 });
+
+/** @throws CliError that says what is left to do: the app exists already */
+async function setDirectory(api: Api, app: string, directory: string): Promise<void> {
+  try {
+    await answerOf(api.PATCH('/v1/apps/{id}/settings', { params: { path: { id: app } }, body: { directory } }));
+  } catch (error) {
+    throw new CliError(
+      `${app} was created, but its folder was not set: ${error instanceof Error ? error.message : String(error)}`,
+      {
+        hint: `Set it: paas settings:set directory=PATH -a ${app}`,
+        cause: error,
+      },
+    );
+  }
+}
 
 export const apps = defineCommand({
   name: 'apps',

@@ -13,11 +13,17 @@ describe('settings', () => {
     const set = await at.paas(['settings:set', '-a', 'hello', 'health-path=/up?a=b', 'boot-timeout=120', 'session-affinity=off']);
     expect([set.code, at.platform.settings]).toEqual([
       0,
-      { health_path: '/up?a=b', health_timeout_seconds: null, boot_timeout_seconds: 120, session_affinity: false },
+      {
+        health_path: '/up?a=b',
+        health_timeout_seconds: null,
+        boot_timeout_seconds: 120,
+        session_affinity: false,
+        directory: null,
+      },
     ]);
     const { stdout } = await at.paas(['settings', '-a', 'hello']);
     expect(stdout).toMatch(
-      /^health-path: +\/up\?a=b\nhealth-timeout: +5 s \(default\)\nboot-timeout: +120 s\nsession-affinity: +off\n$/,
+      /^health-path: +\/up\?a=b\nhealth-timeout: +5 s \(default\)\nboot-timeout: +120 s\nsession-affinity: +off\ndirectory: +all of the source \(default\)\n$/,
     );
     await at.paas(['settings:unset', '-a', 'hello', 'health-path', 'session-affinity']);
     expect(at.platform.settings).toMatchObject({ health_path: null, boot_timeout_seconds: 120, session_affinity: null });

@@ -36,13 +36,19 @@ const settingsByName: Readonly<Record<string, Setting>> = {
     parse: parseSwitch,
     print: (value) => (value === true ? 'on' : 'off'),
   },
+  directory: {
+    field: 'directory',
+    default: 'all of the source',
+    parse: (value) => value,
+    print: String,
+  },
 };
 const allNames = Object.keys(settingsByName).join(', ');
 
 export const settings = defineCommand({
   name: 'settings',
   group: 'Config',
-  summary: 'show the health check, the boot time-out and the session affinity of the app',
+  summary: 'show the health check, the boot time-out and other settings of the app',
   args: {},
   flags: appFlags,
   async run(context, { flags }) {
@@ -66,6 +72,7 @@ export const settingsSet = defineCommand({
     'health-path=PATH       an instance gets traffic once it answers this path below 500',
     'health-timeout=SECONDS longest time for one answer of that path, 1 to 60',
     'boot-timeout=SECONDS   longest time from the start of an instance until it is up, 1 to 600',
+    'directory=PATH         folder of the source that the app is built of, from the next build on',
     'session-affinity=on    a visitor stays with one release and one instance; off: releases and instances take turns',
   ],
   examples: ['paas settings:set health-path=/healthz boot-timeout=120', 'paas settings:set session-affinity=off'],

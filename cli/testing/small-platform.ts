@@ -184,7 +184,13 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
     appLog: { entries: [], breaksAfter: new Set() },
     config: {},
     deploys: [],
-    settings: { health_path: null, health_timeout_seconds: null, boot_timeout_seconds: null, session_affinity: null },
+    settings: {
+      health_path: null,
+      health_timeout_seconds: null,
+      boot_timeout_seconds: null,
+      session_affinity: null,
+      directory: null,
+    },
     expireTokens: () => valid.clear(),
     close: () =>
       new Promise((resolve) => {

@@ -2,6 +2,7 @@ import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import { archiveName, fetchArchive, isArchive } from '#shared/core/builds/archive-source.ts';
 import type { ArchiveSource } from '#shared/core/builds/builds.ts';
 import { type BuildRow, recordCommit, recordSource } from '#shared/core/builds/builds-store.ts';
+import { entriesBelow, readDirectory, requireDirectory } from '#shared/core/builds/source-directory.ts';
 import type { Context } from '#shared/core/context.ts';
 import { fetchSource } from '#shared/core/repositories/source-fetch.ts';
 import { type FetchedSubmodules, fetchSubmodules } from '#shared/core/repositories/submodules.ts';
@@ -53,7 +54,8 @@ export async function takeSourceAgain(request: SourceRequest): Promise<FetchedSo
     { ...source, sha256: source.fetchedSha256 ?? source.sha256 },
     request.signal,
   );
-  return { commit: null, open: () => archive.read(), close: () => archive.discard() };
+  const directory = await readDirectory(request.context.db, request.app);
+  return { commit: null, open: () => entriesBelow(archive.read(), directory), close: () => archive.discard() };
 }
 
 /** How a release that is made of it is described: the archive's name, or the commit in 8 digits. */
@@ -61,13 +63,19 @@ export function describeSource({ commit, source }: Pick<BuildRow, 'commit' | 'so
   return isArchive(source) ? archiveName(source) : (commit?.slice(0, 8) ?? '');
 }
 
-async function takeArchive({ context, build, line, signal }: SourceRequest, source: ArchiveSource): Promise<FetchedSource> {
+async function takeArchive({ context, app, build, line, signal }: SourceRequest, source: ArchiveSource): Promise<FetchedSource> {
   line(`-----> Fetching ${source.archiveUrl}`);
   const archive = await retryUnavailable({ context, line, signal }, () => fetchArchive(context, build.app_id, source, signal));
   const { bytes, files, sha256 } = archive;
   line(`       ${(bytes / 1024 / 1024).toFixed(1)} MiB, ${files} files, sha256:${sha256.slice(0, 12)}`);
   await recordSource(context.db, build, { ...source, fetchedSha256: sha256 });
-  return { commit: null, open: () => warnOfPointers(archive.read(), line), close: () => archive.discard() };
+  const directory = await sayDirectory(context, app, line);
+  await closedOnFailure(requireDirectory(archive.read(), directory), () => archive.discard());
+  return {
+    commit: null,
+    open: () => warnOfPointers(entriesBelow(archive.read(), directory), line),
+    close: () => archive.discard(),
+  };
 }
 
 /** The commit to build, in the app's repository by now. */
@@ -108,17 +116,36 @@ async function retryUnavailable<Result>(
 async function takeTree({ context, app, build, line, signal }: SourceRequest, commit: ObjectId): Promise<FetchedSource> {
   const { reader } = context.git;
   const repositoryId = app.repository_id;
+  const directory = await sayDirectory(context, app, line);
   const submodules = await reader.listSubmodules(repositoryId, commit);
   const { fetched, discard } = await fetchSubmodules(context, submodules, outsideUrl(context, app, build), {
     repositoryId,
     log: line,
     signal,
   });
+  const files = (): AsyncGenerator<UnreadEntry> => listFiles(reader.readTree(repositoryId, commit), fetched, '');
+  await closedOnFailure(requireDirectory(files(), directory), discard);
   return {
     commit,
-    open: () => warnOfPointers(readFiles(reader.readTree(repositoryId, commit), fetched, ''), line),
+    open: () => warnOfPointers(readFiles(entriesBelow(files(), directory)), line),
     close: discard,
   };
+}
+
+async function closedOnFailure(work: Promise<void>, close: () => Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Changes elsewhere in the repository are built as well: a push asks for it, and its ref moves when its release is live. */
+async function sayDirectory({ db }: Context, app: AppRow, line: LineSink): Promise<string> {
+  const directory = await readDirectory(db, app);
+  if (directory !== '') line(`-----> Building the folder ${directory.slice(0, -1)}`);
+  return directory;
 }
 
 /** Of the repository elsewhere that the app's is a copy of. */
@@ -127,19 +154,25 @@ function outsideUrl({ addresses }: Context, app: AppRow, { source }: BuildRow): 
   return app.git_url !== null && !isOwnRepository(app.git_url, addresses.pushUrl(app.name)) ? app.git_url : undefined;
 }
 
-async function* readFiles(
+type UnreadEntry = Omit<SourceEntry, 'content'> & { read(): Promise<SourceEntry['content']> };
+
+async function* listFiles(
   tree: ReturnType<GitReader['readTree']>,
   submodules: FetchedSubmodules,
   prefix: string,
-): AsyncGenerator<SourceEntry> {
+): AsyncGenerator<UnreadEntry> {
   for await (const { path, kind, read } of tree) {
     if (kind !== 'submodule') {
-      yield { path: prefix + path, kind, content: await read() };
+      yield { path: prefix + path, kind, read };
       continue;
     }
     const submodule = submodules.get(path);
-    if (submodule !== undefined) yield* readFiles(submodule.files.readTree(), submodule.within, `${prefix}${path}/`);
+    if (submodule !== undefined) yield* listFiles(submodule.files.readTree(), submodule.within, `${prefix}${path}/`);
   }
+}
+
+async function* readFiles(entries: AsyncIterable<UnreadEntry>): AsyncGenerator<SourceEntry> {
+  for await (const { path, kind, read } of entries) yield { path, kind, content: await read() };
 }
 
 const lfsPointer = new TextEncoder().encode('version https://git-lfs.github.com/spec/v1');

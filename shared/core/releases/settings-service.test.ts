@@ -22,7 +22,13 @@ beforeEach(async () => {
 const change = (json: unknown, id: string = app.id) => test.ask('PATCH', `/v1/apps/${id}/settings`, { as: ada, json });
 const versions = async () => (await listNewestReleases(test.context.db, app.id, 10)).map(({ version }) => version);
 const releases = async () => (await test.ask('GET', `/v1/apps/${app.id}/releases`, { as: ada })).body.data;
-const unset = { health_path: null, health_timeout_seconds: null, boot_timeout_seconds: null, session_affinity: null };
+const unset = {
+  health_path: null,
+  health_timeout_seconds: null,
+  boot_timeout_seconds: null,
+  session_affinity: null,
+  directory: null,
+};
 
 /** What would run of the app's newest release. */
 async function newestSpec() {

@@ -4,7 +4,14 @@ import { lockApp } from '#shared/core/apps/apps-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
 import { readBaseRelease } from '#shared/core/releases/releases-store.ts';
-import { type AppSettings, bootSettingsOf, checkSettings, noSettings, type Settings } from '#shared/core/releases/settings.ts';
+import {
+  type AppSettings,
+  bootSettingsOf,
+  checkSettings,
+  noSettings,
+  type SettingChanges,
+  type Settings,
+} from '#shared/core/releases/settings.ts';
 import { readSettings, writeSettings } from '#shared/core/releases/settings-store.ts';
 import { notFound } from '#shared/errors.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
@@ -15,6 +22,7 @@ const names: Record<keyof AppSettings, string> = {
   healthTimeoutSeconds: 'health time-out',
   bootTimeoutSeconds: 'boot time-out',
   sessionAffinity: 'session affinity',
+  directory: 'directory',
 };
 const settingNames = Object.keys(noSettings) as (keyof AppSettings)[];
 
@@ -28,16 +36,17 @@ export function createSettings(context: Context): Settings {
 
     async changeSettings(caller, app, changes) {
       const { principal, row } = await requireAppToChange(context, caller, app);
-      checkSettings(changes);
+      const checked = withoutSlashes(changes);
+      checkSettings(checked);
       return db.transaction().execute(async (trx) => {
         const locked = await lockApp(trx, row.id);
         if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
         const before = await readSettings(trx, locked);
-        await writeSettings(trx, row.id, omitUndefined(changes));
+        await writeSettings(trx, row.id, omitUndefined(checked));
         const after = await readSettings(trx, locked);
         const changed = settingNames.filter((name) => before[name] !== after[name]);
         if (changed.includes('sessionAffinity')) await enqueueEnsureWorkload(context, trx, row.id);
-        const ofBoot = changed.filter((name) => name !== 'sessionAffinity');
+        const ofBoot = changed.filter((name) => name !== 'sessionAffinity' && name !== 'directory');
         const base = ofBoot.length === 0 ? undefined : await readBaseRelease(trx, row.id);
         if (base !== undefined) {
           const isSet = bootSettingsOf(after);
@@ -55,4 +64,11 @@ export function createSettings(context: Context): Settings {
       });
     },
   };
+}
+
+/** A folder is written in several ways; '.' is all of the source. */
+function withoutSlashes(changes: SettingChanges): SettingChanges {
+  if (typeof changes.directory !== 'string') return changes;
+  const directory = changes.directory.replace(/^(?:\.\/)+/, '').replace(/\/+$/, '');
+  return { ...changes, directory: directory === '.' ? null : directory };
 }

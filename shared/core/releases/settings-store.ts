@@ -13,6 +13,7 @@ declare module '#shared/database/db.ts' {
       health_timeout_seconds: number | null;
       boot_timeout_seconds: number | null;
       session_affinity: boolean | null;
+      directory: string | null;
     };
   }
 }
@@ -28,6 +29,7 @@ export async function readSettings(db: Db, app: Pick<AppRow, 'id' | 'parent_app_
     healthTimeoutSeconds: own.healthTimeoutSeconds ?? inherited.healthTimeoutSeconds,
     bootTimeoutSeconds: own.bootTimeoutSeconds ?? inherited.bootTimeoutSeconds,
     sessionAffinity: own.sessionAffinity ?? inherited.sessionAffinity,
+    directory: own.directory ?? inherited.directory,
   };
 }
 
@@ -40,6 +42,7 @@ export async function writeSettings(trx: Db, appId: AppId, changes: Partial<AppS
     health_timeout_seconds: after.healthTimeoutSeconds,
     boot_timeout_seconds: after.bootTimeoutSeconds,
     session_affinity: after.sessionAffinity,
+    directory: after.directory,
   };
   await trx
     .insertInto('app_settings')
@@ -55,5 +58,6 @@ function toSettings(row: Selectable<Tables['app_settings']> | undefined): AppSet
     healthTimeoutSeconds: row.health_timeout_seconds,
     bootTimeoutSeconds: row.boot_timeout_seconds,
     sessionAffinity: row.session_affinity,
+    directory: row.directory,
   };
 }

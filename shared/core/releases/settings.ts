@@ -14,6 +14,8 @@ export interface AppSettings {
   bootTimeoutSeconds: number | null;
   /** Whether a visitor stays with one release and one instance. Default: true. */
   sessionAffinity: boolean | null;
+  /** Folder of the source that the app is built of, as 'services/api'. Default: all of it. */
+  directory: string | null;
 }
 
 /** Apps' settings. A preview has those of its app where it has none of its own. */
@@ -21,7 +23,8 @@ export interface Settings {
   readSettings(caller: Caller, app: string): Promise<AppSettings>;
   /**
    * Null resets a setting, undefined leaves it as it is. What concerns the start of instances belongs to releases, as variables do: a
-   * change creates and deploys a release of the running image. Affinity is changed at once. @returns all settings after it
+   * change creates and deploys a release of the running image. Affinity is changed at once, the folder with the next build.
+   * @returns all settings after it
    */
   changeSettings(caller: Caller, app: string, changes: SettingChanges): Promise<AppSettings>;
 }
@@ -35,6 +38,7 @@ export const noSettings: AppSettings = {
   healthTimeoutSeconds: null,
   bootTimeoutSeconds: null,
   sessionAffinity: null,
+  directory: null,
 };
 
 /** The part that belongs to releases. */
@@ -47,7 +51,7 @@ export function bootSettingsOf({ healthPath, healthTimeoutSeconds, bootTimeoutSe
 }
 
 /** The settings that give a release this part. */
-export function bootSettingsAsSet(boot: BootSettings): Omit<AppSettings, 'sessionAffinity'> {
+export function bootSettingsAsSet(boot: BootSettings): Omit<AppSettings, 'sessionAffinity' | 'directory'> {
   return {
     healthPath: boot.healthPath ?? null,
     healthTimeoutSeconds: boot.healthTimeoutSeconds ?? null,
@@ -59,7 +63,7 @@ export function bootSettingsAsSet(boot: BootSettings): Omit<AppSettings, 'sessio
 const healthPathPattern = /^\/[!-"$-~]*$/;
 
 /** @throws AppError `validation_failed` that names each wrong setting, by the name that it has in the API */
-export function checkSettings({ healthPath, healthTimeoutSeconds, bootTimeoutSeconds }: SettingChanges): void {
+export function checkSettings({ healthPath, healthTimeoutSeconds, bootTimeoutSeconds, directory }: SettingChanges): void {
   const { healthPathCharacters, healthTimeoutSeconds: health, bootTimeoutSeconds: boot } = limits.app;
   const details: ErrorDetail[] = [];
   if (typeof healthPath === 'string' && (!healthPathPattern.test(healthPath) || healthPath.length > healthPathCharacters))
@@ -71,10 +75,24 @@ export function checkSettings({ healthPath, healthTimeoutSeconds, bootTimeoutSec
     details.push({ path: 'health_timeout_seconds', message: `must be a whole number of seconds from 1 to ${health.most}` });
   if (!isWithin(bootTimeoutSeconds, boot.most))
     details.push({ path: 'boot_timeout_seconds', message: `must be a whole number of seconds from 1 to ${boot.most}` });
+  if (typeof directory === 'string' && !isDirectory(directory))
+    details.push({
+      path: 'directory',
+      message: `must be the path of a folder in the source, without "." and "..", of at most ${limits.app.directoryCharacters} characters, for example services/api`,
+    });
   const [first] = details;
   if (first !== undefined) throw new AppError('validation_failed', `\`${first.path}\` ${first.message}.`, { details });
 }
 
 function isWithin(seconds: number | null | undefined, most: number): boolean {
   return seconds === null || seconds === undefined || (Number.isInteger(seconds) && seconds >= 1 && seconds <= most);
+}
+
+/** The path as trees have it: without a slash at its ends. */
+function isDirectory(path: string): boolean {
+  const names = path.split('/');
+  return (
+    path.length <= limits.app.directoryCharacters &&
+    names.every((name) => !['', '.', '..', '.git'].includes(name) && !/[\0-\x1f\x7f\\]/.test(name))
+  );
 }

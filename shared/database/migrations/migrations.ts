@@ -23,6 +23,7 @@ import * as sessions from '#shared/database/migrations/0021-sessions.ts';
 import * as quotas from '#shared/database/migrations/0022-quotas.ts';
 import * as appSettings from '#shared/database/migrations/0023-app-settings.ts';
 import * as sourceTokens from '#shared/database/migrations/0023-source-tokens.ts';
+import * as sourceDirectory from '#shared/database/migrations/0024-source-directory.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -50,4 +51,5 @@ export const migrations: Record<string, Migration> = {
   '0022-quotas': quotas,
   '0023-source-tokens': sourceTokens,
   '0023-app-settings': appSettings,
+  '0024-source-directory': sourceDirectory,
 };
