@@ -16,7 +16,7 @@ export interface TenantNamespaceSettings {
 
 /** Networks that no tenant reaches: private ones, those of providers, and the addresses of metadata services. */
 const closedNetworks = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '169.254.0.0/16', '127.0.0.0/8'];
-const closedNetworks6 = ['fc00::/7', 'fe80::/10', '::1/128', '::ffff:0:0/96', '64:ff9b::/96'];
+const closedNetworks6 = ['fc00::/7', 'fe80::/10', '::1/128', '64:ff9b::/96'];
 /** Where the cluster's cache of DNS listens on each node, if it has one. */
 const nodeLocalDns = '169.254.20.10/32';
 

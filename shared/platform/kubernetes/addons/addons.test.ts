@@ -26,7 +26,7 @@ const specOf = (change: Partial<AddonSpec> = {}): AddonSpec => ({
 const decode = (text: string | undefined): string => Buffer.from(text ?? '', 'base64').toString();
 
 it('plans a key-value store as the golden file says', async () => {
-  const { surroundings, deployment } = planKvstore(sample, sampleAddonSettings.kvstoreImage);
+  const { surroundings, deployment } = planKvstore(sample, sampleAddonSettings.kvstoreImage, 'password0of0the0check');
   await expectGolden('kvstore', [...surroundings, deployment, planBindingSecret(sample, { KVSTORE_URL: 'Y29waWVk' })]);
 });
 
@@ -35,7 +35,7 @@ it('plans a database as the golden file says', async () => {
 });
 
 it('puts the password of a store into one secret, and into nothing else that pods or people without that right read', () => {
-  const { surroundings, deployment } = planKvstore(sample, 'valkey');
+  const { surroundings, deployment } = planKvstore(sample, 'valkey', 'password0of0the0check');
   const readable = [...surroundings.filter(({ metadata }) => !metadata.name.endsWith('-auth')), deployment];
   for (const object of readable) {
     const values = Object.values(object.data ?? {}).map(decode);
@@ -82,6 +82,21 @@ describe('key-value stores', () => {
       expect(Object.keys(auth?.data ?? {}).toSorted()).toEqual(['host', 'password', 'port', 'uri']);
       expect(binding?.data?.['KVSTORE_URL']).toBe(auth?.data?.['uri']);
     }
+  });
+
+  it('keep the password of their own check when the password changes: by that check the server reads the new one', async () => {
+    const { addons, cluster } = open();
+    const spec = specOf();
+    const checkPassword = () => {
+      const name = `Secret tenant-${spec.tenantId}/kvstore-${spec.tenantId}-${spec.appId}-config`;
+      return cluster.objects.get(name)?.data?.['check-password'];
+    };
+    await addons.ensureAddon(spec);
+    const before = checkPassword();
+    await addons.ensureAddon({ ...spec, password: 'another0password' });
+    expect(checkPassword()).toBe(before);
+    await addons.ensureAddon(specOf());
+    expect(decode(before)).toMatch(/^[0-9a-f]{32}$/);
   });
 
   it('report ready and desired servers, and none that the controller has not looked at', async () => {

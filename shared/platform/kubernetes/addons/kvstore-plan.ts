@@ -11,6 +11,9 @@ const port = 6379;
 const dataShare = 0.75;
 /** For the checks and for administration. */
 const reservedConnections = 8;
+/** The key with the password of the pod's own check. */
+export const checkPasswordKey = 'check-password';
+
 const configDirectory = '/etc/kvstore';
 const socket = '/run/kvstore/admin.sock';
 
@@ -21,8 +24,13 @@ const socket = '/run/kvstore/admin.sock';
 const check = [
   'sh',
   '-c',
-  `export REDISCLI_AUTH="$(cat ${configDirectory}/check-password)" && valkey-cli -s ${socket} --user check acl load | grep -q OK`,
+  `export REDISCLI_AUTH="$(cat ${configDirectory}/${checkPasswordKey})" && valkey-cli -s ${socket} --user check acl load | grep -q OK`,
 ];
+
+/** The Secret that the server's configuration is in. */
+export function configSecretName(workloadName: string): string {
+  return `${workloadName}-config`;
+}
 
 /** How an app reaches its store (SPEC.md §2, the auth secret). */
 export function kvstoreCredentials({
@@ -45,8 +53,10 @@ export interface KvstorePlan {
 /**
  * Plans the objects of SPEC.md §2.
  * @param image of valkey 9 or later
+ * @param checkPassword of the pod's own check; it stays the same when the app's password changes, since it is by that check that the
+ *   server gets to know the new one
  */
-export function planKvstore(spec: AddonSpec, image: string): KvstorePlan {
+export function planKvstore(spec: AddonSpec, image: string, checkPassword: string): KvstorePlan {
   const { appId, tenantId, replicas, memoryBytes, connections, password } = spec;
   const name = kvstoreName(tenantId, appId);
   const namespace = tenantNamespace(tenantId);
@@ -61,7 +71,6 @@ export function planKvstore(spec: AddonSpec, image: string): KvstorePlan {
       type: 'Opaque',
       data: encode(stringData),
     }) satisfies V1Secret;
-  const checkPassword = hash(`check ${name} ${password}`);
   return {
     surroundings: [
       secret(authSecretName(name), {
@@ -71,13 +80,13 @@ export function planKvstore(spec: AddonSpec, image: string): KvstorePlan {
         password,
       }),
       // Hashes: who reads this learns no password of the app.
-      secret(`${name}-config`, {
+      secret(configSecretName(name), {
         'users.acl': [
           `user default on #${hash(password)} ~* &* +@all -@admin +client|list +client|kill +slowlog|get`,
           `user check on #${hash(checkPassword)} resetkeys resetchannels -@all +acl|load +ping`,
           '',
         ].join('\n'),
-        'check-password': checkPassword,
+        [checkPasswordKey]: checkPassword,
       }),
       {
         apiVersion: 'v1',
@@ -145,7 +154,7 @@ export function planKvstore(spec: AddonSpec, image: string): KvstorePlan {
               },
             ],
             volumes: [
-              { name: 'config', secret: { secretName: `${name}-config`, defaultMode: 0o440 } },
+              { name: 'config', secret: { secretName: configSecretName(name), defaultMode: 0o440 } },
               { name: 'run', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
             ],
           },

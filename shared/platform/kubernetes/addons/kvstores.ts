@@ -4,7 +4,7 @@ import type { Cluster, ClusterObject } from '../cluster/cluster.ts';
 import { kinds } from '../cluster/kinds.ts';
 import { addonLabels, appLabels, bindingSecretName, tenantNamespace } from '../names.ts';
 import type { AddonKind } from './addon-kind.ts';
-import { kvstoreCredentials, planBindingSecret, planKvstore } from './kvstore-plan.ts';
+import { checkPasswordKey, configSecretName, kvstoreCredentials, planBindingSecret, planKvstore } from './kvstore-plan.ts';
 
 /** On the Deployment of a store that accepts no connections. */
 const stoppedAnnotation = 'paas/stopped';
@@ -14,18 +14,22 @@ export function createKvstores(cluster: Cluster, image: string): AddonKind {
   return {
     findProblem: async () => undefined,
     async ensure(spec) {
-      const { surroundings, deployment } = planKvstore(spec, image);
+      const name = kvstoreName(spec.tenantId, spec.appId);
+      const namespace = tenantNamespace(spec.tenantId);
+      const config = await cluster.read({ kind: kinds.secret, name: configSecretName(name), namespace });
+      const checkPassword = config?.data?.[checkPasswordKey];
+      const { surroundings, deployment } = planKvstore(
+        spec,
+        image,
+        checkPassword === undefined ? randomPassword() : Buffer.from(checkPassword, 'base64').toString(),
+      );
       for (const object of surroundings) await cluster.apply(object);
       if ((await cluster.create(deployment)) === 'existed') {
         // Anything else in it would replace the pods, and with them the data.
         const change = { metadata: { annotations: { [stoppedAnnotation]: null } }, spec: { replicas: spec.replicas } };
         await cluster.patch({ kind: kinds.deployment, ...placeOf(deployment) }, change);
       }
-      const auth = await cluster.read({
-        kind: kinds.secret,
-        name: authSecretName(kvstoreName(spec.tenantId, spec.appId)),
-        namespace: tenantNamespace(spec.tenantId),
-      });
+      const auth = await cluster.read({ kind: kinds.secret, name: authSecretName(name), namespace });
       const uri = auth?.data?.['uri'];
       // Copied, not built again (SPEC.md §2). Deleted in this moment: the next attempt makes it.
       if (uri !== undefined) await cluster.apply(planBindingSecret(spec, { KVSTORE_URL: uri }));
@@ -66,6 +70,8 @@ export function createKvstores(cluster: Cluster, image: string): AddonKind {
     return cluster.list({ kind: kinds.deployment, labels: { ...appLabels(appId), ...addonLabels('kvstore') } });
   }
 }
+
+const randomPassword = (): string => crypto.getRandomValues(new Uint8Array(16)).toHex();
 
 /** Of the newest state that the controller has seen; before that nothing is ready. */
 function factsOf({ metadata, spec, status }: ClusterObject): AddonFacts {
