@@ -2,6 +2,7 @@ import type { AppId, TenantId } from '#shared/ids.ts';
 import type { AddonSettings } from '../addons/addons.ts';
 import type { CertificateSettings } from '../certificate-plan.ts';
 import type { TenantNamespaceSettings } from '../tenant-namespace-plan.ts';
+import type { WorkloadSettings } from '../workloads/workload-plan.ts';
 
 /** Fixed, for golden files. */
 export const sampleIds = {
@@ -24,4 +25,11 @@ export const sampleCertificateSettings: CertificateSettings = {
   gateway: { name: 'paas', namespace: 'gateway' },
   issuer: { kind: 'ClusterIssuer', name: 'authority' },
   wildcardDomain: undefined,
+};
+
+export const sampleWorkloadSettings: WorkloadSettings = {
+  launcher: ['/cnb/lifecycle/launcher'],
+  memory: '256Mi',
+  runtimeClass: undefined,
+  parentsOf: () => ({ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'paas', namespace: 'gateway' }),
 };

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import type { AppId, ReleaseId } from '#shared/ids.ts';
+import type { WorkloadSpec } from '#shared/platform/workloads.ts';
+import { expectGolden } from '../testing/expect-golden.ts';
+import { sampleIds, sampleWorkloadSettings as settings } from '../testing/samples.ts';
+import { planJob } from './run-job.ts';
+import { planDeployment, planReleaseSecrets, planRollout, planRoute, processName } from './workload-plan.ts';
+
+const web = { type: 'web', command: 'node server.js --port $PORT', quantity: 2 };
+const worker = { type: 'worker', command: 'node worker.js', quantity: 1 };
+const spec: WorkloadSpec = {
+  ...sampleIds,
+  appName: 'shop',
+  releaseId: '8a1c0f5e-3a0b-4d7c-9e42-6f1d2b3c4d5e' as ReleaseId,
+  releaseVersion: 7,
+  imageUrl: `registry.example.com/shop@sha256:${'ab'.repeat(32)}`,
+  processes: [web, worker],
+  config: { GREETING: 'hello' },
+  bindings: [{ addonType: 'kvstore', variables: { KVSTORE_URL: 'redis://:secret@store:6379' } }],
+  hosts: ['shop.apps.example.com', 'www.example.org'],
+  healthPath: '/healthz',
+  bootTimeoutSeconds: 120,
+};
+
+it('plans a release as the golden file says', async () => {
+  await expectGolden('workload', [
+    ...planReleaseSecrets(spec),
+    planDeployment(spec, web, settings),
+    planDeployment(spec, worker, settings),
+    planRollout(spec, web.quantity, [10, 25, 50, 100]),
+    planRoute(spec, settings),
+    planJob({ id: 'b7d1c2e3', spec, command: 'node migrate.js' }, settings),
+  ]);
+});
+
+describe('the Deployment of a process type', () => {
+  it('has no pods of its own for web, and its image in the first container', () => {
+    expect(planDeployment(spec, web, settings).spec).toMatchObject({
+      replicas: 0,
+      template: { spec: { containers: [{ image: spec.imageUrl }] } },
+    });
+  });
+
+  it('is the same for another quantity of web, so that scaling starts no canary', () => {
+    expect(planDeployment(spec, { ...web, quantity: 9 }, settings)).toEqual(planDeployment(spec, web, settings));
+  });
+
+  it('has no secret value, only names of Secrets', () => {
+    const text = JSON.stringify([web, worker].map((process) => planDeployment(spec, process, settings)));
+    for (const value of ['hello', 'secret@store']) expect(text).not.toContain(value);
+  });
+});
+
+describe('the name of a process type', () => {
+  const appId = sampleIds.appId as AppId;
+  it('is valid, and of its own for types that differ in characters that names cannot have', () => {
+    const types = ['web', 'worker', 'Worker', 'my_worker', 'my-worker', 'w'.repeat(80), 'w'.repeat(81), 'work-'];
+    const names = types.map((type) => processName(appId, type));
+    expect(new Set(names).size).toBe(types.length);
+    for (const name of names) expect(name).toMatch(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/);
+    expect(names[1]).toBe(`app-${appId}-worker`);
+  });
+});

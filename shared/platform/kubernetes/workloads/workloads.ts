@@ -1,0 +1,120 @@
+import { AppError } from '#shared/errors.ts';
+import type { AppLogs } from '#shared/platform/app-logs.ts';
+import type { Workloads } from '#shared/platform/workloads.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { kinds } from '../cluster/kinds.ts';
+import { pollUntil } from '../cluster/pause.ts';
+import { appLabels, appObjectName } from '../names.ts';
+import { ensureAppState, readAppState, writeAppState } from './app-state.ts';
+import type { ReleaseObjects } from './apply-release.ts';
+import { listInstances } from './instances.ts';
+import { currentStatus, isDeployed, isPromoted, observeApp, type RolloutStatus } from './observe-app.ts';
+import type { KubernetesRollouts } from './rollouts.ts';
+import { runJob } from './run-job.ts';
+import { type WorkloadSettings, webType } from './workload-plan.ts';
+
+/** What workloads need. */
+export interface WorkloadOptions {
+  cluster: Cluster;
+  objects: ReleaseObjects;
+  rollouts: Pick<KubernetesRollouts, 'abortOthers'>;
+  settings: WorkloadSettings;
+  logs: Pick<AppLogs, 'appendPlatformLog'>;
+}
+
+const patienceSeconds = 600;
+/** Longer than the grace that pods have. */
+const stopSeconds = 120;
+
+/** Releases of apps, as Deployments that a Rollout refers to. */
+export function createKubernetesWorkloads({ cluster, objects, rollouts, settings, logs }: WorkloadOptions): Workloads {
+  return {
+    async ensureWorkload(spec) {
+      const { appId, releaseId, releaseVersion } = spec;
+      await rollouts.abortOthers(appId, releaseId, 'The release that serves was changed.');
+      const stored = await ensureAppState(cluster, spec);
+      const before = stored.state.live;
+      await objects.applySecrets(spec);
+      await objects.applyWeb(spec);
+      await objects.applyOthers(spec);
+      const { candidate: _, ...state } = stored.state;
+      await writeAppState(cluster, appId, stored, { ...state, live: { releaseId, releaseVersion } });
+      const hasWeb = spec.processes.some(({ type }) => type === webType);
+      await pollUntil(async () => {
+        const app = await observeApp(cluster, appId);
+        if (app === undefined) return true;
+        const status = currentStatus(app, appId);
+        const reference = { kind: kinds.rollout, name: appObjectName(appId), namespace: app.namespace };
+        // Another release than before, without its steps.
+        if (hasWeb && status !== undefined && status.phase !== 'Healthy' && before?.releaseId !== releaseId)
+          await cluster.patch(reference, { status: { promoteFull: true } }, 'status');
+        const others = app.deployments.filter(({ metadata }) => metadata.labels?.['process-type'] !== webType);
+        if ((!hasWeb || isPromoted(status)) && others.every(isDeployed)) return true;
+        return listInstances(app.pods).some(
+          (instance) => instance.releaseVersion === releaseVersion && instance.crash !== undefined,
+        );
+      }, patienceSeconds);
+      if (before !== undefined && before.releaseVersion !== releaseVersion)
+        await objects.deleteSecrets(appId, stored.namespace, before.releaseVersion);
+    },
+
+    async restartWorkload(appId) {
+      const app = await observeApp(cluster, appId);
+      if (app === undefined) return;
+      // Times of objects have whole seconds. At the next one, so that pods of this second are old, too.
+      const now = new Date((Math.floor(Date.now() / 1000) + 1) * 1000).toISOString().replace('.000Z', 'Z');
+      const { namespace } = app;
+      if (app.rollout !== undefined)
+        await cluster.patch({ kind: kinds.rollout, name: appObjectName(appId), namespace }, { spec: { restartAt: now } });
+      for (const { metadata } of app.deployments) {
+        // An annotation in the template of 'web' would start a canary.
+        if (metadata.labels?.['process-type'] === webType) continue;
+        const template = { metadata: { annotations: { 'paas/restarted-at': now } } };
+        await cluster.patch({ kind: kinds.deployment, name: metadata.name, namespace }, { spec: { template } });
+      }
+      const isOver = await pollUntil(async () => {
+        const current = await observeApp(cluster, appId);
+        if (current === undefined) return true;
+        const status = current.rollout?.status as RolloutStatus | undefined;
+        const others = current.deployments.filter(({ metadata }) => metadata.labels?.['process-type'] !== webType);
+        const areOld = current.pods.some(({ metadata }) => (metadata.creationTimestamp ?? '') < now);
+        const isWebReady = current.rollout === undefined || (status?.restartedAt === now && isPromoted(status));
+        return !areOld && isWebReady && others.every(isDeployed);
+      }, patienceSeconds);
+      if (!isOver) throw new AppError('internal', `The app was not restarted within ${patienceSeconds / 60} minutes.`);
+    },
+
+    async deleteWorkload(appId) {
+      const stored = await readAppState(cluster, appId);
+      if (stored === undefined) return false;
+      const { namespace, state } = stored;
+      await objects.deleteAll(appId, namespace);
+      for (const release of [state.live, state.candidate])
+        if (release !== undefined) await objects.deleteSecrets(appId, namespace, release.releaseVersion);
+      await pollUntil(async () => (await observeApp(cluster, appId))?.pods.length === 0, stopSeconds);
+      return cluster.delete({ kind: kinds.configMap, name: `${appObjectName(appId)}-state`, namespace });
+    },
+
+    async readInstances(appId) {
+      const pods = await cluster.list({
+        kind: kinds.pod,
+        labels: { ...appLabels(appId), 'app.kubernetes.io/component': 'process' },
+      });
+      return listInstances(pods).map(({ name, type, state, releaseVersion, startedAt, restarts }) => ({
+        name,
+        type,
+        state,
+        releaseVersion,
+        startedAt,
+        restarts,
+      }));
+    },
+
+    async runOnce(run, line, signal) {
+      await objects.applySecrets(run.spec);
+      const code = await runJob({ cluster, settings }, run, line, signal);
+      await logs.appendPlatformLog(run.spec.appId, `run exited with code ${code}`);
+      return code;
+    },
+  };
+}
