@@ -2,9 +2,11 @@ import { expect, it } from 'vitest';
 import { StartError } from '#deploy/host/start-error.ts';
 import { choosePlatform } from '#deploy/parts/choose-platform.ts';
 
-it('a platform that does not exist yet is refused before anything is started', () => {
+it('a platform that is not complete is refused before anything is started', () => {
   expect(() => choosePlatform({ platform: 'kubernetes' })).toThrow(
-    new StartError('PAAS_PLATFORM: kubernetes is not built yet; leave it unset to run on this machine.'),
+    new StartError(
+      'PAAS_PLATFORM: kubernetes is not available yet: its builds, images, logs and metrics are missing (docs/kubernetes.md). Leave it unset to run on this machine.',
+    ),
   );
   expect(choosePlatform({ platform: 'local' })).toBeTypeOf('function');
 });

@@ -9,14 +9,16 @@ export type CreatePlatform = (lifetime: Lifetime, options: LocalPlatformOptions)
 
 /**
  * Chooses the driver that the settings name. The first step of a start, so that a wrong name changes nothing.
- * @throws StartError for a driver that does not exist
+ * @throws StartError for a driver that is not complete
  */
 export function choosePlatform({ platform }: Pick<Settings, 'platform'>): CreatePlatform {
   switch (platform) {
     case 'local':
       return createLocal;
     case 'kubernetes':
-      throw new StartError(`PAAS_PLATFORM: ${platform} is not built yet; leave it unset to run on this machine.`);
+      throw new StartError(
+        `PAAS_PLATFORM: ${platform} is not available yet: its builds, images, logs and metrics are missing (docs/kubernetes.md). Leave it unset to run on this machine.`,
+      );
   }
 }
 
