@@ -10,8 +10,10 @@ import type { InProcessBuilds } from '#shared/platform/in-process-builds.ts';
 import { createLocalDiskSpace, type LocalDiskSpace } from '../disk/local-disk-space.ts';
 import type { Volumes } from '../disk/volumes.ts';
 import { createLocalImages, type LocalImages, removeImageLeftovers } from '../images/images.ts';
+import { listNeededTools } from '../images/needed-tools.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import { readRegistrySettings } from '../toolchains/registry-settings.ts';
+import { createToolCollector } from '../toolchains/tool-collector.ts';
 import { createToolStore, removeHalfInstalledTools } from '../toolchains/tool-store.ts';
 import type { PlatformPart } from '../toolchains/toolchain-mounts.ts';
 import { openToolchains } from '../toolchains/toolchains.ts';
@@ -57,7 +59,10 @@ export function createBuildDrivers(options: BuildDriversOptions): BuildDrivers {
   const toolsDirectory = `${dataDir}/toolchains`;
   const findProgram = async (name: string): Promise<string | undefined> => findExecutable(name, hostEnv['PATH'] ?? '');
   const { node, npm } = parts.paths;
-  const store = createToolStore(omitUndefined({ directory: toolsDirectory, hostEnv, node, npm, findProgram, log }));
+  const collectUnused = createToolCollector({ directory: toolsDirectory, listNeeded: () => listNeededTools(dataDir) }, log);
+  const store = createToolStore(
+    omitUndefined({ directory: toolsDirectory, hostEnv, node, npm, findProgram, log, onInstalled: () => void collectUnused() }),
+  );
   const places = { parts: parts.paths, store };
   const images = createLocalImages({ dataDir, places, ensureOwner });
   return {
@@ -79,6 +84,7 @@ export function createBuildDrivers(options: BuildDriversOptions): BuildDrivers {
     async recover() {
       await removeLeftBuilds(dataDir, sandbox);
       await Promise.all([removeImageLeftovers(dataDir), removeCacheRubbish(dataDir), removeHalfInstalledTools(toolsDirectory)]);
+      await collectUnused();
     },
   };
 }

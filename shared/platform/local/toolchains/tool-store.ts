@@ -4,7 +4,7 @@
  * installation but a version, which has been looked up in the registry's list (decision 38).
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, utimes } from 'node:fs/promises';
 import { millisecondsPerHour } from '#shared/durations.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import type { Log } from '#shared/log.ts';
@@ -34,6 +34,8 @@ export interface ToolStoreOptions extends SourceParts {
   /** Absolute. */
   readonly directory: string;
   readonly log?: Log;
+  /** Called after each installation, which is when the store grows. */
+  readonly onInstalled?: () => void;
 }
 
 /** Removes what a crash left of installations. To be called before the first one. */
@@ -70,7 +72,11 @@ export function createToolStore(options: ToolStoreOptions): ToolStore {
     async ensureTool(tool) {
       if (!exactVersion.test(tool.version)) throw new BuildFailure(`${tool.version} is not a version of ${tool.name}.`);
       const place = `${directory}/${tool.name}/${tool.version}`;
-      if ((await listInstalled(tool.name)).includes(tool.version)) return place;
+      if ((await listInstalled(tool.name)).includes(tool.version)) {
+        // When it was used last, for the collection of unused ones.
+        await utimes(place, new Date(), new Date());
+        return place;
+      }
       const pending =
         installing.get(place) ?? install(options, tool, sourceOf(tool.name)).finally(() => installing.delete(place));
       installing.set(place, pending);
@@ -106,7 +112,7 @@ export function createToolStore(options: ToolStoreOptions): ToolStore {
 }
 
 /** Into a directory beside it, which gets its name only when it is whole. */
-async function install({ directory, log }: ToolStoreOptions, tool: StoredTool, source: ToolSource): Promise<string> {
+async function install({ directory, log, onInstalled }: ToolStoreOptions, tool: StoredTool, source: ToolSource): Promise<string> {
   const place = `${directory}/${tool.name}/${tool.version}`;
   const staged = `${directory}/.new-${randomUUID()}`;
   try {
@@ -116,6 +122,8 @@ async function install({ directory, log }: ToolStoreOptions, tool: StoredTool, s
     await rename(installed, place).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error; // another process was faster
     });
+    await utimes(place, new Date(), new Date());
+    onInstalled?.();
     return place;
   } catch (error) {
     log?.warn('a tool could not be installed', { tool: tool.name, version: tool.version, error });

@@ -47,8 +47,8 @@ export function planInstall(name: InstallerName, facts: InstallFacts): PythonIns
       return planPoetry(facts, argv);
     }
     case 'pdm': {
-      // PDM allows a release of this library that it does not work with.
-      const pdm = ['uvx', '--with', 'hishel<2', 'pdm', 'install', '--prod', '--no-editable'];
+      // PDM allows releases of these libraries that it does not work with.
+      const pdm = ['uvx', '--with', 'hishel<2', '--with', 'unearth<0.18', 'pdm', 'install', '--prod', '--no-editable'];
       const argv = facts.project.files.has('pdm.lock') ? [...pdm, '--check'] : pdm;
       return planReplaced(facts, 'pdm install', argv, ['pyproject.toml', 'pdm.lock']);
     }

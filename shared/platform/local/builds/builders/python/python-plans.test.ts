@@ -37,7 +37,7 @@ describe('the plan of a Python app', () => {
     [
       'pdm.lock',
       { 'pyproject.toml': '[project]\nname = "a"', 'pdm.lock': '' },
-      'uvx --with hishel<2 pdm install --prod --no-editable --check',
+      'uvx --with hishel<2 --with unearth<0.18 pdm install --prod --no-editable --check',
     ],
     ['Pipfile.lock', { Pipfile: '', 'Pipfile.lock': '{}' }, 'uvx pipenv install --deploy --ignore-pipfile'],
     ['Pipfile', { Pipfile: '' }, 'uvx pipenv install --skip-lock'],
