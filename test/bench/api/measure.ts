@@ -1,4 +1,8 @@
-import { Pool } from 'undici';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { ClientOrder, ClientResult } from './client-process.ts';
+import { readFamilyTime, readProcessorTime } from './processor-time.ts';
 
 export interface Request {
   path: string;
@@ -10,50 +14,69 @@ export interface Measurement {
   /** Milliseconds. */
   p50: number;
   p99: number;
+  /** Processor time for each request, in microseconds. */
+  serverCpu: number;
+  databaseCpu: number;
 }
 
-const connections = 16;
-
-/** Sends the requests to the server at `socketPath`, 16 at a time; an answer other than 200 ends it. */
-async function measure(socketPath: string, requests: readonly Request[]): Promise<Measurement> {
-  const pool = new Pool('http://localhost', { socketPath, connections });
-  const times: number[] = [];
-  const queue = requests.values();
-  const began = performance.now();
-  const work = async (): Promise<void> => {
-    for (const request of queue) {
-      const sent = performance.now();
-      const { statusCode, body } = await pool.request({ ...request, method: 'GET' });
-      const text = await body.text();
-      times.push(performance.now() - sent);
-      if (statusCode !== 200) throw new Error(`${request.path} answered ${statusCode}: ${text}`);
-    }
-  };
-  try {
-    await Promise.all(Array.from({ length: connections }, work));
-  } finally {
-    await pool.close();
-  }
-  const seconds = (performance.now() - began) / 1000;
-  const sorted = times.toSorted((one, other) => one - other);
-  const percentile = (share: number): number => sorted[Math.floor(sorted.length * share)] ?? 0;
-  return { requestsPerSecond: times.length / seconds, p50: percentile(0.5), p99: percentile(0.99) };
-}
+const keys = ['requestsPerSecond', 'p50', 'p99', 'serverCpu', 'databaseCpu'] as const satisfies readonly (keyof Measurement)[];
 
 export interface Measured {
   socketPath: string;
+  /** Of the server. */
+  pid: number;
+  /** Of its PostgreSQL. */
+  databasePid: number;
   requests: readonly Request[];
 }
 
+/** A process that sends requests. */
+export interface Client {
+  /** Sends the requests of one round, 16 at a time; an answer other than 200 ends it. */
+  measure(measured: Measured): Promise<Measurement>;
+  end(): void;
+}
+
+/** Starts the process that sends requests. */
+export function startClient(): Client {
+  const child = fork(join(import.meta.dirname, 'client-process.ts'));
+  return {
+    async measure({ socketPath, pid, databasePid, requests }) {
+      const order: ClientOrder = { socketPath, requests: requests.map(writeRequest) };
+      const [server, database] = [await readProcessorTime(pid), await readFamilyTime(databasePid)];
+      child.send(order);
+      const [result] = (await once(child, 'message')) as [ClientResult];
+      if ('error' in result) throw new Error(result.error);
+      const microseconds = (before: number, after: number): number => ((after - before) * 1e6) / result.times.length;
+      const sorted = result.times.toSorted((one, other) => one - other);
+      const percentile = (share: number): number => sorted[Math.floor(sorted.length * share)] ?? 0;
+      return {
+        requestsPerSecond: result.times.length / result.seconds,
+        p50: percentile(0.5),
+        p99: percentile(0.99),
+        serverCpu: microseconds(server, await readProcessorTime(pid)),
+        databaseCpu: microseconds(database, await readFamilyTime(databasePid)),
+      };
+    },
+    end: () => void child.kill(),
+  };
+}
+
+function writeRequest({ path, headers }: Request): string {
+  const lines = Object.entries({ host: 'localhost', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
+}
+
 /** Until a server's code is compiled by how it is used, it is the start that is measured. */
-const warmUpRounds = 3;
-const rounds = 5;
+const warmUpRounds = 4;
+const rounds = 9;
 
 /**
  * Measures two in alternating rounds, so that other load falls on both. All figures are medians, the ratio (one to the other)
  * that of the ratios of each round.
  */
 export async function compareTwo(
+  client: Client,
   first: Measured,
   second: Measured,
 ): Promise<{ one: Measurement; other: Measurement; ratio: Measurement }> {
@@ -62,7 +85,7 @@ export async function compareTwo(
     // The first of a round meets what the second of the round before left behind, so the order alternates.
     const order = round % 2 === 0 ? [first, second] : [second, first];
     const measured = new Map<Measured, Measurement>();
-    for (const each of order) measured.set(each, await measure(each.socketPath, each.requests));
+    for (const each of order) measured.set(each, await client.measure(each));
     const [one, other] = [measured.get(first), measured.get(second)];
     if (round >= 0 && one !== undefined && other !== undefined)
       results.push({ one, other, ratio: combine((key) => one[key] / other[key]) });
@@ -75,7 +98,7 @@ export async function compareTwo(
 }
 
 function combine(valueOf: (key: keyof Measurement) => number): Measurement {
-  return { requestsPerSecond: valueOf('requestsPerSecond'), p50: valueOf('p50'), p99: valueOf('p99') };
+  return Object.fromEntries(keys.map((key) => [key, valueOf(key)])) as unknown as Measurement;
 }
 
 function median(values: readonly number[]): number {

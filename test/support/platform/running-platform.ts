@@ -13,8 +13,10 @@ import { freePort } from '#test/support/servers/free-port.ts';
 
 const root = new URL('../../../', import.meta.url).pathname;
 
+const bunPath = join(root, 'node_modules/.bin/bun');
+
 /** TEST_RUNTIME=bun runs the platforms of the tests on Bun; the tests themselves run on Node. */
-export const platformRuntime = process.env['TEST_RUNTIME'] === 'bun' ? join(root, 'node_modules/.bin/bun') : process.execPath;
+export const platformRuntime = process.env['TEST_RUNTIME'] === 'bun' ? bunPath : process.execPath;
 
 export interface RunningPlatform {
   readonly pid: number;
@@ -35,6 +37,8 @@ export interface RunningPlatform {
 export interface PlatformOptions {
   /** Another checkout of the source, with its node_modules; by default this one. */
   checkout?: string;
+  /** By default that of TEST_RUNTIME. */
+  runtime?: 'bun';
   /** Of an earlier platform; else a new one that `removePlatform` removes. */
   dataDir?: string;
   /** Whether the new data directory is empty, as an operator's is; else it has a database cluster without tables. */
@@ -50,7 +54,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Runn
   const metricsPort = await freePort();
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PAAS_')));
   const checkout = options.checkout ?? root;
-  const child = spawn(platformRuntime, [join(checkout, 'deploy/single-machine.ts')], {
+  const child = spawn(options.runtime === 'bun' ? bunPath : platformRuntime, [join(checkout, 'deploy/single-machine.ts')], {
     cwd: checkout,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
