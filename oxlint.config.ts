@@ -124,6 +124,7 @@ const tests = [
 /** The only files that read the environment. */
 const mains = [
   'deploy/*.ts',
+  'deploy/edge/serve.ts',
   'deploy/processes/{api,gateway,sshd,worker}.ts',
   'deploy/setup/*.mjs',
   'cli/main.ts',
@@ -250,6 +251,7 @@ export default defineConfig({
     {
       files: [
         '*.config.ts',
+        'deploy/edge/workerd.ts',
         'test/support/run/{global-set-up,real-object-store}.ts',
         'test/kubernetes/cluster/set-up.ts',
         'test/check/no-shell.ts',

@@ -5,6 +5,7 @@ import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { millisecondsPerDay, secondsPerDay, secondsPerHour } from '#shared/durations.ts';
 import { announcedSeconds, signingDays } from '#shared/identity/signing-keys.ts';
+import { apiRuntime } from '#test/support/api/api-runtime.ts';
 import { call, guardedOperations } from '#test/support/api/operations.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
@@ -151,7 +152,7 @@ describe('every operation refuses', () => {
       const headers = new Headers({ 'x-test-address': `198.51.100.${index}` });
       headers.append('authorization', `Bearer ${ada.token}`);
       headers.append('authorization', `Bearer ${ada.token}`);
-      expect((await test.api.request(path.replace(/\{\w+\}/g, 'x'), { method, headers })).status).toBe(401);
+      expect((await test.request(path.replace(/\{\w+\}/g, 'x'), { method, headers })).status).toBe(401);
     }
   });
 
@@ -178,23 +179,27 @@ describe('the published issuer', () => {
     expect(facts).toMatchObject({ response_types_supported: [], grant_types_supported: [] });
   });
 
-  it('rotates keys without ending a session: both are published until all tokens of the old key have expired', async () => {
-    const { body: before } = await test.ask('GET', '/v1/auth/jwks.json');
-    test.clock.advance(signingDays * millisecondsPerDay);
-    await test.identity.rotateKeys();
-    const { body: during } = await test.ask('GET', '/v1/auth/jwks.json');
-    expect(during.keys).toHaveLength(before.keys.length + 1);
-    const old = await test.signUp();
-    test.clock.advance(announcedSeconds * 1000);
-    const young = await test.signUp();
-    expect(await statusOf(bearer(old.token))).toBe(200);
-    expect(await statusOf(bearer(young.token))).toBe(200);
-    expect(young.token.split('.')[0]).not.toBe(old.token.split('.')[0]);
-    // An hour, plus the time until each process knows about it.
-    test.clock.advance((secondsPerHour + 300) * 1000);
-    const { body: after } = await test.ask('GET', '/v1/auth/jwks.json');
-    expect(after.keys.map((key) => key.kid)).not.toContain(kid);
-    expect(await statusOf(bearer(await sign({ exp: seconds() + 60 })))).toBe(401);
-    test.clock.advance((-(secondsPerHour + 300) - announcedSeconds - signingDays * secondsPerDay) * 1000);
-  });
+  // Another process has a clock of its own.
+  it.runIf(apiRuntime === undefined)(
+    'rotates keys without ending a session: both are published until all tokens of the old key have expired',
+    async () => {
+      const { body: before } = await test.ask('GET', '/v1/auth/jwks.json');
+      test.clock.advance(signingDays * millisecondsPerDay);
+      await test.identity.rotateKeys();
+      const { body: during } = await test.ask('GET', '/v1/auth/jwks.json');
+      expect(during.keys).toHaveLength(before.keys.length + 1);
+      const old = await test.signUp();
+      test.clock.advance(announcedSeconds * 1000);
+      const young = await test.signUp();
+      expect(await statusOf(bearer(old.token))).toBe(200);
+      expect(await statusOf(bearer(young.token))).toBe(200);
+      expect(young.token.split('.')[0]).not.toBe(old.token.split('.')[0]);
+      // An hour, plus the time until each process knows about it.
+      test.clock.advance((secondsPerHour + 300) * 1000);
+      const { body: after } = await test.ask('GET', '/v1/auth/jwks.json');
+      expect(after.keys.map((key) => key.kid)).not.toContain(kid);
+      expect(await statusOf(bearer(await sign({ exp: seconds() + 60 })))).toBe(401);
+      test.clock.advance((-(secondsPerHour + 300) - announcedSeconds - signingDays * secondsPerDay) * 1000);
+    },
+  );
 });

@@ -1,6 +1,7 @@
 /** Route by caller by child id, generated from the OpenAPI document: a new route is tested without being named here. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Role } from '#shared/core/accounts/principals.ts';
+import { apiRuntime } from '#test/support/api/api-runtime.ts';
 import { call, essence, guardedOperations, type Operation, operations, pathParameters } from '#test/support/api/operations.ts';
 import { type PathValues, seedWorld } from '#test/support/api/seed-world.ts';
 import { joinTenant } from '#test/support/api/seeds.ts';
@@ -140,7 +141,9 @@ describe.each(guardedOperations)('$operationId', (operation) => {
     const revoked = await test.ask('POST', '/v1/auth/tokens', { as: ada, json: { name: 'ci', scope: 'full' } });
     await test.ask('DELETE', `/v1/auth/tokens/${revoked.body.data.id}`, { as: ada });
     test.clock.advance(86_401 * 1000);
-    for (const as of [ada, expiring, { ...ada, token: revoked.body.data.token }, { ...ada, token: 'paas_x' }]) {
+    // Another process has a clock of its own.
+    const expired = apiRuntime === undefined ? [ada, expiring] : [];
+    for (const as of [...expired, { ...ada, token: revoked.body.data.token }, { ...ada, token: 'paas_x' }]) {
       expect(codeOf(await call(test, operation, world, as))).toBe('unauthorized');
     }
     test.clock.advance(-86_401 * 1000);

@@ -15,8 +15,10 @@ import { startWorker } from '#deploy/parts/start-worker.ts';
 import { systemClock } from '#shared/clock.ts';
 import { countBuildStarts } from '#shared/core/builds/build-starts-store.ts';
 import type { Context } from '#shared/core/context.ts';
+import { offerGitStorage } from '#shared/git/remote-git-storage.ts';
 import type { IdempotencyKeys } from '#shared/idempotency/idempotency.ts';
 import { createPostgresIdempotencyKeys } from '#shared/idempotency/postgres-idempotency.ts';
+import { createArgon2Hasher } from '#shared/identity/embedded/argon2-hasher.ts';
 import { createEmbeddedIdentity } from '#shared/identity/embedded/embedded-identity.ts';
 import { issuerOf } from '#shared/identity/issuer.ts';
 import { measureBuilds } from '#shared/metrics/measured-builds.ts';
@@ -30,6 +32,7 @@ import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limi
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
 import type { Router } from '#shared/routing/router.ts';
 import { createSecretBox } from '#shared/secret-box.ts';
+import { offerOutside } from '#shared/sources/remote-sources.ts';
 
 /** What a control plane is built on. */
 export interface ControlPlaneParts {
@@ -85,12 +88,19 @@ export async function startControlPlane(
   await serveMetrics(lifetime, metrics, options);
 
   const platform = { ...driver, builds: measureBuilds(driver.builds, metrics) };
-  const identity = createEmbeddedIdentity({ db, secrets, clock, issuer: issuerOf(settings.baseUrl) });
+  const hasher = createArgon2Hasher();
+  const identity = createEmbeddedIdentity({ db, secrets, clock, issuer: issuerOf(settings.baseUrl), hasher });
   const git = await openGitStorage(lifetime, db, { ...options, use: sharesDirectory ? 'shared' : 'alone' });
   const eventLimits = createPostgresEventLimits(db);
   const context = createContext({ database, platform, git, identity, secrets, eventLimits, metrics }, options);
   const services = createServices(context);
-  await offerCalls(lifetime, { masterKey, ports: offerPlatform(platform) }, options);
+  const ports = {
+    ...offerPlatform(platform),
+    ...offerGitStorage(git),
+    ...offerOutside(context),
+    passwords: { methods: { calls: ['hash', 'verify'] }, driver: hasher },
+  };
+  await offerCalls(lifetime, { masterKey, ports }, options);
   const resumedApps = await resumeApps(context);
   await startWorker(lifetime, { database, handlers: createJobHandlers(context), metrics, log, soleWorker: true });
 

@@ -8,7 +8,7 @@ import { systemClock } from '#shared/clock.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres, type PostgresConnection } from '#shared/database/postgres.ts';
 import { DatabaseAuthenticationError } from '#shared/database/postgres-client.ts';
-import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { migrateJobs } from '#shared/jobs/graphile/migrate-jobs.ts';
 import { startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
 import { findPostmaster } from '#shared/platform/local/postgres/postmaster.ts';
 import { supervisePostgres } from '#shared/platform/local/postgres/supervise-postgres.ts';

@@ -10,6 +10,7 @@ import type { Main } from '#deploy/run-main.ts';
 import { systemClock } from '#shared/clock.ts';
 import { countBuildStarts } from '#shared/core/builds/build-starts-store.ts';
 import type { Context } from '#shared/core/context.ts';
+import { createArgon2Hasher } from '#shared/identity/embedded/argon2-hasher.ts';
 import { createEmbeddedIdentity } from '#shared/identity/embedded/embedded-identity.ts';
 import { issuerOf } from '#shared/identity/issuer.ts';
 import { measurePushes } from '#shared/metrics/measured-pushes.ts';
@@ -60,7 +61,13 @@ export async function joinPlatform(lifetime: Lifetime, options: Parameters<Main[
     log,
   });
   const metricsPort = await serveMetrics(lifetime, metrics, options, true);
-  const identity = createEmbeddedIdentity({ db, secrets, clock, issuer: issuerOf(settings.baseUrl) });
+  const identity = createEmbeddedIdentity({
+    db,
+    secrets,
+    clock,
+    issuer: issuerOf(settings.baseUrl),
+    hasher: createArgon2Hasher(),
+  });
   const git = await openGitStorage(lifetime, db, { ...options, use: 'guest' });
   const eventLimits = createPostgresEventLimits(db);
   const context = createContext({ database, platform, git, identity, secrets, eventLimits, metrics }, options);

@@ -1,8 +1,9 @@
 import type { Db } from '#shared/database/db.ts';
 import { describeJobs } from '#shared/jobs/contract/jobs.ts';
 import { createFakeJobs } from '#shared/jobs/fake-jobs.ts';
-import { graphileJobs, migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { graphileJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { startGraphileWorker } from '#shared/jobs/graphile/graphile-worker.ts';
+import { migrateJobs } from '#shared/jobs/graphile/migrate-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { createTestDatabase } from '#test/support/database/test-database.ts';
 

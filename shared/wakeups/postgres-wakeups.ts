@@ -110,3 +110,30 @@ export async function createPostgresWakeups(options: PostgresWakeupsOptions): Pr
     },
   };
 }
+
+/** Wakeups of a process that cannot keep a connection open: it wakes others, and notices their changes when its waits time out. */
+export interface SendingWakeups extends Wakeups {
+  /** Resolves when every notification was sent. */
+  sent(): Promise<void>;
+}
+
+/** @param pool sends notifications to other processes */
+export function createSendingWakeups(pool: Pick<pg.Pool, 'query'>, log: Pick<Log, 'debug'>): SendingWakeups {
+  const local = createWakeups();
+  const self = crypto.randomUUID();
+  const sending = new Set<Promise<unknown>>();
+  return {
+    wake(key) {
+      local.wake(key);
+      const sent = pool
+        .query('select pg_notify($1, $2)', [channel, `${self} ${key}`])
+        .catch((error: unknown) => log.debug('A wakeup could not be sent to other processes.', { error }))
+        .finally(() => sending.delete(sent));
+      sending.add(sent);
+    },
+    wait: (...args) => local.wait(...args),
+    async sent() {
+      await Promise.all(sending);
+    },
+  };
+}

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createServices } from '#deploy/control-plane.ts';
 import { systemClock } from '#shared/clock.ts';
 import { createFakeGitStorage } from '#shared/git/storage/fake-git-storage.ts';
-import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { migrateJobs } from '#shared/jobs/graphile/migrate-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { openTestBucket, type TestBucket } from '#shared/object-store/testing/test-bucket.ts';
 import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';

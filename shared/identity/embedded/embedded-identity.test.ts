@@ -4,6 +4,7 @@ import { systemClock } from '#shared/clock.ts';
 import { millisecondsPerDay, millisecondsPerHour } from '#shared/durations.ts';
 import { describeIdentity } from '#shared/identity/contract/identity.ts';
 import { describeLoginLimits } from '#shared/identity/contract/login-limits.ts';
+import { createArgon2Hasher } from '#shared/identity/embedded/argon2-hasher.ts';
 import { createEmbeddedIdentity, sweepRefreshTokens } from '#shared/identity/embedded/embedded-identity.ts';
 import { createPostgresLoginAttempts } from '#shared/identity/embedded/postgres-login-attempts.ts';
 import { createLoginLimits } from '#shared/identity/login-limits.ts';
@@ -22,12 +23,15 @@ afterAll(() => database?.close());
 beforeEach(() => database.db.deleteFrom('signing_keys').execute());
 
 const issuer = 'http://localhost/v1/auth';
-const create = (clock: Clock = systemClock) => createEmbeddedIdentity({ db: database.db, secrets, clock, issuer });
+const create = (clock: Clock = systemClock) =>
+  createEmbeddedIdentity({ db: database.db, secrets, clock, issuer, hasher: createArgon2Hasher() });
 
 /** The rules are the same whatever a hash costs, and there are some sixty hashes in them. */
 const passwordCost = { memory: 64, passes: 1, parallelism: 1 };
 
-describeIdentity('embedded', (clock) => createEmbeddedIdentity({ db: database.db, secrets, clock, issuer, passwordCost }));
+describeIdentity('embedded', (clock) =>
+  createEmbeddedIdentity({ db: database.db, secrets, clock, issuer, hasher: createArgon2Hasher(passwordCost) }),
+);
 describeLoginLimits('PostgreSQL', () => createPostgresLoginAttempts(database.db));
 
 describe('embedded identity', () => {
@@ -38,7 +42,7 @@ describe('embedded identity', () => {
   it('makes one signing key however many processes start at once', async () => {
     const fresh = await createTestDatabase();
     const processes = Array.from({ length: 6 }, () =>
-      createEmbeddedIdentity({ db: fresh.db, secrets, clock: systemClock, issuer }),
+      createEmbeddedIdentity({ db: fresh.db, secrets, clock: systemClock, issuer, hasher: createArgon2Hasher() }),
     );
     const published = await Promise.all(processes.map((identity) => identity.readKeys()));
     const stored = await fresh.db.selectFrom('signing_keys').select('id').execute();

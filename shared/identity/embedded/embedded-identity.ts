@@ -2,13 +2,12 @@ import type { Clock } from '#shared/clock.ts';
 import type { Db } from '#shared/database/db.ts';
 import { addSeconds, secondsPerDay, secondsPerMinute } from '#shared/durations.ts';
 import { accessTokenSeconds } from '#shared/identity/access-tokens.ts';
-import { type Argon2Cost, createArgon2Hasher } from '#shared/identity/embedded/argon2-hasher.ts';
 import { createPostgresLoginAttempts } from '#shared/identity/embedded/postgres-login-attempts.ts';
 import { createPostgresRefreshTokens } from '#shared/identity/embedded/postgres-refresh-tokens.ts';
 import { createPostgresSigningKeys } from '#shared/identity/embedded/postgres-signing-keys.ts';
 import { createPostgresUsers } from '#shared/identity/embedded/postgres-users.ts';
 import { deleteEndedSessions } from '#shared/identity/ended-sessions-store.ts';
-import { createPasswordIdentity, type PasswordIdentity } from '#shared/identity/password-identity.ts';
+import { createPasswordIdentity, type PasswordHasher, type PasswordIdentity } from '#shared/identity/password-identity.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
 
 /** Dependencies of {@link createEmbeddedIdentity}. */
@@ -18,18 +17,17 @@ export interface EmbeddedIdentityOptions {
   clock: Clock;
   /** See issuer.ts. Tokens of another issuer are refused, so users must log in again after the base URL has changed. */
   issuer: string;
-  /** Cost of hashing a new password. Default: the platform's. */
-  passwordCost?: Argon2Cost;
+  hasher: PasswordHasher;
 }
 
 /** An issuer of our own on PostgreSQL. Any number of processes may share the database. */
-export function createEmbeddedIdentity({ db, secrets, clock, issuer, passwordCost }: EmbeddedIdentityOptions): PasswordIdentity {
+export function createEmbeddedIdentity({ db, secrets, clock, issuer, hasher }: EmbeddedIdentityOptions): PasswordIdentity {
   return createPasswordIdentity({
     users: createPostgresUsers(db),
     refreshTokens: createPostgresRefreshTokens(db),
     signingKeys: createPostgresSigningKeys(db, secrets),
     loginAttempts: createPostgresLoginAttempts(db),
-    hasher: createArgon2Hasher(passwordCost),
+    hasher,
     clock,
     issuer,
   });

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { BuildId, DeployId, RepositoryId, TenantId } from '#shared/ids.ts';
-import { graphileJobs, migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { graphileJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { startGraphileWorker, type WorkerSlots } from '#shared/jobs/graphile/graphile-worker.ts';
 import { flagsOf } from '#shared/jobs/graphile/job-flags.ts';
+import { migrateJobs } from '#shared/jobs/graphile/migrate-jobs.ts';
 import type { JobHandlers, JobWorker } from '#shared/jobs/jobs.ts';
 import { appJob, buildJob, idleHandlers } from '#shared/jobs/testing/idle-handlers.ts';
 import { createLog } from '#shared/log.ts';

@@ -1,10 +1,6 @@
-import { runMigrations } from 'graphile-worker';
 import { sql } from 'kysely';
-import type pg from 'pg';
 import { flagsOf } from '#shared/jobs/graphile/job-flags.ts';
-import { workerLogger } from '#shared/jobs/graphile/worker-logger.ts';
 import { type Jobs, slotsOfJobs } from '#shared/jobs/jobs.ts';
-import type { Log } from '#shared/log.ts';
 
 /** Enqueues by SQL, so that a job commits with the rows that make it necessary. The worker's schema must exist. */
 export const graphileJobs: Jobs = {
@@ -19,8 +15,3 @@ export const graphileJobs: Jobs = {
       job_key_mode => ${options.keepsTime === true ? 'preserve_run_at' : 'replace'})`.execute(db);
   },
 };
-
-/** Brings the worker's own schema up to date; before the first `enqueue`, and harmless again. */
-export async function migrateJobs(pool: pg.Pool, log: Log): Promise<void> {
-  await runMigrations({ pgPool: pool, logger: workerLogger(log) });
-}

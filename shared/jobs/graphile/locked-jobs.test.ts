@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { graphileJobs, migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { graphileJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
 import { freeJobs, isNoneOf, listLockedJobs, unlockJobs } from '#shared/jobs/graphile/locked-jobs.ts';
+import { migrateJobs } from '#shared/jobs/graphile/migrate-jobs.ts';
 import { countJobs, lockJobs } from '#shared/jobs/graphile/testing/job-locks.ts';
 import { appJob } from '#shared/jobs/testing/idle-handlers.ts';
 import { createLog } from '#shared/log.ts';

@@ -29,7 +29,10 @@ export async function openBenchPlatform(
   try {
     const postgres = await openTestPostgres();
     started.defer(() => postgres.close());
-    const platform = await startPlatform({ ...(runtime === undefined ? {} : { runtime }), env: { PAAS_DATABASE_URL: postgres.url, PAAS_LOG_LEVEL: 'warn' } });
+    const platform = await startPlatform({
+      ...(runtime === undefined ? {} : { runtime }),
+      env: { PAAS_DATABASE_URL: postgres.url, PAAS_LOG_LEVEL: 'warn' },
+    });
     started.defer(() => removePlatform(platform));
     const apiSocket = join(platform.dataDir, 'gateway/api.sock');
     const dispatcher = new Agent({ connect: { socketPath: apiSocket } });

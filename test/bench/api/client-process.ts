@@ -21,7 +21,7 @@ const lastChunk = Buffer.from('0\r\n\r\n');
 /** Sends requests from the queue over one connection, one after the other. */
 function work(socket: Socket, queue: Iterator<Buffer>, times: number[]): Promise<void> {
   return new Promise((resolve, reject) => {
-    let received = Buffer.alloc(0);
+    let received: Buffer = Buffer.alloc(0);
     let sentAt = 0;
     const send = (): void => {
       const next = queue.next();

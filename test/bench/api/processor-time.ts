@@ -13,7 +13,10 @@ interface Stat {
 async function readStat(pid: string): Promise<Stat | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   // After the name, which may have spaces.
-  const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ').map(Number);
+  const fields = text
+    ?.slice(text.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number);
   if (fields === undefined) return undefined;
   const [, parent = 0] = fields;
   const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15);

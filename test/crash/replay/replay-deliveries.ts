@@ -12,7 +12,7 @@ import type { Db } from '#shared/database/db.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import { createGitStorage } from '#shared/git/storage/create-git-storage.ts';
-import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { migrateJobs } from '#shared/jobs/graphile/migrate-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
 import { coreWebhookSecret, createCoreContext } from '#test/support/core/core-context.ts';

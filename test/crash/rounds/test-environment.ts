@@ -6,7 +6,7 @@ import type { Db } from '#shared/database/db.ts';
 import { migrate } from '#shared/database/migrate.ts';
 import { connectPostgres } from '#shared/database/postgres.ts';
 import type { AppId } from '#shared/ids.ts';
-import { migrateJobs } from '#shared/jobs/graphile/graphile-jobs.ts';
+import { migrateJobs } from '#shared/jobs/graphile/migrate-jobs.ts';
 import { createLog } from '#shared/log.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 import { type ControlPlaneProcess, spawnControlPlane } from '#test/support/crash/control-plane-process.ts';

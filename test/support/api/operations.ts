@@ -92,6 +92,9 @@ export function call(
   });
 }
 
+/** They differ from answer to answer. */
+const volatileHeaders = new Set(['x-request-id', 'date']);
+
 /** What must be the same, byte for byte, for what does not exist and what is not the caller's: all but the request's own name and time. */
 export function essence({ status, headers, body }: Answer): string {
   const {
@@ -99,6 +102,6 @@ export function essence({ status, headers, body }: Answer): string {
     ts: _ts,
     ...rest
   } = (body as Partial<Answer['body']> | undefined)?.error ?? { request_id: '', ts: '' };
-  const kept = [...headers].filter(([name]) => name !== 'x-request-id' && !name.startsWith('ratelimit'));
+  const kept = [...headers].filter(([name]) => !volatileHeaders.has(name) && !name.startsWith('ratelimit'));
   return JSON.stringify([status, kept, rest]);
 }

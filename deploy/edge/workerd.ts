@@ -1,0 +1,61 @@
+/**
+ * The main of the API at the edge on workerd, also on Cloudflare (docs/edge.md). A worker must not use a connection of another request,
+ * so each request has its own connections to the database; with Hyperdrive these are to a pool nearby.
+ */
+import { createEdgeApi, createEdgeParts, type EdgeParts } from '#deploy/edge/create-edge-api.ts';
+import { type EdgeSettings, parseEdgeSettings } from '#deploy/edge/edge-settings.ts';
+import { AppError } from '#shared/errors.ts';
+
+interface Bindings {
+  readonly [setting: string]: unknown;
+  /** Cloudflare's pool of connections; without it PAAS_DATABASE_URL is used. */
+  readonly HYPERDRIVE?: { readonly connectionString: string };
+}
+
+interface ExecutionContext {
+  waitUntil(work: Promise<unknown>): void;
+}
+
+const connections = 3;
+
+let prepared: Promise<{ settings: EdgeSettings; parts: EdgeParts }> | undefined;
+
+async function prepare(env: Bindings): Promise<{ settings: EdgeSettings; parts: EdgeParts }> {
+  const url = env.HYPERDRIVE?.connectionString;
+  const settings = parseEdgeSettings(url === undefined ? env : { ...env, PAAS_DATABASE_URL: url });
+  return { settings, parts: await createEdgeParts(settings) };
+}
+
+/** Only Cloudflare's own network sets `cf`, and the header with it. Elsewhere all clients count as one. */
+function clientAddress(request: Request): string {
+  const isCloudflare = (request as { cf?: unknown }).cf !== undefined;
+  return (isCloudflare ? request.headers.get('cf-connecting-ip') : null) ?? 'unknown';
+}
+
+/** Calls `end` once the client has got the whole response, or has gone. */
+function whenSent(response: Response, end: () => void): Response {
+  if (response.body === null) {
+    end();
+    return response;
+  }
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  response.body.pipeTo(writable).then(end, end);
+  return new Response(readable, response);
+}
+
+const worker = {
+  async fetch(request: Request, env: Bindings, context: ExecutionContext): Promise<Response> {
+    prepared ??= prepare(env);
+    const { settings, parts } = await prepared.catch((error: unknown) => {
+      prepared = undefined;
+      throw error instanceof Error ? error : new AppError('internal', String(error));
+    });
+    const api = createEdgeApi(parts, { settings, clientAddress, hasher: undefined, connections });
+    const response = await api.fetch(request);
+    const sent = Promise.withResolvers<void>();
+    context.waitUntil(sent.promise.then(() => api.close()));
+    return whenSent(response, sent.resolve);
+  },
+};
+
+export { worker as default };
