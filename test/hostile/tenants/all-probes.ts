@@ -1,3 +1,4 @@
+import { addonProbes } from './families/add-ons.ts';
 import { diskProbes } from './families/disk.ts';
 import { entryPointProbes } from './families/entry-points.ts';
 import { fileProbes } from './families/files.ts';
@@ -20,4 +21,5 @@ export const allProbes: readonly Probe[] = [
   ...queueProbes,
   ...entryPointProbes,
   ...informationProbes,
+  ...addonProbes,
 ];

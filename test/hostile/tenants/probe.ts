@@ -11,6 +11,7 @@ export const families = [
   'queues',
   'entry points',
   'information',
+  'add-ons',
 ] as const;
 export type Family = (typeof families)[number];
 

@@ -34,6 +34,15 @@ async function besides<T>(open: () => Socket | TLSSocket, count: number, work: (
   }
 }
 
+/**
+ * Where an attacker's connections come from. The visitors of others come from other addresses: what one address may open is limited, and
+ * those who share it with an attacker notice that.
+ */
+function addressOf({ app }: Attacker): string {
+  const sum = [...app.name].reduce((before, letter) => before + (letter.codePointAt(0) ?? 0), 0);
+  return `127.0.9.${1 + (sum % 250)}`;
+}
+
 /** Milliseconds until the app of another and the API answered; infinite if one did not. */
 async function timeOfOthers({ platform, victim }: Attacker): Promise<number> {
   const begun = performance.now();
@@ -86,7 +95,7 @@ export const entryPointProbes: readonly Probe[] = [
     gain: 'the connections of everybody',
     attack: byClient((attacker) =>
       besides(
-        () => connect({ host: '127.0.0.1', port: attacker.platform.httpsPort }),
+        () => connect({ host: '127.0.0.1', port: attacker.platform.httpsPort, localAddress: addressOf(attacker) }),
         400,
         () => timeOfOthers(attacker),
       ),
@@ -103,7 +112,7 @@ export const entryPointProbes: readonly Probe[] = [
       const head = 'POST /v1/webhooks/githost HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000000\r\n\r\n{';
       return besides(
         () =>
-          connect({ host: '127.0.0.1', port }).on('connect', function (this: Socket) {
+          connect({ host: '127.0.0.1', port, localAddress: addressOf(attacker) }).on('connect', function (this: Socket) {
             this.write(head);
           }),
         300,
