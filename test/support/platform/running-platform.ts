@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, readlink, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -96,10 +96,12 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Runn
   };
 }
 
-/** A new data directory. @param empty as an operator's is; else it has a database cluster without tables */
+/** A new data directory, with the toolchains of earlier runs where they are kept. @param empty as an operator's is; else it has a database cluster without tables */
 export async function makeDataDir(empty: boolean): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'paas-platform-'));
   if (!empty) await copyClusterTemplate(join(dataDir, 'postgres'));
+  const kept = process.env['PAAS_TEST_TOOLCHAINS'];
+  if (kept !== undefined) await symlink(kept, join(dataDir, 'toolchains'));
   return dataDir;
 }
 

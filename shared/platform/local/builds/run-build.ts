@@ -9,7 +9,6 @@ import type { Volume, Volumes } from '../disk/volumes.ts';
 import { type LocalImages, type PlaceTree, type StoredImage, systemPath } from '../images/images.ts';
 import { measureContent, removeTree } from '../images/trees.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
-import { besideDebian } from '../toolchains/beside-debian.ts';
 import type { RegistrySettings } from '../toolchains/registry-settings.ts';
 import { resolveToolchain, type ToolchainPlaces } from '../toolchains/toolchain-mounts.ts';
 import type { Toolchains } from '../toolchains/toolchains.ts';
@@ -20,12 +19,11 @@ import { type BuildOutput, createBuildOutput } from './build-output.ts';
 import { type BuildDirectories, type BuildLimits, makeBuildDirectories } from './build-space.ts';
 import { createStepRunner, type StepRunner } from './build-steps.ts';
 import { chooseBuilders } from './builders/choose-builders.ts';
-import { findPinnedTools } from './builders/pinned-tools.ts';
+import { planApp } from './builders/plan-app.ts';
 import type { Builder, BuildPlan, CachedTree, CachedTrees } from './plans/builder.ts';
-import { addTools, type CombinedPlan, combinePlans } from './plans/combine-plans.ts';
-import { applyOverrides, readOverrides } from './plans/overrides.ts';
+import type { CombinedPlan } from './plans/combine-plans.ts';
+import { readOverrides } from './plans/overrides.ts';
 import { openSourceTree, type SourceTree } from './plans/source-tree.ts';
-import { readVersionPins } from './plans/version-pins.ts';
 import { writeSource } from './source-writing.ts';
 
 export interface RunBuildParts {
@@ -44,6 +42,10 @@ export interface RunBuildParts {
   readonly volumes: Volumes | undefined;
   readonly limits: BuildLimits;
 }
+
+/** A toolchain of Debian takes a minute to install. */
+const installingNotice = 'Installing tools in the versions that the app asks for, once for all apps';
+const installingNoticeMilliseconds = 3000;
 
 type Succeeded = Awaited<ReturnType<RunBuild>>;
 
@@ -111,27 +113,19 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
 
   const source = openSourceTree(directories.app);
   const overrides = await readOverrides(source, spec.env);
-  const { main, before, after = [] } = await chooseBuilders(source, overrides.builder);
-  const others = [...before, ...after];
-  for (const { detection } of [...others, main]) output.step(`${detection.what} detected (${detection.why})`);
-  const { builder } = main;
+  const choice = await chooseBuilders(source, overrides.builder);
+  const { builder } = choice.main;
+  for (const { detection } of [...choice.before, ...(choice.after ?? []), choice.main])
+    output.step(`${detection.what} detected (${detection.why})`);
   const procfile = await readProcfile(source);
   const cache = spec.cacheState === 'Warm' ? 'warm' : 'cold';
   const registries = await parts.registries();
   const hasPythonMirror = registries.pythonIndex !== undefined;
-  const toolchains = builder.replacesSystem === true ? besideDebian(parts.toolchains) : parts.toolchains;
-  const context = { toolchains, env: spec.env, cache, hasPythonMirror } as const;
-  const plans: BuildPlan[] = [];
-  for (const { builder: other } of others) plans.push(await other.plan(source, context));
-  const plan = applyOverrides(await builder.plan(source, context), overrides);
-  plans.push(plan);
-  const pins = await readVersionPins(source, spec.env);
-  const planned = combinePlans(plans);
-  const present = [...others, main].map((chosen) => chosen.builder.name);
-  const stored = planned.toolchain.flatMap((mount) => (mount.kind === 'stored' ? [mount.name] : []));
-  const tools = await findPinnedTools(toolchains, pins, new Set([...present, ...stored]));
-  const combined = addTools(planned, tools);
-  for (const { notes } of [...plans, tools]) for (const note of notes) output.detail(note);
+  const context = { toolchains: parts.toolchains, env: spec.env, cache, hasPythonMirror } as const;
+  const notice = setTimeout(() => output.detail(installingNotice), installingNoticeMilliseconds);
+  const plan = await planApp(source, choice, overrides, context).finally(() => clearTimeout(notice));
+  const { main, combined } = plan;
+  for (const note of plan.notes) output.detail(note);
 
   await writeHomeFiles(directories.home, registries.homeFiles);
   const giveTo = async (path: string): Promise<void> => (owner === undefined ? undefined : chown(path, owner, owner));
@@ -164,12 +158,11 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
       ...(await volume.mountTools(combined.cacheDirectories, giveTo)),
     ],
   });
-  const running = [...plans.slice(0, before.length), plan, ...plans.slice(before.length, -1)];
-  for (const each of running) await runSteps(each, { volume, giveTo, output, runner, source, signal });
+  for (const each of plan.running) await runSteps(each, { volume, giveTo, output, runner, source, signal });
   await trimCache(volume, parts.limits, output);
 
-  const processes = await discoverProcesses(plan, { procfile, builder, source, output });
-  const unused = procfile === undefined && plans.length === 1 ? (plan.unusedBy?.(processes) ?? []) : [];
+  const processes = await discoverProcesses(main, { procfile, builder, source, output });
+  const unused = procfile === undefined && plan.running.length === 1 ? (main.unusedBy?.(processes) ?? []) : [];
   if (unused.length > 0) await runner.runStep({ title: '', argv: ['/bin/rm', '-rf', '--', ...unused] });
   const image = await store(parts, spec, directories, {
     ...{ combined, builder, procfile, processes, output, signal, disk },

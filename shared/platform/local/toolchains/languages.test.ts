@@ -42,7 +42,7 @@ describe('a language', () => {
     const ruby = await findLanguage('ruby', { version: '~> 3.1.0', source: 'Gemfile' }, host(rubies));
     expect(ruby).toEqual({
       version: '3.1.2',
-      path: ['/usr/bin'],
+      path: [],
       mounts: [{ kind: 'stored', name: 'ruby', version: '3.1.2+7.deb12u1' }],
     });
     expect(installed).toEqual([{ name: 'ruby', version: '3.1.2+7.deb12u1' }]);

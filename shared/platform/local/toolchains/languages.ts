@@ -3,7 +3,6 @@ import { coerce, compare, satisfies } from 'semver';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import { isDebianTool } from './debian/debian-tools.ts';
 import { findHostLanguages, type LanguageName } from './host-languages.ts';
-import { programsOf } from './stored-tools.ts';
 import type { ToolStore } from './tool-store.ts';
 import type { Toolchain, VersionRequest } from './toolchain.ts';
 import { chooseVersion, toComposerRange, toPessimisticRange, toRange } from './versions.ts';
@@ -61,7 +60,8 @@ export async function findLanguage(
   if (version !== undefined && isDebianTool(name)) {
     const tool = { name, version };
     await store.ensureTool(tool);
-    return { version: plainVersion(version), path: [programsOf(tool)], mounts: [{ kind: 'stored', ...tool }] };
+    // Its programs are in the directories of the system.
+    return { version: plainVersion(version), path: [], mounts: [{ kind: 'stored', ...tool }] };
   }
   const has = [...installed.map((found) => found.version), ...offered.map(plainVersion)];
   throw new BuildFailure(describeMissing(name, request, has));

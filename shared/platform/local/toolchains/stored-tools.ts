@@ -1,5 +1,5 @@
 /** Tools that the platform installs itself, and where builds and apps see them. */
-import { debianToolNames, isDebianTool } from './debian/debian-tools.ts';
+import { debianToolNames } from './debian/debian-tools.ts';
 import { npmPackages } from './sources/npm-source.ts';
 
 export const storedToolNames = [
@@ -32,6 +32,5 @@ export function targetOf({ name, version }: StoredTool): string {
 
 /** Directory of its programs inside the sandbox. */
 export function programsOf(tool: StoredTool): string {
-  if (isDebianTool(tool.name)) return '/usr/bin';
   return `${targetOf(tool)}/${npmPackages[tool.name]?.programs ?? 'bin'}`;
 }

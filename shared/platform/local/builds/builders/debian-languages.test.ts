@@ -5,7 +5,7 @@ import { chooseBuilders } from './choose-builders.ts';
 const { openSource, planFor } = openPlanFixture();
 
 const lockOf = (gems: readonly string[]): string =>
-  `GEM\n  remote: https://gems.example/\n  specs:\n${gems.map((gem) => `    ${gem} (1.0)\n`).join('')}`;
+  `GEM\n  remote: https://gems.example/\n  specs:\n${gems.map((gem) => `    ${gem} (1.0)\n`).join('')}\nPLATFORMS\n  arm64-darwin-22\n  x86_64-linux\n`;
 
 describe('the plan of a Ruby app', () => {
   it.each<[Record<string, string>, string]>([
@@ -25,6 +25,15 @@ describe('the plan of a Ruby app', () => {
     expect(plan.env['BUNDLE_FROZEN']).toBe('true');
     expect(plan.tree?.paths).toEqual(['vendor/bundle']);
     expect((await planFor({ Gemfile: '' })).env['BUNDLE_FROZEN']).toBeUndefined();
+  });
+
+  it('with a lockfile that was made on a Mac installs all the same, and says what to add', async () => {
+    const plan = await planFor({ Gemfile: '', 'Gemfile.lock': 'PLATFORMS\n  arm64-darwin-22\n\nDEPENDENCIES\n  linux\n' });
+    expect(plan.env['BUNDLE_FROZEN']).toBeUndefined();
+    expect(plan.notes[1]).toMatch(
+      /^Gemfile\.lock lacks the platform of this build\. Add it: bundle lock --add-platform \w+-linux$/,
+    );
+    expect(plan.steps.map(({ skipIf }) => skipIf !== undefined)).toEqual([false, false]);
   });
 
   it('compiles the assets of Rails, and says what Rails needs to start', async () => {

@@ -22,18 +22,25 @@ export const rubyBuilder: Builder = {
     // Gems that run JavaScript look for a Node.js.
     const node = project.uses('execjs') ? await toolchains.findNode() : undefined;
     const rails = project.uses('railties');
+    const directory = `/app/${gems}/ruby/${ruby.version.split('.').slice(0, 2).join('.')}.0`;
     const settings = {
       BUNDLE_PATH: `/app/${gems}`,
       BUNDLE_WITHOUT: 'development:test',
       BUNDLE_APP_CONFIG: '/app/.bundle',
       RACK_ENV: 'production',
       ...(rails ? { RAILS_ENV: 'production', RAILS_LOG_TO_STDOUT: 'enabled', RAILS_SERVE_STATIC_FILES: 'enabled' } : {}),
-      // Without it the C library keeps far more memory than Ruby uses.
-      MALLOC_ARENA_MAX: '2',
+      // For programs of gems that are started without Bundler. The last colon stands for the directories of Ruby itself.
+      GEM_PATH: `${directory}:`,
     };
+    // The allocator of the C library keeps far more memory than Ruby uses.
+    const ofDebian = ruby.mounts.some(({ kind }) => kind === 'stored');
+    const allocator: Readonly<Record<string, string>> = ofDebian ? { LD_PRELOAD: 'libjemalloc.so.2' } : { MALLOC_ARENA_MAX: '2' };
     return {
       notes: [
         `Using Ruby ${ruby.version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`,
+        ...(project.lock === undefined || project.hasPlatform
+          ? []
+          : [`Gemfile.lock lacks the platform of this build. Add it: bundle lock --add-platform ${platform}`]),
         ...(rails && !hasSecret(env)
           ? [
               'Rails needs a secret to start. If the app has none of its own: paas config:set SECRET_KEY_BASE=$(openssl rand -hex 64)',
@@ -46,18 +53,18 @@ export const rubyBuilder: Builder = {
         BUNDLE_JOBS: '4',
         BUNDLE_USER_HOME: '/cache/bundler',
         BUNDLE_GLOBAL_GEM_CACHE: 'true',
-        ...(project.lock === undefined ? {} : { BUNDLE_FROZEN: 'true' }),
+        ...(project.lock !== undefined && project.hasPlatform ? { BUNDLE_FROZEN: 'true' } : {}),
         ...(await scriptSettings(source)),
         // Assets need no secret, but Rails starts to compile them.
         SECRET_KEY_BASE_DUMMY: '1',
         ...(rails && !hasSecret(env) ? { SECRET_KEY_BASE: 'only-while-assets-are-compiled' } : {}),
       },
-      path: ['/app/bin', `/app/${gems}/bin`, ...ruby.path, ...(node?.path ?? [])],
+      path: ['/app/bin', `${directory}/bin`, ...ruby.path, ...(node?.path ?? [])],
       toolchain: [...ruby.mounts, ...(node?.mounts ?? [])],
       cacheDirectories: ['bundler'],
       ...(project.lock === undefined ? {} : { tree: { paths: [gems], key: keyOf(ruby.version, project) } }),
       keptDirectories: rails ? ['tmp/cache'] : [],
-      runtimeEnv: settings,
+      runtimeEnv: { ...settings, ...allocator },
       defaultProcesses: (built) => findProcesses(built, project),
       processHint:
         'There is no config.ru, bin/rails or app.rb at the top of the source. Add a Procfile with a line as: web: bundle exec ruby server.rb',
@@ -65,12 +72,19 @@ export const rubyBuilder: Builder = {
   },
 };
 
+/** As Bundler names the platform that builds run on. */
+const platform = `${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux`;
+
 interface RubyProject {
   readonly gemfile: string;
   readonly lock: string | undefined;
+  /** Whether the lockfile can be installed here without being changed. */
+  readonly hasPlatform: boolean;
   /** Whether the lockfile, or the Gemfile where there is none, names a gem or a section. */
   uses(name: string): boolean;
 }
+
+const locksPlatform = /^PLATFORMS\n(?:[ \t]{1,9}\S{1,60}\n){0,20}?[ \t]{1,9}(?:ruby|\S{1,20}-linux(?:-gnu)?)\n/m;
 
 async function readRubyProject(source: SourceTree): Promise<RubyProject> {
   const gemfile = (await source.readText('Gemfile')) ?? '';
@@ -78,7 +92,8 @@ async function readRubyProject(source: SourceTree): Promise<RubyProject> {
   const locked = new Set((lock ?? '').split('\n').map((line) => line.trim().split(/[\s(!]/, 1)[0]));
   const named = new Set([...gemfile.matchAll(/^[ \t]*gem[ \t(]+["']([\w.-]{1,80})["']/gm)].map(([, name]) => name));
   if (named.has('rails')) named.add('railties');
-  return { gemfile, lock, uses: (name) => (lock === undefined ? named : locked).has(name) };
+  const hasPlatform = locksPlatform.test(`${lock}\n`);
+  return { gemfile, lock, hasPlatform, uses: (name) => (lock === undefined ? named : locked).has(name) };
 }
 
 function keyOf(version: string, { gemfile, lock }: RubyProject): string {
@@ -103,13 +118,13 @@ async function findRubyRequest(
   return locked === undefined ? undefined : { version: locked, source: 'Gemfile.lock' };
 }
 
-function installSteps({ lock, uses }: RubyProject, cache: 'cold' | 'warm'): readonly BuildStep[] {
+function installSteps({ lock, uses, hasPlatform }: RubyProject, cache: 'cold' | 'warm'): readonly BuildStep[] {
   const title = `bundle install, cache ${cache}`;
   const argv = ['bundle', 'install'];
   if (lock === undefined) return [{ title, argv }];
   const reused = `${title}, gems reused`;
-  // The lockfile says all of the gems but of those that are directories of the app.
-  const whole = uses('PATH') ? {} : { skipIf: async () => reused };
+  // The lockfile says all of the gems but of those that are directories of the app. Bundler adds a platform to it each time.
+  const whole = uses('PATH') || !hasPlatform ? {} : { skipIf: async () => reused };
   return [
     { title: reused, argv, when: 'if-restored', ...whole },
     { title, argv, when: 'unless-restored', savesTree: true },
