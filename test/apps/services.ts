@@ -34,6 +34,8 @@ export async function attachServices(
   }
   const config = await user.api<Record<string, string>>('GET', `/v1/apps/${app.id}/config`);
   const own = { ...envs };
+  // The platform sets it, and refuses another.
+  delete own['PORT'];
   // The platform's own would be hidden.
   if (types.includes('database')) delete own['DATABASE_URL'];
   if (types.includes('kvstore') && config['KVSTORE_URL'] !== undefined) own['REDIS_URL'] = config['KVSTORE_URL'];
