@@ -82,6 +82,11 @@ describe('the cause of a failed build', () => {
       'hex.example.com could not be reached. Try again. If that does not help, the operator has to check the network of this platform.',
     ],
     [
+      'an index of gems that cannot be reached',
+      { tail: ['Could not reach host gems.example.com. Check your network connection and try again.'] },
+      'gems.example.com could not be reached. Try again. If that does not help, the operator has to check the network of this platform.',
+    ],
+    [
       'a wrapped package manager',
       { argv: ['npm', 'exec', '--yes', '--package=pnpm@10', '--', 'pnpm', 'install'] },
       '`pnpm install` exited with code 1.',

@@ -17,7 +17,7 @@ const unreachable = new RegExp(
   ]
     .map((text) => `(?:${text})`)
     .join('|')
-    .replace(/^(.*)$/, '(?:$1)([\\w.-]{1,200})'),
+    .replace(/^(.*)$/, '(?:$1)([\\w.-]{0,200}\\w)'),
 );
 
 /** In the order in which they are looked for: the first that matches is the cause. */

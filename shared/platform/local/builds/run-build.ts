@@ -115,7 +115,7 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
   const overrides = await readOverrides(source, spec.env);
   const choice = await chooseBuilders(source, overrides.builder);
   const { builder } = choice.main;
-  for (const { detection } of [...choice.before, ...(choice.after ?? []), choice.main])
+  for (const { detection } of [...choice.before, choice.main, ...(choice.after ?? [])])
     output.step(`${detection.what} detected (${detection.why})`);
   const procfile = await readProcfile(source);
   const cache = spec.cacheState === 'Warm' ? 'warm' : 'cold';
