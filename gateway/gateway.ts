@@ -5,6 +5,7 @@ import { millisecondsPerMinute } from '#shared/durations.ts';
 import type { Log } from '#shared/log.ts';
 import { listenOnOwnSocket, listenOnSocket } from '#shared/net/unix-socket.ts';
 import type { AppRoute } from '#shared/routing/app-route.ts';
+import { isLoopback, permittedNames } from '#shared/tls/permitted-names.ts';
 import { createControlServer } from './control/control-server.ts';
 import { trustProxies } from './forwarding/client.ts';
 import type { ForwardTimeouts } from './forwarding/forward-timeouts.ts';
@@ -18,7 +19,6 @@ import { createRouteFile, type RouteFile } from './routes/route-file.ts';
 import { createRouteTable, type EarlierTraffic } from './routes/route-table.ts';
 import type { CertificateIssuer } from './tls/certificate-issuer.ts';
 import { createLocalAuthority } from './tls/local-authority.ts';
-import { isLoopback, permittedNames } from './tls/permitted-names.ts';
 
 /** A gateway that serves. */
 export interface Gateway {

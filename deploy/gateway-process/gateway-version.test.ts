@@ -66,7 +66,7 @@ describe('the version of the gateway’s code', () => {
     // The files of packages are covered by the lockfile.
     const own = loaded.filter((file) => !file.startsWith('node_modules/'));
     expect(loaded).toContain('node_modules/undici/index.js');
-    expect(own).toContain('gateway/tls/issue-certificate.ts');
+    expect(own).toContain('shared/tls/issue-certificate.ts');
     expect(await listGatewayFiles(root)).toEqual(expect.arrayContaining(own));
   });
 
@@ -82,7 +82,7 @@ describe('the version of the gateway’s code', () => {
     const files = [
       ...(await listGatewayFiles(copy)),
       'shared/errors.ts',
-      'gateway/tls/issue-certificate.ts',
+      'shared/tls/issue-certificate.ts',
       'bun.lockb',
       'package.json',
       'patches/ssh2@1.17.0.patch',

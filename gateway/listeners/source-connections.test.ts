@@ -4,8 +4,8 @@ import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { connect as connectSecurely } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
+import { issueLeaf } from '#shared/tls/issue-certificate.ts';
 import { startTestGateway } from '../testing/start-test-gateway.ts';
-import { issueLeaf } from '../tls/issue-certificate.ts';
 import { createHttpServer } from './http-servers.ts';
 import { limitSources, type SourceConnections } from './source-connections.ts';
 

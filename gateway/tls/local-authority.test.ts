@@ -11,10 +11,10 @@ import { promisify } from 'node:util';
 import { BasicConstraintsExtension, PemConverter, X509CertificateGenerator } from '@peculiar/x509';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { millisecondsPerDay } from '#shared/durations.ts';
+import { issueAuthority, issueLeaf } from '#shared/tls/issue-certificate.ts';
+import { permittedNames } from '#shared/tls/permitted-names.ts';
 import type { Certificate, CertificateIssuer } from './certificate-issuer.ts';
-import { issueAuthority, issueLeaf } from './issue-certificate.ts';
 import { createLocalAuthority, type LocalAuthorityOptions } from './local-authority.ts';
-import { permittedNames } from './permitted-names.ts';
 
 const permitted = permittedNames(['apps.example.com', 'paas.example.com', 'localhost', '203.0.113.5', '2001:db8::5']);
 let directory: string;

@@ -7,8 +7,8 @@ import { millisecondsPerDay } from '#shared/durations.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { replaceFile } from '#shared/files/replace-file.ts';
 import type { Log } from '#shared/log.ts';
+import { encodeNameConstraints, isPermitted, type PermittedNames } from '#shared/tls/permitted-names.ts';
 import type { Certificate, CertificateIssuer } from './certificate-issuer.ts';
-import { encodeNameConstraints, isPermitted, type PermittedNames } from './permitted-names.ts';
 
 const authorityDays = 3650;
 const leafDays = 90;
@@ -99,7 +99,7 @@ async function ensureAuthority({ directory, permitted, now, log }: LocalAuthorit
   const earlier =
     certificate === undefined || key === undefined ? undefined : { certificate: certificate.trimEnd(), key: key.trimEnd() };
   if (earlier !== undefined && isCurrent(earlier, permitted, now())) return earlier;
-  const { issueAuthority } = await import('./issue-certificate.ts');
+  const { issueAuthority } = await import('#shared/tls/issue-certificate.ts');
   const authority = await issueAuthority(permitted, authorityDays, now(), earlier);
   // The key first: a certificate without its key would be trusted by clients and then replaced.
   await replaceFile(keyFile, `${authority.key}\n`, 0o600);
@@ -128,7 +128,7 @@ async function deleteAddresses(leaves: string, permitted: PermittedNames): Promi
 
 async function issueAndStore(file: string, hosts: Hosts, authority: KeyPair | undefined, now: Date): Promise<KeyPair> {
   // Loaded on demand: at most starts every certificate is on disk already.
-  const { issueLeaf } = await import('./issue-certificate.ts');
+  const { issueLeaf } = await import('#shared/tls/issue-certificate.ts');
   const leaf = await issueLeaf(authority, hosts, leafDays, now);
   await replaceFile(file, `${leaf.key}\n${leaf.certificate}\n`, 0o600);
   return leaf;

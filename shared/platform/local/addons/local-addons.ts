@@ -28,7 +28,12 @@ export interface LocalAddons extends Addons, Pick<AddonKind, 'adopt' | 'stopAll'
 export function createLocalAddons({ dataDir, sandbox, networks, path, clock, log }: LocalAddonsOptions): LocalAddons {
   const kinds: Readonly<Record<AddonType, AddonKind>> = {
     kvstore: createKvstores({ directory: join(dataDir, 'addons', 'kvstore'), sandbox, path, clock, log }),
-    database: createTenantDatabases({ directory: join(dataDir, 'addons', 'postgres'), clock, log }),
+    database: createTenantDatabases({
+      directory: join(dataDir, 'addons', 'postgres'),
+      authorityDirectory: join(dataDir, 'gateway'),
+      clock,
+      log,
+    }),
   };
   const all = Object.values(kinds);
   const each = async (work: (kind: AddonKind) => Promise<void>): Promise<void> => {

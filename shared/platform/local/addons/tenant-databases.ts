@@ -27,6 +27,8 @@ export interface TenantDatabasesOptions {
   directory: string;
   clock: Clock;
   log: Log;
+  /** With the certificate and the key of the local authority, which signs the server's. */
+  authorityDirectory?: string;
   /** Added to the settings for tenants. */
   settings?: PostgresSettings;
   /** Size from which a database is read-only. */
@@ -63,6 +65,7 @@ const sessions: SessionLimits = { memoryBytes: 256 * 1024 * 1024, oomScoreAdjust
  */
 export function createTenantDatabases({
   directory,
+  authorityDirectory,
   clock,
   log,
   settings = {},
@@ -78,7 +81,12 @@ export function createTenantDatabases({
     return mutex.run('start', async () => {
       if (leaving.signal.aborted) throw new AppError('internal', 'The platform is stopping.');
       watching ??= watch();
-      return startPostgres({ directory, log, use: 'apps', tcp: true, sessions, settings: { ...tenantSettings, ...settings } });
+      return startPostgres({
+        ...{ directory, log, use: 'apps', tcp: true, sessions },
+        // Many drivers ask for it unless they are told otherwise.
+        tls: { authorityDirectory },
+        settings: { ...tenantSettings, ...settings },
+      });
     });
   }
 
@@ -134,7 +142,8 @@ export function createTenantDatabases({
         await ensureRole(client, name, spec);
         await ensureDatabase(client, name);
         const { port } = client;
-        return { uri: `postgres://${name}:${password}@127.0.0.1:${port}/${name}`, host: '127.0.0.1', port, password };
+        // Not `postgres:`, which SQLAlchemy refuses.
+        return { uri: `postgresql://${name}:${password}@127.0.0.1:${port}/${name}`, host: '127.0.0.1', port, password };
       });
     },
 

@@ -20,6 +20,7 @@ import {
 } from './postgres-commands.ts';
 import { type ClusterUse, choosePostgresRunner, type PostgresRunner } from './postgres-user.ts';
 import { findPostmaster, type Postmaster, waitForEnd, waitUntilReady } from './postmaster.ts';
+import { issueServerCertificate, tlsSettings } from './server-certificate.ts';
 
 export interface PostgresOptions {
   /** `postgres/` of the data directory; created when missing. */
@@ -33,6 +34,8 @@ export interface PostgresOptions {
    * listens on a unix socket only, in a directory that only its own user and root may enter.
    */
   tcp?: boolean;
+  /** Accepts TLS on that port, too. `authorityDirectory`: see `issueServerCertificate`. */
+  tls?: { authorityDirectory: string | undefined };
   /** By default the platform's. As root each use has a user of its own. */
   use?: ClusterUse;
   /** Of each process that serves a session, when others than the platform use the server. */
@@ -189,9 +192,12 @@ async function checkCluster(cluster: string, major: string): Promise<void> {
 async function startServer(directory: string, runner: PostgresRunner, options: PostgresOptions): Promise<Postmaster> {
   await prepareSocketDirectory(directory, runner.serverUid);
   const tcp = options.tcp === true;
+  const { tls } = options;
+  if (tls !== undefined) await issueServerCertificate({ ...tls, cluster: join(directory, 'cluster'), uid: runner.serverUid });
+  const settings = { ...(tls === undefined ? {} : tlsSettings), ...options.settings };
   let port = tcp ? ((await readPort(directory)) ?? (await findFreePort())) : defaultPort;
   for (let attempt = 1; ; attempt += 1) {
-    const outcome = await tryStart(directory, runner, { port, tcp }, options);
+    const outcome = await tryStart(directory, runner, { port, tcp }, { ...options, settings });
     if (!('complaint' in outcome)) {
       if (tcp) await writeFile(join(directory, 'port'), `${port}\n`);
       return outcome;

@@ -6,7 +6,7 @@ import { byClient, byOperator, type Claim, inApp, inBuild, listOf, nothingReache
 /** Words that only the platform, its operator and other tenants know. */
 async function secretWords({ platform, canaries, victimApp, victim }: Attacker): Promise<string[]> {
   const key = await readFile(`${platform.dataDir}/master.key`, 'latin1');
-  return [canaries.word, victimApp.id, victim.token, key.trim(), 'postgres://'];
+  return [canaries.word, victimApp.id, victim.token, key.trim(), 'postgresql://'];
 }
 
 async function wordsSeen(claim: Claim, attacker: Attacker): Promise<string | undefined> {

@@ -18,7 +18,7 @@ import {
   type X509CertificateCreateSelfSignedParams,
   X509CertificateGenerator,
 } from '@peculiar/x509';
-import { encodeNameConstraints, type PermittedNames } from './permitted-names.ts';
+import { encodeNameConstraints, type PermittedNames } from '#shared/tls/permitted-names.ts';
 
 interface IssuedCertificate {
   /** PEM. */
