@@ -2,6 +2,7 @@ import { appFlags, defineCommand } from '#cli/command-line/command.ts';
 import { checkRemoteName, defaultRemote } from '#cli/context/context.ts';
 import { CliError, exitCodes, usageError } from '#cli/errors/cli-error.ts';
 import { relativeTime } from '#cli/output/relative-time.ts';
+import { oneLine } from '#cli/output/sanitize.ts';
 import { keyValues, table } from '#cli/output/table.ts';
 import { readApp } from '#cli/queries/read-app.ts';
 import { ask } from '#cli/terminal/prompt.ts';
@@ -89,6 +90,7 @@ export const apps = defineCommand({
       app.current_release === null ? 'no release' : `v${app.current_release.version}`,
       app.restorable_until === null ? app.web_url : `restorable until ${app.restorable_until.slice(0, 10)}`,
       `changed ${relativeTime(app.updated_at, context.now())}`,
+      app.preview === null ? '' : `preview of ${oneLine(app.preview.branch)}`,
     ]);
     context.print(table(rows), found);
   },

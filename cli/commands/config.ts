@@ -14,12 +14,12 @@ import { firstItems } from '#shared/api-client/pages.ts';
 export const config = defineCommand({
   name: 'config',
   group: 'Config',
-  summary: 'show the config variables of the app',
+  summary: 'show the config variables of the app, with those of its add-ons',
   args: {},
   flags: { ...appFlags, shell: { kind: 'boolean', short: 's', summary: "print lines for a shell: NAME='value'" } },
   async run(context, { flags }) {
     const app = await context.appName(flags);
-    const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/config', { params: { path: { id: app } } }));
+    const data = await readAll(context, app);
     const pairs = Object.entries(data).sort(([one], [other]) => (one < other ? -1 : 1));
     if (pairs.length === 0) context.report(`${app} has no config variables. Set one with \`paas config:set NAME=value\`.`);
     const text = flags.shell
@@ -37,7 +37,7 @@ export const configGet = defineCommand({
   flags: appFlags,
   async run(context, { args, flags }) {
     const app = await context.appName(flags);
-    const { data } = await answerOf((await context.api()).GET('/v1/apps/{id}/config', { params: { path: { id: app } } }));
+    const data = await readAll(context, app);
     const value = Object.hasOwn(data, args.name) ? data[args.name] : undefined;
     if (value === undefined) {
       throw new CliError(`${app} has no config variable ${args.name}.`, {
@@ -82,6 +82,12 @@ export const configUnset = defineCommand({
     await changeConfig(context, flags, 'Removing', Object.fromEntries(args.names.map((name) => [name, null])));
   },
 });
+
+/** Own variables and those of add-ons, as the processes of the app get them. */
+async function readAll(context: Context, app: string): Promise<Record<string, string>> {
+  const params = { path: { id: app }, query: { addons: 'true' as const } };
+  return (await answerOf((await context.api()).GET('/v1/apps/{id}/config', { params }))).data;
+}
 
 async function changeConfig(
   context: Context,

@@ -18,8 +18,13 @@ const readConfig = createRoute({
   summary: 'Get the config variables of an app',
   tags,
   security: bearer,
-  request: { params: appParams },
-  responses: { 200: answer(dataOf(ConfigSchema), 'All variables.'), ...guarded, ...refusalsOf(404) },
+  request: {
+    params: appParams,
+    query: z.object({
+      addons: z.enum(['true', 'false']).default('false').openapi({ description: '`true`: also the variables that add-ons set.' }),
+    }),
+  },
+  responses: { 200: answer(dataOf(ConfigSchema), 'All variables.'), ...guarded, ...refusalsOf(404, 422) },
 });
 
 const changeConfig = createRoute({
@@ -50,7 +55,8 @@ const changeConfig = createRoute({
 
 export function addConfigRoutes(api: Api, config: Config): void {
   api.openapi(readConfig, async (c) => {
-    return c.json({ data: await config.readConfig(c.get('caller'), c.req.valid('param').id) }, 200, notCached);
+    const withAddons = c.req.valid('query').addons === 'true';
+    return c.json({ data: await config.readConfig(c.get('caller'), c.req.valid('param').id, withAddons) }, 200, notCached);
   });
 
   api.openapi(changeConfig, async (c) => {

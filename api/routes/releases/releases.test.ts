@@ -66,6 +66,8 @@ describe('the variables of an app', () => {
     });
     expect((await change({ GREETING: null, EMPTY: 'x' })).body.data).toEqual({ EMPTY: 'x', LINES: 'a\nb' });
     const { body, headers } = await test.ask('GET', `/v1/apps/${app.id}/config`, { as: ada });
+    expect((await test.ask('GET', `/v1/apps/${app.id}/config?addons=true`, { as: ada })).body.data).toEqual(body.data);
+    expect((await test.ask('GET', `/v1/apps/${app.id}/config?addons=yes`, { as: ada })).status).toBe(422);
     expect(body.data).toEqual({ EMPTY: 'x', LINES: 'a\nb' });
     expect(headers.get('cache-control')).toBe('no-store');
   });

@@ -84,6 +84,8 @@ describe('an add-on', () => {
     await untilReady();
     const { uri } = await addons().readCredentials(principal, app.id, 'kvstore');
     expect((await environment())['KVSTORE_URL']).toBe(uri);
+    expect(await test.services.config.readConfig(principal, app.id)).not.toHaveProperty('KVSTORE_URL');
+    expect(await test.services.config.readConfig(principal, app.id, true)).toHaveProperty('KVSTORE_URL', uri);
     expect((await releases()).map(({ kind, version }) => [kind, version])).toEqual([['addon', 2], ['build', 1]]); // biome-ignore format: a table
     expect(await test.services.config.readConfig(principal, app.id)).toEqual({});
   });

@@ -5,7 +5,7 @@ import type { Context } from '#shared/core/context.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
 import type { Config } from '#shared/core/releases/releases.ts';
 import { readBaseRelease } from '#shared/core/releases/releases-store.ts';
-import { readVariables, writeVariables } from '#shared/core/releases/variables.ts';
+import { readEnvironment, readVariables, writeVariables } from '#shared/core/releases/variables.ts';
 import type { Db } from '#shared/database/db.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
@@ -19,10 +19,10 @@ const reservedNames = new Set(['PORT']);
 export function createConfig(context: Context): Config {
   const { db } = context;
   return {
-    async readConfig(caller, app) {
+    async readConfig(caller, app, withAddons = false) {
       const { principal, row } = await requireApp(context, caller, app);
       requireRole(principal, 'developer');
-      return readVariables(context, db, row.id);
+      return withAddons ? readEnvironment(context, db, row.tenant_id, row.id) : readVariables(context, db, row.id);
     },
 
     async changeConfig(caller, app, changes) {

@@ -72,7 +72,8 @@ export interface Releases {
 
 /** An app's own variables. */
 export interface Config {
-  readConfig(caller: Caller, app: string): Promise<Record<string, string>>;
+  /** @param withAddons also those that add-ons give the app, which win over its own */
+  readConfig(caller: Caller, app: string, withAddons?: boolean): Promise<Record<string, string>>;
   /** Null unsets a variable. A change creates and deploys a release of the running image. @returns all variables after it */
   changeConfig(caller: Caller, app: string, changes: Record<string, string | null>): Promise<Record<string, string>>;
 }
