@@ -25,6 +25,8 @@ const env = {
   HTTPS_PROXY: 'operator:canary-10@proxy.example.com:3128',
   NPM_TOKEN: 'canary-11',
   PIP_DEFAULT_TIMEOUT: '180',
+  BUNDLE_MIRROR__ALL: 'https://gems:canary-12@gems.example.com/',
+  HEX_MIRROR: 'https://hex.example.com',
 };
 
 async function read(shareCredentials: boolean): Promise<RegistrySettings> {
@@ -51,6 +53,8 @@ describe("the operator's settings of registries", () => {
       GOPROXY: 'https://go.example.com|https://proxy.golang.org,direct',
       HTTPS_PROXY: 'proxy.example.com:3128',
       PIP_DEFAULT_TIMEOUT: '180',
+      BUNDLE_MIRROR__ALL: 'https://gems.example.com/',
+      HEX_MIRROR: 'https://hex.example.com',
       PDM_PYPI_URL: 'https://pip.example.com/simple',
       PIPENV_PYPI_MIRROR: 'https://pip.example.com/simple',
     });

@@ -21,6 +21,7 @@ const variables = [
   'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'ALL_PROXY', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_EXTRA_CA_CERTS', 'REQUESTS_CA_BUNDLE',
   'CURL_CA_BUNDLE', 'GIT_SSL_CAINFO', 'NPM_CONFIG_REGISTRY', 'NPM_CONFIG_CAFILE', 'NPM_CONFIG_STRICT_SSL', 'PIP_INDEX_URL', 'PIP_EXTRA_INDEX_URL',
   'PIP_FIND_LINKS', 'PIP_TRUSTED_HOST', 'PIP_CERT', 'PIP_DEFAULT_TIMEOUT', 'GOPROXY', 'GOSUMDB', 'GONOSUMDB', 'GONOSUMCHECK', 'GOINSECURE', 'GOTOOLCHAIN',
+  'BUNDLE_MIRROR__ALL', 'BUNDLE_SSL_CA_CERT', 'HEX_MIRROR', 'HEX_BUILDS_URL', 'HEX_CACERTS_PATH',
 ]; // biome-ignore format: a list of words
 const npmKeys =
   /^(@[^:]+:registry|registry|replace-registry-host|cafile|strict-ssl|proxy|https-proxy|noproxy|fetch-(retries|retry-\w+|timeout)|omit-lockfile-registry-resolved)$/;
