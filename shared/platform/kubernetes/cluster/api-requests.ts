@@ -1,5 +1,6 @@
 import { HttpMethod, type KubeConfig, RequestContext } from '@kubernetes/client-node';
 import { type Dispatcher, fetch, type Response } from 'undici';
+import { pause } from './pause.ts';
 import { unreachable } from './refusals.ts';
 
 /** One request to the API server. */
@@ -26,6 +27,7 @@ export interface ApiRequests {
 const attempts = 4;
 const firstPauseMilliseconds = 200;
 const timeoutMilliseconds = 30_000;
+const never = new AbortController().signal;
 
 /**
  * Requests with the credentials of a kubeconfig. The connections are kept: the client's own API makes a new dispatcher, and so
@@ -58,19 +60,20 @@ export function createApiRequests(config: KubeConfig): ApiRequests {
     async send(request, signal) {
       for (let count = 1; ; count += 1) {
         const last = count === attempts || request.retry === false;
-        let pause = firstPauseMilliseconds * 2 ** (count - 1) * (0.5 + Math.random());
+        let milliseconds = firstPauseMilliseconds * 2 ** (count - 1) * (0.5 + Math.random());
         try {
           const response = await attempt(request, signal ?? AbortSignal.timeout(timeoutMilliseconds));
           const busy = response.status === 429;
           // Of a request that was refused for its rate nothing has happened: it may be sent again in any case.
           if (!(busy || response.status >= 500) || (last && !(busy && count < attempts))) return response;
-          pause = Math.max(pause, Number(response.headers.get('retry-after') ?? 0) * 1000);
+          milliseconds = Math.max(milliseconds, Number(response.headers.get('retry-after') ?? 0) * 1000);
           await response.body?.cancel();
         } catch (error) {
           signal?.throwIfAborted();
           if (last && !(isRefusedConnection(error) && count < attempts)) throw unreachable(server, error);
         }
-        await new Promise((resolve) => setTimeout(resolve, pause));
+        await pause(milliseconds, signal ?? never);
+        signal?.throwIfAborted();
       }
     },
   };

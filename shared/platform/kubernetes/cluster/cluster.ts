@@ -60,7 +60,10 @@ export interface Cluster {
   apply(object: ClusterObject): Promise<ClusterObject>;
   /** 'existed' when there is one of the name, also one that is being deleted: it is left as it is. */
   create(object: ClusterObject): Promise<'created' | 'existed'>;
-  /** Merge patch. Undefined when there is no such object. */
+  /**
+   * Merge patch. Undefined when there is no such object.
+   * @throws AppError 'conflict' when the change names a `resourceVersion` that is not the object's any more
+   */
   patch(reference: ObjectReference, change: object, subresource?: 'status'): Promise<ClusterObject | undefined>;
   read(reference: ObjectReference): Promise<ClusterObject | undefined>;
   list(selection: Selection): Promise<readonly ClusterObject[]>;

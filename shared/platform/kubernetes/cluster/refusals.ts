@@ -23,7 +23,7 @@ export interface StatusBody {
 /** One sentence on what the API server refused and what to do; the answer itself is the cause, for the operator's log. */
 export function refusal(attempt: Attempt, httpStatus: number, status: StatusBody): AppError {
   const cause = new Error(`${httpStatus} ${status.reason ?? ''}: ${status.message ?? 'no message'}`);
-  return new AppError('internal', describeRefusal(attempt, httpStatus, status), { cause });
+  return new AppError(httpStatus === 409 ? 'conflict' : 'internal', describeRefusal(attempt, httpStatus, status), { cause });
 }
 
 /** @internal for its test */

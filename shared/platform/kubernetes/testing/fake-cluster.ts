@@ -1,3 +1,4 @@
+import { AppError } from '#shared/errors.ts';
 import type { Cluster, ClusterEvent, ClusterObject, ObjectReference, Selection } from '../cluster/cluster.ts';
 import { kindOf } from '../cluster/kinds.ts';
 
@@ -62,6 +63,9 @@ export function createFakeCluster(): FakeCluster {
     },
     async patch(reference, change) {
       const before = objects.get(keyOf(reference));
+      const { resourceVersion } = (change as { metadata?: { resourceVersion?: string } }).metadata ?? {};
+      if (before !== undefined && resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion)
+        throw new AppError('conflict', `${keyOf(reference)} has changed.`);
       return before === undefined ? undefined : store(merge(before, change) as ClusterObject, 'MODIFIED');
     },
     read: async (reference) => objects.get(keyOf(reference)),

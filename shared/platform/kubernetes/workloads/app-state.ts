@@ -1,4 +1,5 @@
 import type { V1ConfigMap } from '@kubernetes/client-node';
+import { AppError } from '#shared/errors.ts';
 import type { AppId, ReleaseId, TenantId } from '#shared/ids.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { Cluster, ClusterObject } from '../cluster/cluster.ts';
@@ -61,17 +62,24 @@ export async function ensureAppState(cluster: Cluster, { appId, tenantId }: Work
   }
 }
 
-/**
- * Replaces the state that was read.
- * @throws AppError 'internal' when somebody else has changed it since then; whoever gave the order asks again
- */
-export async function writeAppState(cluster: Cluster, appId: AppId, stored: StoredState, state: AppState): Promise<StoredState> {
+/** Replaces the state that was read. Undefined when somebody else has changed it since then: it must be read again. */
+export async function writeAppState(
+  cluster: Cluster,
+  appId: AppId,
+  { namespace, resourceVersion }: StoredState,
+  state: AppState,
+): Promise<StoredState | undefined> {
   const { metadata, data } = planState(appId, state);
-  const written = await cluster.patch(
-    { kind: kinds.configMap, name: metadata.name, namespace: stored.namespace },
-    { metadata: { resourceVersion: stored.resourceVersion }, data },
-  );
-  return { ...stored, state, resourceVersion: written?.metadata.resourceVersion ?? stored.resourceVersion };
+  try {
+    const written = await cluster.patch(
+      { kind: kinds.configMap, name: metadata.name, namespace },
+      { metadata: { resourceVersion }, data },
+    );
+    return written === undefined ? undefined : { state, namespace, resourceVersion: written.metadata.resourceVersion ?? '' };
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'conflict') return undefined;
+    throw error;
+  }
 }
 
 function planState(appId: AppId, state: AppState): ClusterObject {

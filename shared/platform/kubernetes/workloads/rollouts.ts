@@ -1,10 +1,12 @@
+import { AppError } from '#shared/errors.ts';
 import type { AppId, ReleaseId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { RolloutFacts, Rollouts } from '#shared/platform/rollouts.ts';
+import { signalChanges } from '../cluster/change-signal.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { kinds } from '../cluster/kinds.ts';
-import { pause, pollUntil } from '../cluster/pause.ts';
-import { appObjectName, canaryServiceName } from '../names.ts';
+import { pollUntil } from '../cluster/pause.ts';
+import { appLabels, appObjectName, canaryServiceName } from '../names.ts';
 import { type AppState, type Candidate, ensureAppState, readAppState, type StoredState, writeAppState } from './app-state.ts';
 import type { ReleaseObjects } from './apply-release.ts';
 import { askRelease } from './ask-release.ts';
@@ -39,39 +41,53 @@ export function createKubernetesRollouts({ cluster, objects, readTraffic }: Roll
   const rollouts: KubernetesRollouts = {
     async startRollout(spec, weights) {
       const { appId, releaseId, releaseVersion } = spec;
-      const before = await readAppState(cluster, appId);
-      if (before?.state.candidate?.releaseId === releaseId) return;
       await rollouts.abortOthers(appId, releaseId, 'Another release was started.');
       const stored = await ensureAppState(cluster, spec);
-      const { live } = stored.state;
-      if (live?.releaseId === releaseId) {
+      const { live, candidate } = stored.state;
+      if (candidate === undefined && live?.releaseId === releaseId) {
         await writeAppState(cluster, appId, stored, { ...stored.state, ended: { ...live, phase: 'live' } });
         return;
       }
+      if (candidate?.order !== undefined) return;
       await objects.applySecrets(spec);
-      const { ended: _, ...state } = stored.state;
-      const others = spec.processes.flatMap(({ type }) => (type === webType ? [] : processName(appId, type)));
-      await writeAppState(cluster, appId, stored, { ...state, candidate: { releaseId, releaseVersion, others } });
+      if (candidate === undefined) {
+        const { ended: _, ...state } = stored.state;
+        const others = spec.processes.flatMap(({ type }) => (type === webType ? [] : processName(appId, type)));
+        // Another process has started a rollout in this moment.
+        if (
+          (await writeAppState(cluster, appId, stored, { ...state, candidate: { releaseId, releaseVersion, others } })) ===
+          undefined
+        )
+          return await rollouts.startRollout(spec, weights);
+      }
+      // Also for a candidate that is known: whoever started it may have ended before this.
       await objects.applyWeb(spec, weights);
       // Without visitors there is nothing to move in steps.
       if (!spec.processes.some(({ type }) => type === webType)) await objects.applyOthers(spec);
     },
 
     async *watchRollout(appId, signal) {
+      const leaving = new AbortController();
+      const over = AbortSignal.any([signal, leaving.signal]);
+      const changes = signalChanges(cluster, { kind: kinds.rollout, labels: appLabels(appId) }, over);
       let seen: Candidate | undefined;
-      while (!signal.aborted) {
-        const app = await observeApp(cluster, appId);
-        const candidate = app?.state.candidate;
-        if (app === undefined || candidate === undefined || (seen !== undefined && seen.releaseId !== candidate.releaseId)) {
-          const facts = seen === undefined ? app?.state.ended : endOf(seen, app?.state);
-          if (facts !== undefined) yield endedFacts(facts);
-          return;
+      try {
+        while (!signal.aborted) {
+          const app = await observeApp(cluster, appId);
+          const candidate = app?.state.candidate;
+          if (app === undefined || candidate === undefined || (seen !== undefined && seen.releaseId !== candidate.releaseId)) {
+            const facts = seen === undefined ? app?.state.ended : endOf(seen, app?.state);
+            if (facts !== undefined) yield endedFacts(facts);
+            return;
+          }
+          seen = candidate;
+          const facts = await proceed(appId, app, candidate);
+          yield facts;
+          if (facts.phase === 'live' || facts.phase === 'aborted') return;
+          await changes.next(lookMilliseconds);
         }
-        seen = candidate;
-        const facts = await proceed(appId, app, candidate);
-        yield facts;
-        if (facts.phase === 'live' || facts.phase === 'aborted') return;
-        await pause(lookMilliseconds, signal);
+      } finally {
+        leaving.abort();
       }
     },
 
@@ -91,21 +107,15 @@ export function createKubernetesRollouts({ cluster, objects, readTraffic }: Roll
     },
 
     async promoteRollout(appId, releaseId) {
-      const app = await observeCandidate(appId, releaseId);
-      const candidate = app?.state.candidate;
-      if (app === undefined || candidate === undefined || candidate.order !== undefined) return;
-      await writeAppState(cluster, appId, app, { ...app.state, candidate: { ...candidate, order: { action: 'promote' } } });
+      await giveOrder(appId, releaseId, async () => ({ action: 'promote' }));
     },
 
     async abortRollout(appId, releaseId, cause) {
-      const app = await observeCandidate(appId, releaseId);
-      const candidate = app?.state.candidate;
-      if (app === undefined || candidate === undefined || candidate.order !== undefined) return;
-      const output = await readOutput(app, candidate);
-      await writeAppState(cluster, appId, app, {
-        ...app.state,
-        candidate: { ...candidate, order: { action: 'abort', cause, output } },
-      });
+      await giveOrder(appId, releaseId, async (app, candidate) => ({
+        action: 'abort',
+        cause,
+        output: await readOutput(app, candidate),
+      }));
     },
 
     async askRelease(appId, releaseId, whom) {
@@ -128,6 +138,8 @@ export function createKubernetesRollouts({ cluster, objects, readTraffic }: Roll
       if (other === undefined || other.releaseId === releaseId) return;
       await rollouts.abortRollout(appId, other.releaseId, cause);
       for await (const _ of rollouts.watchRollout(appId, AbortSignal.timeout(orderSeconds * 1000)));
+      if ((await readAppState(cluster, appId))?.state.candidate?.releaseId === other.releaseId)
+        throw new AppError('internal', `Release v${other.releaseVersion} is still being rolled back. Try again in a minute.`);
     },
   };
   return rollouts;
@@ -135,6 +147,21 @@ export function createKubernetesRollouts({ cluster, objects, readTraffic }: Roll
   async function observeCandidate(appId: AppId, releaseId: ReleaseId): Promise<AppObservation | undefined> {
     const app = await observeApp(cluster, appId);
     return app?.state.candidate?.releaseId === releaseId ? app : undefined;
+  }
+
+  /** The first order stands: one that comes later, or for another release, changes nothing. */
+  async function giveOrder(
+    appId: AppId,
+    releaseId: ReleaseId,
+    plan: (app: AppObservation, candidate: Candidate) => Promise<NonNullable<Candidate['order']>>,
+  ): Promise<void> {
+    for (;;) {
+      const app = await observeCandidate(appId, releaseId);
+      const candidate = app?.state.candidate;
+      if (app === undefined || candidate === undefined || candidate.order !== undefined) return;
+      const state = { ...app.state, candidate: { ...candidate, order: await plan(app, candidate) } };
+      if ((await writeAppState(cluster, appId, app, state)) !== undefined) return;
+    }
   }
 
   /** Does what is due, and reports. */
@@ -216,13 +243,19 @@ export function createKubernetesRollouts({ cluster, objects, readTraffic }: Roll
     const { releaseId, releaseVersion } = candidate;
     const { live } = app.state;
     const ended = { releaseId, releaseVersion, ...result };
-    const isLive = result.phase === 'live';
+    const facts = endedFacts(ended);
+    const [stays, goes] = result.phase === 'live' ? [{ releaseId, releaseVersion }, live] : [live, { releaseId, releaseVersion }];
     const { candidate: _, ...state } = app.state;
-    await writeAppState(cluster, appId, app, { ...state, ...(isLive ? { live: { releaseId, releaseVersion } } : {}), ended });
-    const gone = isLive ? live?.releaseVersion : releaseVersion;
-    if (gone !== undefined && gone !== releaseVersion) await objects.deleteSecrets(appId, app.namespace, gone);
-    if (!isLive && live?.releaseVersion !== releaseVersion) await objects.deleteSecrets(appId, app.namespace, releaseVersion);
-    return endedFacts(ended);
+    const written = await writeAppState(cluster, appId, app, {
+      ...state,
+      ...(stays === undefined ? {} : { live: stays }),
+      ended,
+    });
+    // Somebody else who watches was faster: the next look finds the end.
+    if (written === undefined) return { ...facts, phase: 'serving', failure: undefined };
+    if (goes !== undefined && goes.releaseVersion !== stays?.releaseVersion)
+      await objects.deleteSecrets(appId, app.namespace, goes.releaseVersion);
+    return facts;
   }
 
   async function patchStatus(

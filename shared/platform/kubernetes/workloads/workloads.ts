@@ -4,7 +4,7 @@ import type { Workloads } from '#shared/platform/workloads.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { kinds } from '../cluster/kinds.ts';
 import { pollUntil } from '../cluster/pause.ts';
-import { appLabels, appObjectName } from '../names.ts';
+import { appLabels, appObjectName, tenantNamespace } from '../names.ts';
 import { ensureAppState, readAppState, writeAppState } from './app-state.ts';
 import type { ReleaseObjects } from './apply-release.ts';
 import { listInstances } from './instances.ts';
@@ -32,13 +32,15 @@ export function createKubernetesWorkloads({ cluster, objects, rollouts, settings
     async ensureWorkload(spec) {
       const { appId, releaseId, releaseVersion } = spec;
       await rollouts.abortOthers(appId, releaseId, 'The release that serves was changed.');
-      const stored = await ensureAppState(cluster, spec);
-      const before = stored.state.live;
+      const before = (await ensureAppState(cluster, spec)).state.live;
       await objects.applySecrets(spec);
       await objects.applyWeb(spec);
       await objects.applyOthers(spec);
-      const { candidate: _, ...state } = stored.state;
-      await writeAppState(cluster, appId, stored, { ...state, live: { releaseId, releaseVersion } });
+      for (;;) {
+        const stored = await ensureAppState(cluster, spec);
+        const { candidate: _, ...state } = stored.state;
+        if ((await writeAppState(cluster, appId, stored, { ...state, live: { releaseId, releaseVersion } })) !== undefined) break;
+      }
       const hasWeb = spec.processes.some(({ type }) => type === webType);
       await pollUntil(async () => {
         const app = await observeApp(cluster, appId);
@@ -55,7 +57,7 @@ export function createKubernetesWorkloads({ cluster, objects, rollouts, settings
         );
       }, patienceSeconds);
       if (before !== undefined && before.releaseVersion !== releaseVersion)
-        await objects.deleteSecrets(appId, stored.namespace, before.releaseVersion);
+        await objects.deleteSecrets(appId, tenantNamespace(spec.tenantId), before.releaseVersion);
     },
 
     async restartWorkload(appId) {
