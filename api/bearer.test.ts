@@ -23,6 +23,14 @@ beforeAll(async () => {
 });
 afterAll(() => test?.close());
 
+/** The HTTP server of these refuses so long a header before the API sees it. */
+const hasLongHeaders = apiRuntime === undefined || apiRuntime === 'workerd';
+
+const sixtyFourKilobytes: [string, (token: string) => string] = [
+  '64 KB of token',
+  (token) => `Bearer ${token}${'A'.repeat(65_536)}`,
+];
+
 type Parts = Record<string, unknown>;
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const seconds = (): number => Math.floor(test.clock.now().getTime() / 1000);
@@ -102,7 +110,7 @@ describe('every operation refuses a token of the right key with', () => {
     await expectRefusedEverywhere(bearer(await sign({}, header)));
   });
 
-  it('64 KB of claims', async () => {
+  it.runIf(hasLongHeaders)('64 KB of claims', async () => {
     await expectRefusedEverywhere(bearer(await sign({ padding: 'x'.repeat(65_536) })));
   });
 });
@@ -124,7 +132,7 @@ describe('every operation refuses', () => {
     for (const header of headers) await expectRefusedEverywhere(bearer(await sign({}, header, privateKey)));
   });
 
-  it.each([
+  it.each<[string, (token: string) => string]>([
     ['another scheme', (token: string) => `Basic ${token}`],
     ['an unknown scheme', (token: string) => `JWT ${token}`],
     ['no scheme', (token: string) => token],
@@ -138,7 +146,7 @@ describe('every operation refuses', () => {
       'a token with other claims under its signature',
       (token: string) => `Bearer ${token.replace(/\.[^.]+\./, `.${encode({ sub: 'x' })}.`)}`,
     ],
-    ['64 KB of token', (token: string) => `Bearer ${token}${'A'.repeat(65_536)}`],
+    ...(hasLongHeaders ? [sixtyFourKilobytes] : []),
     ['five parts, like an encrypted token', (token: string) => `Bearer ${token}.AAAA.AAAA`],
     ['dots', () => 'Bearer ..'],
     ['a refresh token', () => `Bearer ${ada.refreshToken}`],

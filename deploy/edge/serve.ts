@@ -3,30 +3,36 @@
  * it has that.
  */
 
-import { createServer } from 'node:http';
 import process from 'node:process';
-import { getRequestListener } from '@hono/node-server';
 import { createClientAddress } from '#deploy/edge/client-address.ts';
 import { createEdgeApi, createEdgeParts } from '#deploy/edge/create-edge-api.ts';
 import { parseEdgeSettings } from '#deploy/edge/edge-settings.ts';
+import { createApiServer } from '#deploy/parts/api-server.ts';
+import { systemClock } from '#shared/clock.ts';
 import { createWasmArgon2Hasher } from '#shared/identity/embedded/wasm-argon2-hasher.ts';
+import { limits } from '#shared/limits.ts';
 import { SettingsError } from '#shared/settings/settings.ts';
 
 try {
   const settings = parseEdgeSettings(process.env);
   const addressOf = createClientAddress(settings.trustedProxies);
   const peers = new WeakMap<Request, string>();
-  const api = createEdgeApi(await createEdgeParts(settings), {
+  const parts = await createEdgeParts(settings);
+  const api = createEdgeApi(parts, {
     settings,
     clientAddress: (request) => addressOf(request, peers.get(request) ?? ''),
     hasher: createWasmArgon2Hasher(),
     connections: 20,
   });
-  const listener = getRequestListener((request, { incoming }) => {
-    peers.set(request, incoming.socket.remoteAddress ?? '');
-    return api.fetch(request);
+  const server = createApiServer({
+    fetch(request, { incoming }) {
+      peers.set(request, incoming.socket.remoteAddress ?? '');
+      return api.fetch(request);
+    },
+    clock: systemClock,
+    log: parts.log,
+    bodySeconds: limits.http.bodySeconds,
   });
-  const server = createServer((request, response) => void listener(request, response));
   server.listen(settings.httpPort, settings.host, () => {
     console.log(`paas api is ready at ${settings.host}:${settings.httpPort}`);
   });

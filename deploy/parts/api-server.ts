@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { getRequestListener, RequestError } from '@hono/node-server';
+import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
 import { StatusError, toAppError, toRefusal } from '#api/http/refusal.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { AppError } from '#shared/errors.ts';
@@ -8,7 +8,7 @@ import type { Log } from '#shared/log.ts';
 import { newRequestId } from '#shared/request-id.ts';
 
 export interface ApiServerOptions {
-  readonly fetch: (request: Request) => Promise<Response> | Response;
+  readonly fetch: (request: Request, connection: HttpBindings) => Promise<Response> | Response;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Pick<Log, 'error'>;
   /** A client may take this long to send a request, unless it pushes over HTTP: the gateway ends that when it takes too long. */
@@ -22,7 +22,7 @@ export interface ApiServerOptions {
 export function createApiServer({ fetch, clock, log, bodySeconds }: ApiServerOptions): Server {
   const refuse = (error: AppError) => toRefusal(error, newRequestId(), clock.now());
   const pushes = new WeakSet<Duplex>();
-  const listener = getRequestListener(fetch, {
+  const listener = getRequestListener((request, connection) => fetch(request, connection as HttpBindings), {
     errorHandler: (error) => {
       if (!(error instanceof RequestError)) log.error('a request failed outside of the API', { error });
       const { status, body } = refuse(
