@@ -14,6 +14,8 @@ import type { SandboxedProcess, SandboxOutput, SandboxRecord } from './sandbox-p
 import { endSandbox, isSandboxAlive, SandboxStartError, signalSandbox, spawnSandboxed } from './sandbox-process.ts';
 import { seccompFilter } from './sandbox-seccomp.ts';
 import { openSandboxUids } from './sandbox-uids.ts';
+import { openUserNamespace } from './user-namespace.ts';
+import { openUserRanges, type UserRange } from './user-ranges.ts';
 
 /** Sandboxes on this machine: starting them, and finding them again by their records. */
 export interface Sandbox {
@@ -28,6 +30,11 @@ export interface Sandbox {
    * @param owner an app's id or an add-on's name
    */
   ensureUid(owner: string): Promise<number>;
+  /**
+   * The users of an owner's containers, the first of which is the user that its other code runs as.
+   * @throws SandboxStartError where this process is not root: only root can make them
+   */
+  ensureUsers(owner: string): Promise<UserRange>;
   /** The network of an owner's code, created if missing. Undefined where all code shares the host's network. */
   ensureNetwork(owner: string): Promise<AppNetwork | undefined>;
   /** @throws SandboxStartError when it cannot be set up (`problem`, or a mount that is not there) */
@@ -67,6 +74,7 @@ export async function openSandbox({ dataDir, path, networks }: SandboxOptions): 
   await mkdir(layerDirectory, { recursive: true, mode: 0o755 });
   const host = await readSandboxHost(path, groups.kind, layerDirectory);
   const uids = openSandboxUids(`${dataDir}/uids`);
+  const ranges = openUserRanges(`${dataDir}/uid-ranges`);
   const start = (spec: SandboxSpec, output: { stdout: SandboxOutput; stderr: SandboxOutput }): Promise<SandboxedProcess> =>
     startIn({ host, groups, ownVolumes: volumesRoot(dataDir) }, spec, output);
   await groups.sweep();
@@ -78,13 +86,19 @@ export async function openSandbox({ dataDir, path, networks }: SandboxOptions): 
     layers: layerProblem === undefined,
     limitedBy: groups.kind,
     ensureUid: async (owner) => (host === undefined || host.root ? uids.ensureUid(owner) : host.uid),
+    async ensureUsers(owner) {
+      if (host?.root === false) throw new SandboxStartError('Container images need a platform that runs as root.');
+      return ranges.ensureRange(owner, await uids.ensureUid(owner));
+    },
     ensureNetwork: async (owner) => networks?.ensureNetwork(owner),
     async spawn(spec, output) {
       if (problem !== undefined) throw new SandboxStartError(problem);
       return start(spec, output);
     },
     isAlive: isSandboxAlive,
-    signal: signalSandbox,
+    async signal(record, signal) {
+      if (host !== undefined) await signalSandbox(record, signal, host.bwrap);
+    },
     async end(record) {
       await endSandbox(record);
       await groups.deleteGroups(record.id);
@@ -122,12 +136,16 @@ async function startIn(
     spec.layer === undefined ? '' : readFile('/proc/mounts', 'latin1').catch(ifMissing('')),
   ]);
   const volumeRoots = [...new Set([ownVolumes, ...findVolumeRoots(mounts)])].filter((path) => !path.includes('\n'));
+  const namespace = spec.container && (await openUserNamespace(spec.container.users));
   try {
-    const plan = planSandbox(spec, host, { groups: procs, filter: seccompFilter(), names, volumeRoots });
+    const container = namespace && { namespace: { fd: namespace.fd }, filter: seccompFilter(process.arch, 'container-tools') };
+    const plan = planSandbox(spec, host, { groups: procs, filter: seccompFilter(), names, volumeRoots, container });
     return await spawnSandboxed(spec.id, plan, output);
   } catch (error) {
     await groups.deleteGroups(spec.id);
     throw error;
+  } finally {
+    await namespace?.close();
   }
 }
 

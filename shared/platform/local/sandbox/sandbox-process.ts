@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { constants, getPriority, setPriority } from 'node:os';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { readInheritedDescriptors } from '../processes/inherited-descriptors.ts';
@@ -10,7 +11,7 @@ import {
   readProcessIdentity,
   sendSignal,
 } from '../processes/process-identity.ts';
-import { infoDescriptor, niceness, type SandboxPlan } from './sandbox.ts';
+import { infoDescriptor, niceness, type OpenFile, type SandboxPlan } from './sandbox.ts';
 
 /** By this a running sandbox is found again from another process. Plain data that can be stored as JSON. */
 export interface SandboxRecord {
@@ -19,6 +20,8 @@ export interface SandboxRecord {
   readonly outer: ProcessIdentity;
   /** Process 1 inside: when it dies, the kernel ends everything in the sandbox. */
   readonly init: ProcessIdentity;
+  /** What ends its program gently; left out: SIGTERM. */
+  readonly stopSignal?: NodeJS.Signals;
 }
 
 /** Where the code's output goes: a pipe to read from, or an open file, which needs no reader. */
@@ -61,7 +64,7 @@ export async function spawnSandboxed(
       'ignore',
       output.stdout === 'pipe' ? 'pipe' : output.stdout.fd,
       output.stderr === 'pipe' ? 'pipe' : output.stderr.fd,
-      ...plan.descriptors.map(() => 'pipe' as const),
+      ...plan.descriptors.map((data) => (isOpenFile(data) ? data.fd : ('pipe' as const))),
     ]),
   });
   const closed = waitForClose(child);
@@ -69,7 +72,7 @@ export async function spawnSandboxed(
   // Before bwrap gets its options, without which it starts nothing that would have the priority of this process.
   if (child.pid !== undefined) lowerPriority(child.pid);
   plan.descriptors.forEach((data, index) => {
-    if (data !== undefined) writeAll(child.stdio[index + 3] as Writable, data);
+    if (data !== undefined && !isOpenFile(data)) writeAll(child.stdio[index + 3] as Writable, data);
   });
   const initPid = await readInitPid(child.stdio[infoDescriptor] as Readable);
   const outer = child.pid === undefined ? undefined : await readProcessIdentity(child.pid);
@@ -95,10 +98,17 @@ export async function spawnSandboxed(
   };
 }
 
-/** Sends a signal to every process inside, as Heroku does: a shell in between would not pass it on. */
-export async function signalSandbox(record: SandboxRecord, signal: NodeJS.Signals): Promise<void> {
+/**
+ * Sends a signal to every process inside, as Heroku does: a shell in between would not pass it on. Only bubblewrap itself, which waits
+ * inside for the program of a container, gets none: everything would end with it.
+ */
+export async function signalSandbox(record: SandboxRecord, signal: NodeJS.Signals, bwrap: string): Promise<void> {
   if (!(await isAlive(record.init))) return;
-  for (const pid of await readDescendants(record.init.pid)) sendSignal(pid, signal);
+  const launcher = await stat(bwrap);
+  for (const pid of await readDescendants(record.init.pid)) {
+    const program = await stat(`/proc/${pid}/exe`).catch(() => undefined);
+    if (program?.ino !== launcher.ino || program.dev !== launcher.dev) sendSignal(pid, signal);
+  }
 }
 
 /** Kills everything inside and waits until it has ended. Does nothing when nothing is left. */
@@ -113,6 +123,10 @@ export async function endSandbox(record: SandboxRecord): Promise<void> {
 /** While true, the code inside may still be running. */
 export async function isSandboxAlive(record: SandboxRecord): Promise<boolean> {
   return isAlive(record.init);
+}
+
+function isOpenFile(data: SandboxPlan['descriptors'][number]): data is OpenFile {
+  return typeof data === 'object' && 'fd' in data;
 }
 
 type Stdio = 'ignore' | 'pipe' | number;

@@ -37,10 +37,13 @@ interface Architecture {
   readonly clone3: number;
   readonly socket: number;
   readonly socketpair: number;
+  readonly unshare: number;
+  /** mount umount2 pivot_root */
+  readonly mounting: readonly number[];
   readonly refused: readonly number[];
 }
 
-/** Numbers of the refused calls, in this order: mounts, namespaces, keyrings, tracing, kernel modules and others. */
+/** Numbers of the calls that are always refused, in this order: mounts, namespaces, keyrings, tracing, kernel modules and others. */
 const architectures: Readonly<Record<string, Architecture>> = {
   x64: {
     audit: 0xc000003e,
@@ -49,13 +52,15 @@ const architectures: Readonly<Record<string, Architecture>> = {
     clone3: 435,
     socket: 41,
     socketpair: 53,
-    // mount umount2 pivot_root move_mount open_tree fsopen fsconfig fsmount fspick mount_setattr, setns unshare,
+    unshare: 272,
+    mounting: [165, 166, 155],
+    // move_mount open_tree fsopen fsconfig fsmount fspick mount_setattr, setns,
     // add_key request_key keyctl, bpf perf_event_open userfaultfd process_vm_writev kcmp syslog fanotify_init open_by_handle_at,
     // init_module delete_module finit_module kexec_load kexec_file_load, acct swapon swapoff quotactl quotactl_fd,
     // io_uring_setup _enter _register
     refused: [
-      165, 166, 155, 429, 428, 430, 431, 432, 433, 442, 308, 272, 248, 249, 250, 321, 298, 323, 311, 312, 103, 300, 304, 175, 176,
-      313, 246, 320, 163, 167, 168, 179, 443, 425, 426, 427,
+      429, 428, 430, 431, 432, 433, 442, 308, 248, 249, 250, 321, 298, 323, 311, 312, 103, 300, 304, 175, 176, 313, 246, 320, 163,
+      167, 168, 179, 443, 425, 426, 427,
     ],
   },
   arm64: {
@@ -65,9 +70,11 @@ const architectures: Readonly<Record<string, Architecture>> = {
     clone3: 435,
     socket: 198,
     socketpair: 199,
+    unshare: 97,
+    mounting: [40, 39, 41],
     refused: [
-      40, 39, 41, 429, 428, 430, 431, 432, 433, 442, 268, 97, 217, 218, 219, 280, 241, 282, 271, 272, 116, 262, 265, 105, 106,
-      273, 104, 294, 89, 224, 225, 60, 443, 425, 426, 427,
+      429, 428, 430, 431, 432, 433, 442, 268, 217, 218, 219, 280, 241, 282, 271, 272, 116, 262, 265, 105, 106, 273, 104, 294, 89,
+      224, 225, 60, 443, 425, 426, 427,
     ],
   },
 };
@@ -77,10 +84,12 @@ const architectures: Readonly<Record<string, Architecture>> = {
  * web apps do not need and that were often used to escape sandboxes. Of sockets it allows those of the internet, Unix sockets and
  * lists of interfaces: others, such as AF_VSOCK (the machine's hypervisor), belong to no network namespace or are rarely tested parts of
  * the kernel. Calls that are newer than this file do not exist. All others are allowed.
+ * @param purpose 'container-tools' is for programs of the platform that set a container up: they may mount and make every namespace but one
+ * of users
  * @returns an array of struct sock_filter
  * @throws Error for a processor whose call numbers are not in this file
  */
-export function seccompFilter(architecture: string = process.arch): Uint8Array {
+export function seccompFilter(architecture: string = process.arch, purpose: 'code' | 'container-tools' = 'code'): Uint8Array {
   const numbers = architectures[architecture];
   if (numbers === undefined)
     throw new Error(`No sandbox on ${architecture}: shared/platform/local/sandbox/sandbox-seccomp.ts lacks its call numbers.`);
@@ -93,11 +102,15 @@ export function seccompFilter(architecture: string = process.arch): Uint8Array {
     ...answerIf(jumpIfGreater, newestCall, notImplemented),
     // Its flags are behind a pointer, which a filter cannot read. C libraries fall back to clone.
     ...answerIf(jumpIfEqual, numbers.clone3, notImplemented),
+    ...(purpose === 'code' ? [...numbers.mounting, numbers.unshare] : []).flatMap((number) =>
+      answerIf(jumpIfEqual, number, notPermitted),
+    ),
     ...numbers.refused.flatMap((number) => answerIf(jumpIfEqual, number, notPermitted)),
     [jumpIfEqual, 1, 0, numbers.socket],
     [jumpIfEqual, 0, sockets.length, numbers.socketpair],
     ...sockets,
-    [jumpIfEqual, 1, 0, numbers.clone],
+    [jumpIfEqual, 2, 0, numbers.clone],
+    [jumpIfEqual, 1, 0, numbers.unshare],
     [give, 0, 0, allow],
     [load, 0, 0, offsetOf.firstArgument],
     ...answerIf(jumpIfAnyBit, cloneNewUser, notPermitted),

@@ -1,4 +1,5 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
+import { claimId } from './claim-id.ts';
 
 // Above all uids that distributions, systemd and container engines assign; below those that 32-bit tools read as negative.
 const firstUid = 0x7000_0000;
@@ -21,26 +22,11 @@ export function openSandboxUids(directory: string): SandboxUids {
       const start = await hash(owner);
       for (let step = 0; step < uidCount; step++) {
         const uid = firstUid + ((start + step) % uidCount);
-        if ((await claim(`${directory}/${uid}`, owner)) === owner) return uid;
+        if ((await claimId(`${directory}/${uid}`, owner)) === owner) return uid;
       }
       throw new Error('No user id is left for another app.');
     },
   };
-}
-
-/** @returns the owner of the file now */
-async function claim(file: string, owner: string): Promise<string> {
-  try {
-    await writeFile(file, owner, { flag: 'wx', flush: true });
-    return owner;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    const present = await readFile(file, 'utf8');
-    if (present !== '') return present;
-    // The process that created it died before it wrote the owner. No code has run under this uid.
-    await writeFile(file, owner, { flush: true });
-    return owner;
-  }
 }
 
 async function hash(text: string): Promise<number> {

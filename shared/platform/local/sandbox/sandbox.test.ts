@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { planSandbox, type SandboxHost, type SandboxInputs, type SandboxSpec } from './sandbox.ts';
+import { planSandbox, type SandboxHost, type SandboxInputs, type SandboxPlan, type SandboxSpec } from './sandbox.ts';
 import { launchScript } from './sandbox-launch.ts';
 import { layerDescriptor } from './sandbox-layer.ts';
 import { seccompFilter } from './sandbox-seccomp.ts';
@@ -37,8 +37,12 @@ const inputs: SandboxInputs = {
   names: { hosts: '127.0.0.1 localhost\n', resolvers: 'nameserver 192.0.2.53\n' },
   volumeRoots: ['/data/volumes'],
 };
+const dataOf = ({ descriptors }: SandboxPlan, at: number): string => {
+  const data = descriptors[at];
+  return typeof data === 'string' ? data : '';
+};
 const options = (changes: Partial<SandboxSpec>, on = host): readonly string[] =>
-  String(planSandbox({ ...spec, ...changes }, on, inputs).descriptors[0]).split('\0');
+  dataOf(planSandbox({ ...spec, ...changes }, on, inputs), 0).split('\0');
 
 describe('the plan of a sandbox', () => {
   it('has no variable of the code and no host path in an argument, nor in the environment of a privileged program', () => {
@@ -76,8 +80,9 @@ describe('the plan of a sandbox', () => {
 
   it('shows a layer instead of the lower directory, mounted outside before any code runs', () => {
     const layer = { source: '/data/images/b', target: '/app', bytes: 4096 };
-    const { args, descriptors } = planSandbox({ ...spec, mounts: [], layer }, host, inputs);
-    expect(String(descriptors[0]).replaceAll('\0', ' ')).toContain('--bind /data/layer/app /app');
+    const plan = planSandbox({ ...spec, mounts: [], layer }, host, inputs);
+    const { args, descriptors } = plan;
+    expect(dataOf(plan, 0).replaceAll('\0', ' ')).toContain('--bind /data/layer/app /app');
     expect(args.join(' ')).toMatch(/unshare --mount .*bwrap --args 3/s);
     expect(descriptors[layerDescriptor - 3]).toBe(
       '/data/layer\n/data/images/b\n1879048193\nsize=4096,nr_inodes=4\nredirect_dir=on\n/data/volumes\n',
@@ -100,13 +105,53 @@ describe('the plan of a sandbox', () => {
   });
 });
 
+describe('the plan of a container', () => {
+  const users = { root: 0x7000_0001, first: 0x1001_0000 };
+  const image = { kind: 'image', users, root: '/image', uid: 1000, gid: 1001 } as const;
+  const containerInputs = { ...inputs, container: { namespace: { fd: 77 }, filter: new Uint8Array([1]) } };
+  const plan = planSandbox(
+    {
+      ...spec,
+      argv: ['/server'],
+      cwd: '/srv',
+      mounts: [],
+      layer: { source: '/data/images/b', target: '/image', bytes: 4096 },
+      container: image,
+    },
+    host,
+    containerInputs,
+  );
+
+  it('enters the user namespace of the app, and becomes its root instead of a user of the host', () => {
+    expect(plan.descriptors).toContainEqual({ fd: 77 });
+    expect(dataOf(plan, 0).split('\0')).toEqual(expect.arrayContaining(['--userns2', '--seccomp']));
+    expect(plan.args.join(' ')).toMatch(/setpriv --reuid 0 --regid 0 --clear-groups -- .*prlimit/);
+  });
+
+  it('runs the program with the root directory, the user and the directory of the image, behind the strict filter', () => {
+    expect(plan.args.join(' ')).toContain('nsenter --root=/image --wdns=/srv --setuid=1000 --setgid=1001 --no-fork -- /server');
+    const inner = plan.descriptors.findIndex(
+      (data) => typeof data === 'string' && data.includes('--seccomp\0') && data.includes('canary'),
+    );
+    const words = dataOf(plan, inner).split('\0');
+    expect(plan.descriptors[Number(words[words.indexOf('--seccomp') + 1]) - 3]).toBe(inputs.filter);
+    expect(words).not.toContain('CAP_SYS_ADMIN');
+  });
+
+  it('has no variable of the code in an argument, nor in the environment of a program that sets it up', () => {
+    expect(JSON.stringify([plan.command, plan.args, plan.env])).not.toContain('canary-7f3a');
+    const launch = plan.descriptors.filter((data) => typeof data === 'string' && data.includes('exec "$@"'));
+    expect(launch.join()).not.toContain('canary-7f3a');
+  });
+});
+
 describe('the files of a sandbox', () => {
   it.each([undefined, { source: '/data/images/b', target: '/opt/b', bytes: 4096 }])(
     'are passed by the descriptors that the options name (layer: %j)',
     (layer) => {
-      const { descriptors } = planSandbox({ ...spec, ...(layer === undefined ? {} : { layer }) }, host, inputs);
-      const words = String(descriptors[0]).split('\0');
-      const textOf = (target: string): string => String(descriptors[Number(words[words.indexOf(target) - 1]) - 3]);
+      const plan = planSandbox({ ...spec, ...(layer === undefined ? {} : { layer }) }, host, inputs);
+      const words = dataOf(plan, 0).split('\0');
+      const textOf = (target: string): string => dataOf(plan, Number(words[words.indexOf(target) - 1]) - 3);
       expect(textOf('/etc/passwd')).toMatch(/^root:.*\napp:x:1879048193:/);
       expect(textOf('/etc/hosts')).toBe('127.0.0.1 localhost\n');
       expect(textOf('/etc/resolv.conf')).toBe('nameserver 192.0.2.53\n');

@@ -5,6 +5,7 @@
  */
 
 import type { NameFiles } from './name-files.ts';
+import { becomeRootInside, planContainer, type SandboxContainer, toolCapabilities } from './sandbox-container.ts';
 import { launchScript } from './sandbox-launch.ts';
 import { type LayerHost, layerDescriptor, planLayer, type SandboxLayer } from './sandbox-layer.ts';
 
@@ -54,6 +55,8 @@ export interface SandboxSpec {
   readonly limits: SandboxLimits;
   /** Name of a network namespace in /run/netns, from `Sandbox.ensureNetwork`. Undefined: the host's network. */
   readonly network?: string | undefined;
+  /** Users of its own for the code, and the files of an image. Only where the platform is root. */
+  readonly container?: SandboxContainer;
   /** True: everything in it ends with this process (builds). False: it continues to run (app instances). */
   readonly dieWithParent: boolean;
 }
@@ -73,14 +76,19 @@ export interface SandboxHost extends LayerHost {
   readonly limitedBy: 'cgroup-v1' | 'cgroup-v2' | 'rlimit';
 }
 
+/** A file that this process has open. */
+export interface OpenFile {
+  readonly fd: number;
+}
+
 /** The command that starts a sandbox. */
 export interface SandboxPlan {
   readonly command: string;
   readonly args: readonly string[];
   /** Environment of bwrap, not of the code inside. */
   readonly env: Readonly<Record<string, string>>;
-  /** Data to pass through file descriptors 3, 4, 5 …, in this order. `undefined`: bwrap writes to this one. */
-  readonly descriptors: readonly (string | Uint8Array | undefined)[];
+  /** To pass as file descriptors 3, 4, 5 …, in this order: data to read, or an open file. `undefined`: bwrap writes to this one. */
+  readonly descriptors: readonly (string | Uint8Array | OpenFile | undefined)[];
 }
 
 /** The descriptor on which bwrap reports the pid of process 1 inside. */
@@ -105,6 +113,8 @@ export interface SandboxInputs {
   readonly groups: readonly string[];
   /** Filter of system calls. */
   readonly filter: Uint8Array;
+  /** For a spec with a `container`: its user namespace, and the filter for the tools that set it up. */
+  readonly container?: { readonly namespace: OpenFile; readonly filter: Uint8Array } | undefined;
   readonly names: NameFiles;
   /** Where volumes may be mounted; a sandbox with a layer leaves them. */
   readonly volumeRoots: readonly string[];
@@ -114,17 +124,10 @@ export interface SandboxInputs {
 export function planSandbox(
   spec: SandboxSpec,
   host: SandboxHost,
-  { groups, filter, names, volumeRoots }: SandboxInputs,
+  { groups, filter, names, volumeRoots, container }: SandboxInputs,
 ): SandboxPlan {
   const uid = host.root ? spec.uid : host.uid;
   const gid = host.root ? spec.uid : host.gid;
-  const inner = [
-    ...(host.root ? dropRights(spec.uid) : []),
-    ...processLimits(spec.limits, groups.length > 0),
-    '/bin/sh',
-    launchPath,
-    ...spec.argv,
-  ];
   const layer =
     spec.layer === undefined ? undefined : { ...planLayer(spec.layer, uid, host, volumeRoots), target: spec.layer.target };
   const files = [
@@ -132,17 +135,31 @@ export function planSandbox(
     { target: '/etc/group', text: `root:x:0:\napp:x:${gid}:\n` },
     { target: '/etc/hosts', text: names.hosts },
     { target: '/etc/resolv.conf', text: names.resolvers },
-    { target: launchPath, text: launchScript(spec.env) },
+    { target: launchPath, text: '' },
   ];
   const firstFile = layer === undefined ? layerDescriptor : layerDescriptor + 1;
+  const namespaceDescriptor = firstFile + files.length;
+  const program =
+    spec.container?.kind === 'image'
+      ? planContainer(spec, spec.container, { bwrap: host.bwrap, filter, names, firstDescriptor: namespaceDescriptor + 1 })
+      : { argv: spec.argv, env: spec.env, descriptors: [] };
+  const inner = [
+    ...(spec.container !== undefined ? becomeRootInside : host.root ? dropRights(spec.uid) : []),
+    ...processLimits(spec.limits, groups.length > 0),
+    '/bin/sh',
+    launchPath,
+    ...program.argv,
+  ];
   const options = [
     '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'app', '--new-session',
     ...(spec.dieWithParent ? ['--die-with-parent'] : []),
-    ...(host.root ? capabilitiesToDrop : ['--unshare-user', '--disable-userns', '--uid', String(uid), '--gid', String(gid), '--cap-drop', 'ALL']),
+    ...(container !== undefined ? ['--userns2', String(namespaceDescriptor), ...keepCapabilities(toolCapabilities)] : host.root ? keepCapabilities(capabilitiesOfSetpriv) : ['--unshare-user', '--disable-userns', '--uid', String(uid), '--gid', String(gid), '--cap-drop', 'ALL']),
     '--clearenv', '--setenv', 'PATH', '/usr/bin:/bin',
     '--ro-bind', '/usr', '/usr',
     ...host.systemDirectories.flatMap(({ path, linkTo }) => (linkTo === undefined ? ['--ro-bind', path, path] : ['--symlink', linkTo, path])),
     ...parentsOf([...host.etc, ...(layer === undefined ? [] : [layer]), ...spec.mounts]).flatMap((directory) => ['--perms', '0755', '--dir', directory]),
+    // buildah shows it to the commands that it runs.
+    ...(spec.container?.kind === 'tools' ? ['--perms', '0755', '--dir', '/sys'] : []),
     ...host.etc.flatMap(({ source, target }) => ['--ro-bind-try', source, target]),
     '--proc', '/proc', '--dev', '/dev',
     '--size', String(sharedMemoryBytes), '--perms', '1777', '--tmpfs', '/dev/shm', '--remount-ro', '/dev',
@@ -156,7 +173,7 @@ export function planSandbox(
     ),
     ...files.flatMap(({ target }, index) => ['--perms', '0444', '--ro-bind-data', String(firstFile + index), target]),
     '--remount-ro', '/',
-    '--chdir', spec.cwd,
+    '--chdir', spec.container?.kind === 'image' ? '/' : spec.cwd,
     '--seccomp', '5',
     '--info-fd', String(infoDescriptor),
   ]; // biome-ignore format: one option group a line
@@ -169,9 +186,10 @@ export function planSandbox(
       // Options are passed by descriptor, so that neither `ps` nor /proc/1/cmdline inside shows the paths of tenants' data.
       options.map((option) => `${option}\0`).join(''),
       undefined,
-      filter,
+      container?.filter ?? filter,
       ...(layer === undefined ? [] : [layer.input]),
-      ...files.map(({ text }) => text),
+      ...files.map(({ target, text }) => (target === launchPath ? launchScript(program.env) : text)),
+      ...(container === undefined ? [] : [container.namespace, ...program.descriptors]),
     ],
   };
 }
@@ -189,12 +207,12 @@ function parentsOf(mounts: readonly { readonly target: string }[]): readonly str
   return [...new Set(parents)].filter((directory) => directory !== '/usr' && !directory.startsWith('/usr/')).sort();
 }
 
-// Setpriv needs these to become the app's user, and drops them, too.
-const capabilitiesToDrop = [
-  '--cap-drop',
-  'ALL',
-  ...['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((name) => ['--cap-add', name]),
-];
+// setpriv needs these to become the app's user, and drops them, too.
+const capabilitiesOfSetpriv = ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'];
+
+function keepCapabilities(names: readonly string[]): readonly string[] {
+  return ['--cap-drop', 'ALL', ...names.flatMap((name) => ['--cap-add', name])];
+}
 
 /** Becomes the app's user, without any capability. */
 function dropRights(uid: number): readonly string[] {
