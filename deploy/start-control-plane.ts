@@ -71,7 +71,7 @@ export async function startControlPlane(
   const { db } = database;
   const clock = systemClock;
   const secrets = await createSecretBox(masterKey);
-  const { appNetwork, shareRegistryCredentials, diskReserveBytes } = settings;
+  const { appNetwork, shareRegistryCredentials, imageRegistries, diskReserveBytes } = settings;
   const driver = await choosePlatform(settings)(lifetime, {
     dataDir,
     router,
@@ -80,6 +80,7 @@ export async function startControlPlane(
     log,
     appNetwork,
     shareRegistryCredentials,
+    imageRegistries,
     hostEnv,
     diskReserveBytes,
   });

@@ -12,10 +12,16 @@ const tools = [
   { programs: ['valkey-server', 'redis-server'], debianPackage: 'redis-server', use: 'the key-value add-on' },
 ];
 
+/** What only some apps need, and what takes much room: it is not added by itself. */
+const optional = [{ programs: ['buildah'], debianPackage: 'buildah', use: 'apps with a Dockerfile' }];
+
 const directories = [...(process.env['PATH'] ?? '').split(':'), '/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin'];
 
 /** Root: installs what is missing. Anybody else: says how, and goes on, for only some features need it. */
 export async function ensureHostTools() {
+  for (const { programs, debianPackage, use } of optional)
+    if (!programs.some(isInstalled))
+      console.log(`-----> Not there: ${use}. Who wants it, as root: apt-get install -y ${debianPackage}`);
   const missing = tools.filter(({ programs }) => !programs.some(isInstalled));
   if (missing.length === 0) return;
   const packages = missing.map(({ debianPackage }) => debianPackage);

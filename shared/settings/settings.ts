@@ -22,6 +22,9 @@ const reserveMessage = 'must be a number of mebibytes from 0 on';
 const tolerateMessage = `must be 'none', or some of these with commas in between: ${tolerableFaults.join(', ')}; what can harm whoever clones is always refused`;
 const networkPattern = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)\/(?:[89]|[12]\d|3[0-2])$/;
 const networkMessage = 'must be an IPv4 network such as 10.213.0.0/16';
+const mirrorsMessage = 'must be registries and their mirrors, as docker.io=mirror.example.com:5000/hub, separated by commas';
+const registriesMessage = 'must be names of registries, as registry.example.com:5000, separated by commas';
+const registryPattern = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/;
 const proxyMessage = 'must be addresses and networks such as 10.0.0.0/8 or 2001:db8::/32, separated by commas';
 const originsMessage = 'must be origins such as https://dashboard.example.com, without a path, separated by commas';
 const signUpsMessage = 'must be a number of accounts from 1 to 1000000';
@@ -82,6 +85,17 @@ const schema = z.object({
     .pipe(z.array(z.string().regex(networkPattern, networkMessage)))
     .default([]),
   PAAS_SHARE_REGISTRY_CREDENTIALS: z.enum(['true', 'false'], { error: 'must be true or false' }).default('false'),
+  PAAS_IMAGE_MIRRORS: z
+    .string()
+    .transform((text) => text.split(/[\s,]+/).filter((entry) => entry !== ''))
+    .pipe(z.array(z.string().regex(/^[a-z0-9.:-]+=[a-z0-9.:-]+(\/[a-z0-9._/-]+)?$/, mirrorsMessage)))
+    .transform((entries) => Object.fromEntries(entries.map((entry) => entry.split('=') as [string, string])))
+    .default({}),
+  PAAS_INSECURE_REGISTRIES: z
+    .string()
+    .transform((text) => text.split(/[\s,]+/).filter((entry) => entry !== ''))
+    .pipe(z.array(z.string().regex(registryPattern, registriesMessage)))
+    .default([]),
   PAAS_TRUSTED_PROXIES: z
     .string()
     .transform((text) => text.split(/[\s,]+/).filter((proxy) => proxy !== ''))
@@ -155,6 +169,8 @@ export interface Settings {
   appNetwork: { range: string; allowed: readonly string[] };
   /** On one machine: whether builds of all tenants get the operator's credentials for package registries. */
   shareRegistryCredentials: boolean;
+  /** On one machine: mirrors of registries of container images, and registries and mirrors that are used without HTTPS. */
+  imageRegistries: { mirrors: Readonly<Record<string, string>>; insecure: readonly string[] };
   /** Addresses and networks of proxies in front of the gateway, whose X-Forwarded headers are believed. */
   trustedProxies: readonly string[];
   /** Origins whose scripts may call the API, as browsers send them. */
@@ -231,6 +247,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     objectStore: objectStoreOf(values),
     shareRegistryCredentials: values.PAAS_SHARE_REGISTRY_CREDENTIALS === 'true',
     appNetwork: { range: values.PAAS_APP_NETWORK, allowed: values.PAAS_ALLOW_NETWORKS },
+    imageRegistries: { mirrors: values.PAAS_IMAGE_MIRRORS, insecure: values.PAAS_INSECURE_REGISTRIES },
     trustedProxies: values.PAAS_TRUSTED_PROXIES,
     allowedOrigins: values.PAAS_ALLOWED_ORIGINS,
     connectionsPerAddress: values.PAAS_CONNECTIONS_PER_ADDRESS,

@@ -6,6 +6,8 @@ import type { SecretBox } from '#shared/secret-box.ts';
 import { createLocalAddons } from './addons/local-addons.ts';
 import { createLocalAppEnvironments } from './app-environments.ts';
 import { createBuildDrivers } from './builds/build-drivers.ts';
+import { findContainerProblem } from './builds/containers/find-buildah.ts';
+import type { ImageRegistries } from './builds/containers/registries-conf.ts';
 import { createLocalCertificates } from './certificates.ts';
 import { createLocalDiskSpace } from './disk/local-disk-space.ts';
 import { openVolumes } from './disk/volumes.ts';
@@ -27,6 +29,8 @@ export interface LocalPlatformOptions {
   appNetwork: { range: string; allowed: readonly string[] };
   /** Whether builds of all tenants get the operator's credentials for package registries. */
   shareRegistryCredentials: boolean;
+  /** How registries of container images are reached. */
+  imageRegistries: ImageRegistries;
   /** The operator's environment: where tools are (PATH) and how package registries are reached. */
   hostEnv: Readonly<Record<string, string | undefined>>;
   /** What builds leave free of the data directory's disk; undefined: by its size. */
@@ -50,6 +54,7 @@ export async function createLocalPlatform({
   log,
   appNetwork,
   shareRegistryCredentials,
+  imageRegistries,
   hostEnv,
   diskReserveBytes,
 }: LocalPlatformOptions): Promise<LocalPlatform> {
@@ -65,6 +70,7 @@ export async function createLocalPlatform({
     volumes,
     hostEnv,
     shareRegistryCredentials,
+    imageRegistries,
     diskSpace,
     log,
   });
@@ -79,6 +85,8 @@ export async function createLocalPlatform({
     log.warn(
       'apps cannot write to /app here: the kernel gives this user no overlays. Run the platform as root, or on Linux 5.11 or later.',
     );
+  const containerProblem = await findContainerProblem();
+  if (containerProblem !== undefined) log.info('apps with a Dockerfile cannot be built here', { problem: containerProblem });
   if (volumes.problem !== undefined)
     log.warn('the disk space of single builds and caches is not limited here; builds end when the disk is nearly full', {
       problem: volumes.problem,

@@ -1,12 +1,17 @@
 import { type AppId, type BuildId, newUuid, type TenantId } from '#shared/ids.ts';
 import type { BuildEvent, BuildOutcome, BuildSpec, Builds, SourceAccess, SourceEntry } from '#shared/platform/builds.ts';
 
-/** A source in memory: path to text. */
-export function sourceOf(files: Readonly<Record<string, string>>): SourceAccess {
+/** A source in memory: path to the text of a file, or to the bytes of a program. */
+export function sourceOf(files: Readonly<Record<string, string | Uint8Array>>): SourceAccess {
   return {
     async *open() {
       for (const path of Object.keys(files).sort()) {
-        yield { path, kind: 'file', content: new TextEncoder().encode(files[path] ?? '') } satisfies SourceEntry;
+        const content = files[path] ?? '';
+        yield (
+          typeof content === 'string'
+            ? { path, kind: 'file', content: new TextEncoder().encode(content) }
+            : { path, kind: 'executable', content }
+        ) satisfies SourceEntry;
       }
     },
     createAddress: async () => ({ url: 'http://localhost/source', token: 'token' }),

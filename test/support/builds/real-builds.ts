@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type AppId, type BuildId, newUuid } from '#shared/ids.ts';
 import type { BuildOutcome } from '#shared/platform/builds.ts';
+import type { BuildDriversOptions } from '#shared/platform/local/builds/build-drivers.ts';
+import { planProgram } from '#shared/platform/local/workloads/plan-program.ts';
 import { buildSpec, buildToEnd, sourceOf } from '#shared/platform/testing/build-specs.ts';
 import { openTestBuilds, type TestBuilds } from '#test/support/builds/test-builds.ts';
 import { freePort } from '#test/support/servers/free-port.ts';
@@ -8,20 +10,23 @@ import { freePort } from '#test/support/servers/free-port.ts';
 /** Contents by path, or values by name. */
 export type Texts = Readonly<Record<string, string>>;
 
+/** Contents by path: text of files, bytes of programs. */
+export type Files = Readonly<Record<string, string | Uint8Array>>;
+
 export interface RealBuilds extends TestBuilds {
   /** @param env the app's variables */
-  build(appId: AppId, files: Texts, env?: Texts): Promise<{ outcome: BuildOutcome; log: string }>;
+  build(appId: AppId, files: Files, env?: Texts): Promise<{ outcome: BuildOutcome; log: string }>;
   /** @throws Error with the log where the build fails */
-  succeed(appId: AppId, files: Texts, env?: Texts): Promise<{ imageUrl: string; log: string; processes: Texts }>;
+  succeed(appId: AppId, files: Files, env?: Texts): Promise<{ imageUrl: string; log: string; processes: Texts }>;
   /** Starts the image's web process and requests `path`. */
   visit(appId: AppId, imageUrl: string, path?: string): Promise<Response>;
 }
 
 /** Builds with the real tools and registries, and runs what was built. */
-export async function openRealBuilds(): Promise<RealBuilds> {
-  const opened = await openTestBuilds();
+export async function openRealBuilds(imageRegistries?: BuildDriversOptions['imageRegistries']): Promise<RealBuilds> {
+  const opened = await openTestBuilds({}, imageRegistries);
 
-  async function build(appId: AppId, files: Texts, env: Texts = {}): Promise<{ outcome: BuildOutcome; log: string }> {
+  async function build(appId: AppId, files: Files, env: Texts = {}): Promise<{ outcome: BuildOutcome; log: string }> {
     const { state } = await opened.caches.ensureCache(appId);
     const spec = buildSpec(sourceOf(files), {
       appId,
@@ -35,7 +40,7 @@ export async function openRealBuilds(): Promise<RealBuilds> {
 
   async function succeed(
     appId: AppId,
-    files: Texts,
+    files: Files,
     env: Texts = {},
   ): Promise<{ imageUrl: string; log: string; processes: Texts }> {
     const { outcome, log } = await build(appId, files, env);
@@ -46,21 +51,12 @@ export async function openRealBuilds(): Promise<RealBuilds> {
   async function visit(appId: AppId, imageUrl: string, path = '/'): Promise<Response> {
     const image = await opened.images.readImage(imageUrl);
     const port = await freePort();
-    const child = await opened.sandbox.spawn(
-      {
-        id: `web-${randomUUID()}`,
-        uid: await opened.sandbox.ensureUid(appId),
-        argv: ['/bin/sh', '-c', image.processes['web'] ?? 'false'],
-        env: { ...image.env, PORT: String(port) },
-        cwd: '/app',
-        mounts: image.mounts,
-        layer: { source: image.root, target: '/app', bytes: 64 * 1024 * 1024 },
-        tmp: { bytes: 64 * 1024 * 1024 },
-        limits: { memoryBytes: 512 * 1024 * 1024, processes: 128, fileBytes: 64 * 1024 * 1024 },
-        dieWithParent: true,
-      },
-      { stdout: 'pipe', stderr: 'pipe' },
-    );
+    const program = {
+      ...{ id: `web-${randomUUID()}`, command: image.processes['web'] ?? 'false', survivesControlPlane: false },
+      env: { PORT: String(port) },
+    };
+    const place = { uid: await opened.sandbox.ensureUid(appId), network: undefined, layers: opened.sandbox.layers };
+    const child = await opened.sandbox.spawn(planProgram(program, image, place), { stdout: 'pipe', stderr: 'pipe' });
     let said = '';
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (said += String(chunk)));
     let ended = false;

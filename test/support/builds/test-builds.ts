@@ -13,14 +13,17 @@ export interface TestBuilds extends BuildDrivers {
 }
 
 /** Real builds in a data directory of their own, closed to everybody else as an operator's is. */
-export async function openTestBuilds(limits: BuildDriversOptions['limits'] = {}): Promise<TestBuilds> {
+export async function openTestBuilds(
+  limits: BuildDriversOptions['limits'] = {},
+  imageRegistries: BuildDriversOptions['imageRegistries'] = { mirrors: {}, insecure: [] },
+): Promise<TestBuilds> {
   const dataDir = await realpath(await mkdtemp(join(tmpdir(), 'paas-builds-')));
   // Toolchains of an earlier run, where the operator of the tests keeps them: systems of Debian take a minute each to install.
   const kept = process.env['PAAS_TEST_TOOLCHAINS'];
   if (kept !== undefined) await symlink(kept, `${dataDir}/toolchains`);
   const sandbox = await openSandbox({ dataDir, path: process.env['PATH'] ?? '' });
   const volumes = await openVolumes(dataDir);
-  const drivers = createBuildDrivers({ dataDir, sandbox, volumes, hostEnv: process.env, limits });
+  const drivers = createBuildDrivers({ dataDir, sandbox, volumes, hostEnv: process.env, limits, imageRegistries });
   return {
     ...drivers,
     dataDir,

@@ -21,6 +21,7 @@ import { createLocalBuildCaches, type LocalBuildCaches, removeCacheRubbish } fro
 import { removeLeftBuilds } from './build-leftovers.ts';
 import type { BuildLimits } from './build-space.ts';
 import { createLocalBuilds } from './builds.ts';
+import type { ImageRegistries } from './containers/registries-conf.ts';
 
 export interface BuildDriversOptions {
   /** Absolute. */
@@ -32,6 +33,8 @@ export interface BuildDriversOptions {
   readonly hostEnv: Readonly<Record<string, string | undefined>>;
   /** Whether builds of all tenants get the operator's credentials for package registries. By default they do not. */
   readonly shareRegistryCredentials?: boolean;
+  /** How registries of container images are reached; left out: by HTTPS, each at its own address. */
+  readonly imageRegistries?: ImageRegistries;
   readonly log?: Log;
   /** Left out: that of the data directory. */
   readonly diskSpace?: LocalDiskSpace;
@@ -64,7 +67,7 @@ export function createBuildDrivers(options: BuildDriversOptions): BuildDrivers {
     omitUndefined({ directory: toolsDirectory, hostEnv, node, npm, findProgram, log, onInstalled: () => void collectUnused() }),
   );
   const places = { parts: parts.paths, store };
-  const images = createLocalImages({ dataDir, places, ensureOwner });
+  const images = createLocalImages({ dataDir, places, ensureOwner, ensureUsers: sandbox.ensureUsers });
   return {
     caches,
     images,
@@ -75,6 +78,7 @@ export function createBuildDrivers(options: BuildDriversOptions): BuildDrivers {
       images,
       toolchains: openToolchains({ env: hostEnv, platformNodeVersion: parts.nodeVersion, store }),
       registries: () => readRegistrySettings({ env: hostEnv, shareCredentials: shareRegistryCredentials }),
+      imageRegistries: options.imageRegistries ?? { mirrors: {}, insecure: [] },
       places,
       root,
       diskSpace: diskSpace ?? createLocalDiskSpace(dataDir),

@@ -1,9 +1,11 @@
 import { dirname } from 'node:path';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { LocalDiskSpace } from '../disk/local-disk-space.ts';
 import { readLines } from '../logs/read-lines.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
+import type { SandboxContainer } from '../sandbox/sandbox-container.ts';
 import type { CopyInSandbox } from './build-caches.ts';
 import { explainFailure, type FullestVolume } from './build-causes.ts';
 import { rememberSandbox } from './build-leftovers.ts';
@@ -27,6 +29,8 @@ export interface StepRunnerParts {
   readonly signal: AbortSignal;
   readonly env: Readonly<Record<string, string>>;
   readonly mounts: readonly SandboxMount[];
+  /** For steps that build container images. */
+  readonly container?: SandboxContainer;
 }
 
 const diskCheckMilliseconds = 200;
@@ -35,15 +39,23 @@ const copyScript = 'mkdir -p -- "$3" && exec cp --archive --no-target-directory 
 
 /** Runs commands of one build in its sandbox, one at a time. */
 export interface StepRunner {
-  /** @throws BuildFailure if it exits with anything but 0; the signal's reason if it aborts, after every process has ended */
-  runStep(step: BuildStep): Promise<void>;
+  /**
+   * @param mount what is mounted besides the mounts of all steps
+   * @throws BuildFailure if it exits with anything but 0; the signal's reason if it aborts, after every process has ended
+   */
+  runStep(step: Pick<BuildStep, 'argv' | 'env'>, mount?: SandboxMount): Promise<void>;
   /** Copies a directory with modes, owners and times, into a new one; shares the bytes where the file system can. @throws like `runStep` */
   copy: CopyInSandbox;
 }
 
 export function createStepRunner(parts: StepRunnerParts): StepRunner {
   return {
-    runStep: ({ argv, env }) => runCommand(parts, { argv, env: { ...parts.env, ...env }, mounts: parts.mounts }),
+    runStep: ({ argv, env }, mount) =>
+      runCommand(parts, {
+        argv,
+        env: { ...parts.env, ...env },
+        mounts: mount === undefined ? parts.mounts : [...parts.mounts, mount],
+      }),
     copy: ({ mount, from, to }) =>
       runCommand(parts, {
         argv: ['/bin/sh', '-c', copyScript, 'copy', from, to, dirname(to)],
@@ -70,6 +82,7 @@ async function runCommand(parts: StepRunnerParts, command: SandboxedCommand): Pr
       tmp: { directory: directories.tmp },
       limits: { memoryBytes: limits.memoryBytes, processes: limits.processes, fileBytes: limits.slugBytes * 4 },
       network: parts.network,
+      ...omitUndefined({ container: parts.container }),
       dieWithParent: true,
     },
     { stdout: 'pipe', stderr: 'pipe' },

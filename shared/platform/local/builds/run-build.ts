@@ -20,6 +20,9 @@ import { type BuildDirectories, type BuildLimits, makeBuildDirectories } from '.
 import { createStepRunner, type StepRunner } from './build-steps.ts';
 import { chooseBuilders } from './builders/choose-builders.ts';
 import { planApp } from './builders/plan-app.ts';
+import { findDockerfile } from './containers/dockerfile.ts';
+import type { ImageRegistries } from './containers/registries-conf.ts';
+import { buildDockerfile } from './dockerfile-build.ts';
 import type { Builder, BuildPlan, CachedTree, CachedTrees } from './plans/builder.ts';
 import type { CombinedPlan } from './plans/combine-plans.ts';
 import { readOverrides } from './plans/overrides.ts';
@@ -34,6 +37,7 @@ export interface RunBuildParts {
   readonly images: LocalImages;
   readonly toolchains: Toolchains;
   readonly registries: () => Promise<RegistrySettings>;
+  readonly imageRegistries: ImageRegistries;
   readonly places: ToolchainPlaces;
   /** Whether this process is root, and so gives a build's files to the app's user. */
   readonly root: boolean;
@@ -113,6 +117,12 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
 
   const source = openSourceTree(directories.app);
   const overrides = await readOverrides(source, spec.env);
+  const dockerfile = await findDockerfile(source, overrides.builder, spec.env['PAAS_DOCKERFILE']);
+  if (dockerfile !== undefined) {
+    const built = await buildDockerfile(parts, spec, { ...attempt, directories, source, uid }, dockerfile);
+    await trimCache(volume, parts.limits, output);
+    return built;
+  }
   const choice = await chooseBuilders(source, overrides.builder);
   const { builder } = choice.main;
   for (const { detection } of [...choice.before, choice.main, ...(choice.after ?? [])])
@@ -163,7 +173,7 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
 
   const processes = await discoverProcesses(main, { procfile, builder, source, output });
   const unused = procfile === undefined && plan.running.length === 1 ? (main.unusedBy?.(processes) ?? []) : [];
-  if (unused.length > 0) await runner.runStep({ title: '', argv: ['/bin/rm', '-rf', '--', ...unused] });
+  if (unused.length > 0) await runner.runStep({ argv: ['/bin/rm', '-rf', '--', ...unused] });
   const image = await store(parts, spec, directories, {
     ...{ combined, builder, procfile, processes, output, signal, disk },
     place: disk === undefined ? undefined : copyInto(runner, giveTo),
@@ -223,7 +233,7 @@ async function runSteps(plan: BuildPlan, context: StepsContext): Promise<void> {
   for (const path of plan.keptDirectories ?? []) {
     if ((await source.list(path)).length === 0) continue;
     await volume.saveTree(keptTree(path), runner.copy, giveTo);
-    await runner.runStep({ title: '', argv: ['/bin/rm', '-rf', '--', path] });
+    await runner.runStep({ argv: ['/bin/rm', '-rf', '--', path] });
   }
 }
 

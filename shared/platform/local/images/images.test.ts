@@ -21,7 +21,11 @@ beforeEach(async () => {
   };
   const store = { ensureTool: async ({ name, version }: { name: string; version: string }) => `/store/${name}/${version}` };
   const places = { parts, store };
-  images = createLocalImages({ dataDir, places, ensureOwner: async () => (process.getuid?.() === 0 ? owner : undefined) });
+  images = createLocalImages({
+    ...{ dataDir, places },
+    ensureOwner: async () => (process.getuid?.() === 0 ? owner : undefined),
+    ensureUsers: async () => ({ root: owner, first: 0x1001_0000 }),
+  });
   appId = newUuid<AppId>();
 });
 afterEach(() => removeTree(dataDir));

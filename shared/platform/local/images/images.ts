@@ -9,8 +9,10 @@ import { omitUndefined } from '#shared/omit-undefined.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { Images } from '#shared/platform/images.ts';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
+import type { UserRange } from '../sandbox/user-ranges.ts';
 import { storedToolNames } from '../toolchains/stored-tools.ts';
 import { platformParts, resolveToolchain, type ToolchainPlaces } from '../toolchains/toolchain-mounts.ts';
+import { type ContainerConfig, containerConfigSchema } from './container-config.ts';
 import type { SealAnswer, SealRequest } from './image-worker.ts';
 import { moveTree, removeTree, syncTree } from './trees.ts';
 
@@ -28,6 +30,8 @@ const descriptionSchema = z.object({
       z.object({ kind: z.literal('stored'), name: z.enum(storedToolNames), version: z.string() }),
     ]),
   ),
+  /** Of an image with a whole root file system; left out: its files are those of /app. */
+  container: containerConfigSchema.optional(),
 });
 
 /** How an image is run; stored beside its files, in image.json. */
@@ -45,6 +49,8 @@ export interface LocalImage {
   readonly builder: string;
   readonly processes: Readonly<Record<string, string>>;
   readonly releaseCommand?: string;
+  /** Of a container image, whose `root` is seen as / in the sandbox. */
+  readonly container?: ContainerConfig & { readonly users: UserRange };
 }
 
 export interface LocalImages extends Images {
@@ -78,6 +84,8 @@ export interface LocalImagesOptions {
   readonly places: ToolchainPlaces;
   /** Uid that owns an app's files, so that its code may change them in a layer; undefined: that of this process. */
   ensureOwner(appId: AppId): Promise<number | undefined>;
+  /** Users of the container images of an app. @throws Error where this platform cannot run such images */
+  ensureUsers(appId: AppId): Promise<UserRange>;
 }
 
 const digestPattern = /^[0-9a-f]{64}$/;
@@ -87,7 +95,7 @@ export const systemPath = ['/usr/local/bin', '/usr/bin', '/bin'] as const;
 const appNode = '/app/node_modules/.bin';
 
 /** Images as directories on this machine, addressed by the digest of their content. */
-export function createLocalImages({ dataDir, places, ensureOwner }: LocalImagesOptions): LocalImages {
+export function createLocalImages({ dataDir, places, ensureOwner, ensureUsers }: LocalImagesOptions): LocalImages {
   const base = `${dataDir}/images`;
   const locate = (imageUrl: string): string | undefined => {
     const address = parseImageUrl(imageUrl);
@@ -121,15 +129,20 @@ export function createLocalImages({ dataDir, places, ensureOwner }: LocalImagesO
       const text = path === undefined ? undefined : await readFile(`${path}/image.json`, 'utf8').catch(ifMissing(undefined));
       if (path === undefined || text === undefined)
         throw new AppError('not_found', `The image ${imageUrl} does not exist any more. Push again to build it again.`);
-      const { builder, processes, releaseCommand, env, path: directories, toolchain } = descriptionSchema.parse(JSON.parse(text));
+      const description = descriptionSchema.parse(JSON.parse(text));
+      const { builder, processes, releaseCommand, toolchain, container } = description;
+      const appId = parseImageUrl(imageUrl)?.appId;
       return {
         imageUrl,
         root: `${path}/app`,
         mounts: await resolveToolchain(toolchain, places),
-        env: { LANG: 'C.UTF-8', ...env, PATH: [...directories, appNode, ...systemPath].join(':') },
+        env: container === undefined ? appEnvironment(description) : { HOME: container.home, ...description.env },
         builder,
         processes,
         ...omitUndefined({ releaseCommand }),
+        ...(container === undefined || appId === undefined
+          ? {}
+          : { container: { ...container, users: await ensureUsers(appId) } }),
       };
     },
     async storeImage(appId, place, description, longestBytes) {
@@ -137,7 +150,8 @@ export function createLocalImages({ dataDir, places, ensureOwner }: LocalImagesO
       await mkdir(staged, { recursive: true, mode: 0o755 });
       try {
         await place(`${staged}/app`);
-        const sealed = await seal({ directory: `${staged}/app`, owner: await ensureOwner(appId), longestBytes });
+        const users = description.container && (await ensureUsers(appId));
+        const sealed = await seal({ directory: `${staged}/app`, owner: await ensureOwner(appId), users, longestBytes });
         if ('tooLarge' in sealed) return undefined;
         if ('tooDeep' in sealed)
           throw new BuildFailure('The built app has directories in one another until their path is longer than 4096 bytes.');
@@ -155,6 +169,10 @@ export function createLocalImages({ dataDir, places, ensureOwner }: LocalImagesO
       }
     },
   };
+}
+
+function appEnvironment({ env, path }: ImageDescription): Readonly<Record<string, string>> {
+  return { LANG: 'C.UTF-8', ...env, PATH: [...path, appNode, ...systemPath].join(':') };
 }
 
 /** Removes what a crash has left half stored or half deleted. To be called before anything is stored. */

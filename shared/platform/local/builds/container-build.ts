@@ -1,0 +1,139 @@
+import { chown, mkdir, rename, rmdir, writeFile } from 'node:fs/promises';
+import { BuildFailure } from '#shared/platform/build-failure.ts';
+import type { Procfile } from '#shared/platform/procfile.ts';
+import type { ImageDescription, PlaceTree } from '../images/images.ts';
+import type { BuildOutput } from './build-output.ts';
+import type { StepRunner } from './build-steps.ts';
+import { answers, type ContainerStep, planUnpack } from './containers/buildah.ts';
+import { explainContainerFailure } from './containers/container-causes.ts';
+import { type ImageConfig, readImageConfig } from './containers/image-config.ts';
+import { type ImageRegistries, planContainersConfig } from './containers/registries-conf.ts';
+import { openSourceTree } from './plans/source-tree.ts';
+
+/** The steps of a build that makes a container image. */
+export interface ContainerBuild {
+  /** Runs its steps as root of the app's user namespace. */
+  readonly runner: StepRunner;
+  /** The home directory of the build, on the host. */
+  readonly home: string;
+  readonly output: BuildOutput;
+  readonly registries: ImageRegistries;
+  readonly longestBytes: number;
+  /** Uid of the app. */
+  readonly owner: number;
+}
+
+/** An image in the app's cache that is to be stored. */
+export interface ContainerImage {
+  readonly description: ImageDescription;
+  readonly place: PlaceTree;
+}
+
+/** Where the image is mounted while its files are copied into it. */
+const imageMount = '/paas-image';
+
+/**
+ * Builds or fetches an image by a step of `buildah.ts`.
+ * @param builder name of the builder in the result
+ * @throws BuildFailure with what failed and how to fix it
+ */
+export async function makeContainerImage(
+  build: ContainerBuild,
+  step: ContainerStep,
+  { builder, procfile }: { builder: string; procfile: Procfile | undefined },
+): Promise<ContainerImage> {
+  await writeConfig(build);
+  await run(build, step);
+  const home = openSourceTree(build.home);
+  const read = async (name: string): Promise<string> => (await home.readText(name)) ?? '';
+  const config = readImageConfig(await read(answers.config), {
+    passwd: await read(answers.users),
+    group: await read(answers.groups),
+  });
+  for (const note of config.notes) build.output.detail(note);
+  checkSize(await read(answers.sizes), build.longestBytes);
+  const processes = chooseProcesses(build.output, config, procfile);
+  return {
+    description: {
+      builder,
+      processes,
+      ...(procfile?.releaseCommand === undefined ? {} : { releaseCommand: procfile.releaseCommand }),
+      env: { ...config.env },
+      path: [],
+      toolchain: [],
+      container: config.container,
+    },
+    place: unpackInto(build, config.container.workdir),
+  };
+}
+
+async function writeConfig({ home, registries, owner }: ContainerBuild): Promise<void> {
+  const directory = `${home}/.config/containers`;
+  await mkdir(directory, { recursive: true });
+  for (const path of [`${home}/.config`, directory]) await chown(path, owner, owner);
+  for (const [name, text] of Object.entries(planContainersConfig(registries))) {
+    await writeFile(`${directory}/${name}`, text);
+    await chown(`${directory}/${name}`, owner, owner);
+  }
+}
+
+async function run({ runner, output }: ContainerBuild, step: ContainerStep): Promise<void> {
+  try {
+    await runner.runStep(step);
+  } catch (error) {
+    const cause =
+      error instanceof BuildFailure && / exited with code \d+\.$/.test(error.message)
+        ? explainContainerFailure(output.tail())
+        : undefined;
+    throw cause === undefined ? error : new BuildFailure(cause);
+  }
+}
+
+/** The types of the Procfile win over what the image runs by itself. */
+function chooseProcesses(output: BuildOutput, config: ImageConfig, procfile: Procfile | undefined): Record<string, string> {
+  output.step('Discovering process types');
+  const declared = procfile?.processes ?? {};
+  const types = Object.keys(declared).join(', ');
+  if (types !== '') output.detail(`Procfile declares types -> ${types}`);
+  const own = config.command === undefined ? {} : { web: config.command };
+  if (!('web' in declared) && config.command !== undefined) output.detail('ENTRYPOINT and CMD of the image -> web');
+  const processes = { ...own, ...declared };
+  if (Object.keys(processes).length === 0)
+    throw new BuildFailure(
+      'The image has neither ENTRYPOINT nor CMD. Add CMD to the Dockerfile, or a Procfile with a line as: web: ./server',
+    );
+  return processes;
+}
+
+/** @param sizes lines of `du`: bytes and path, the last one being the whole */
+function checkSize(sizes: string, longestBytes: number): void {
+  const entries = sizes.split('\n').flatMap((line) => {
+    const [, bytes, path] = /^(\d+)\t(.*)$/.exec(line) ?? [];
+    return bytes === undefined || path === undefined ? [] : [{ bytes: Number(bytes), path }];
+  });
+  const whole = entries.find(({ path }) => path === '')?.bytes ?? 0;
+  if (whole <= longestBytes) return;
+  const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MiB`;
+  const largest = entries
+    .filter(({ path }) => path.split('/').length >= 3)
+    .sort((one, other) => other.bytes - one.bytes)
+    .slice(0, 4)
+    .map(({ bytes, path }) => `${path} ${mebibytes(bytes)}`);
+  throw new BuildFailure(
+    `The image has ${mebibytes(whole)}, and an image may have ${mebibytes(longestBytes)}. The largest directories: ${largest.join(', ')}. ` +
+      'Use a smaller base image, or copy only what runs into the last stage.',
+  );
+}
+
+/** Copies the image's files to where it is stored, in the sandbox, as root of the app's user namespace (decision 25). */
+function unpackInto(build: ContainerBuild, workdir: string): PlaceTree {
+  return async (target) => {
+    const copied = `${target}.copied`;
+    await mkdir(copied);
+    await chown(copied, build.owner, build.owner);
+    const mount = { source: copied, target: imageMount, writable: true };
+    await build.runner.runStep(planUnpack(`${imageMount}/app`, workdir), mount);
+    await rename(`${copied}/app`, target);
+    await rmdir(copied);
+  };
+}
