@@ -16,6 +16,10 @@ export const BuildSchema = z
       .nullable()
       .openapi({ description: 'URL of the archive that is built, without its query. Null for a build of a commit.' }),
     source_sha256: z.string().nullable().openapi({ description: 'SHA-256 of the archive. Null until it is known.' }),
+    source_image: z
+      .string()
+      .nullable()
+      .openapi({ description: 'Container image that is released. Null for other builds.', example: 'ghcr.io/owner/name:1.2' }),
     image_url: z.string().nullable(),
     error: z.string().nullable().openapi({ description: 'Why the build failed, in one line.' }),
     release_id: uuid.nullable(),
@@ -56,6 +60,7 @@ export function presentBuild(build: Build): z.infer<typeof BuildSchema> {
     branch: build.branch,
     source_url: build.sourceUrl,
     source_sha256: build.sourceSha256,
+    source_image: build.sourceImage,
     image_url: build.imageUrl,
     error: build.error,
     release_id: build.releaseId,

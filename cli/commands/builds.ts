@@ -50,7 +50,7 @@ export const buildsCreate = defineCommand({
   name: 'builds:create',
   aliases: ['rebuild'],
   group: 'Builds',
-  summary: 'build and deploy a pushed branch or commit, or an archive',
+  summary: 'build and deploy a pushed branch or commit, an archive or an image',
   args: {},
   flags: {
     ...appFlags,
@@ -63,13 +63,14 @@ export const buildsCreate = defineCommand({
     commit: { kind: 'string', value: 'COMMIT', summary: 'commit to build, 40 hex digits' },
     'source-url': { kind: 'string', value: 'URL', summary: 'HTTPS URL of a tar.gz to build' },
     'source-sha256': { kind: 'string', value: 'HEX', summary: 'SHA-256 that the archive must have' },
+    image: { kind: 'string', value: 'IMAGE', summary: 'container image to release, for example ghcr.io/owner/name:1.2' },
     detach: { kind: 'boolean', summary: 'do not wait for the build' },
   },
   async run(context, { flags }) {
     const app = await context.appName(flags);
     const api = await context.api();
-    const { branch, commit, 'source-url': source_url, 'source-sha256': source_sha256 } = flags;
-    const body = omitUndefined({ branch, commit, source_url, source_sha256 });
+    const { branch, commit, 'source-url': source_url, 'source-sha256': source_sha256, image } = flags;
+    const body = omitUndefined({ branch, commit, source_url, source_sha256, image });
     const { data } = await answerOf(api.POST('/v1/apps/{id}/builds', { params: { path: { id: app } }, body }));
     if (flags.detach) {
       context.print(data.id, data);
@@ -190,8 +191,9 @@ async function findBuild(api: Api, app: string, id: string | undefined): Promise
   return build;
 }
 
-/** The file name in the URL of an archive. */
-function archiveName({ source_url }: Build): string {
+/** The file name in the URL of an archive, or the image. */
+function archiveName({ source_url, source_image }: Build): string {
+  if (source_image !== null) return source_image;
   return source_url?.split('/').findLast((part) => part !== '') ?? '';
 }
 

@@ -235,6 +235,7 @@ function theBuild(platform: SmallPlatform, over: boolean): Schemas['Build'] {
     commit: '5478677c3a5a1f2c8f1c1fbb6b9d7c7a6e1d2f30',
     branch: 'main',
     source_url: null,
+    source_image: null,
     source_sha256: null,
     image_url: null,
     error: over && failed ? 'npm ci failed with exit code 1.' : null,

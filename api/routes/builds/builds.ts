@@ -32,7 +32,7 @@ const startBuild = createRoute({
   operationId: 'startBuild',
   summary: 'Start a build',
   description:
-    'Builds a branch or commit of the app, or the tar.gz at `source_url`. The archive is fetched when the build runs. If all of its ' +
+    'Builds a branch or commit of the app, the tar.gz at `source_url`, or the container image `image`. The archive is fetched when the build runs. If all of its ' +
     'files are in one folder, that folder is left out.',
   tags,
   security: bearer,
@@ -59,6 +59,15 @@ const startBuild = createRoute({
           .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits, as `sha256sum source.tar.gz` prints')
           .optional()
           .openapi({ description: 'SHA-256 that the archive must have. Otherwise the build fails.' }),
+        image: lineOf(512)
+          .min(1)
+          .optional()
+          .openapi({
+            description:
+              'Container image to release, instead of a branch or commit. It is pulled when the build runs. Credentials of its registry: ' +
+              'the config variable `DOCKER_AUTH_CONFIG`, with the content of a `~/.docker/config.json`.',
+            example: 'ghcr.io/owner/name:1.2',
+          }),
       }),
       false,
     ),
@@ -135,10 +144,10 @@ const cancelBuild = createRoute({
 
 export function addBuildRoutes(api: Api, builds: Builds, streams: StreamLimits): void {
   api.openapi(startBuild, async (c) => {
-    const { branch, commit, source_url, source_sha256 } = c.req.valid('json');
+    const { branch, commit, source_url, source_sha256, image } = c.req.valid('json');
     const request = {
       ...newResourceId<BuildId>(c),
-      ...omitUndefined({ branch, commit, sourceUrl: source_url, sourceSha256: source_sha256 }),
+      ...omitUndefined({ branch, commit, sourceUrl: source_url, sourceSha256: source_sha256, image }),
     };
     return c.json({ data: presentBuild(await builds.startBuild(c.get('caller'), c.req.valid('param').id, request)) }, 201);
   });

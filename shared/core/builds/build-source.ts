@@ -1,7 +1,8 @@
 import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import { archiveName, fetchArchive, isArchive } from '#shared/core/builds/archive-source.ts';
-import type { ArchiveSource } from '#shared/core/builds/builds.ts';
+import type { ArchiveSource, ImageSource } from '#shared/core/builds/builds.ts';
 import { type BuildRow, recordCommit, recordSource } from '#shared/core/builds/builds-store.ts';
+import { isImage, readImageSource } from '#shared/core/builds/image-source.ts';
 import { entriesBelow, readDirectory, requireDirectory } from '#shared/core/builds/source-directory.ts';
 import type { Context } from '#shared/core/context.ts';
 import { fetchSource } from '#shared/core/repositories/source-fetch.ts';
@@ -15,7 +16,7 @@ import { SourceUnavailable } from '#shared/sources/source-unavailable.ts';
 
 /** What a build is made of, fetched. */
 export interface FetchedSource extends Omit<SourceAccess, 'createAddress'> {
-  /** Null for an archive. */
+  /** Null for an archive and an image. */
   commit: ObjectId | null;
 }
 
@@ -37,6 +38,7 @@ export async function takeSource(request: SourceRequest): Promise<FetchedSource 
   const { build, signal } = request;
   try {
     if (isArchive(build.source)) return await takeArchive(request, build.source);
+    if (isImage(build.source)) return takeImage(build.source);
     return await takeTree(request, await takeCommit(request));
   } catch (error) {
     if (signal.aborted || !(error instanceof AppError) || error.code === 'internal') throw error;
@@ -47,6 +49,7 @@ export async function takeSource(request: SourceRequest): Promise<FetchedSource 
 /** What a build was started with, fetched again: for a pipeline that asks for it. @throws AppError when it cannot be had */
 export async function takeSourceAgain(request: SourceRequest): Promise<FetchedSource> {
   const { source, commit } = request.build;
+  if (isImage(source)) return takeImage(source);
   if (!isArchive(source)) return takeTree(request, (commit ?? '') as ObjectId);
   const archive = await fetchArchive(
     request.context,
@@ -58,9 +61,14 @@ export async function takeSourceAgain(request: SourceRequest): Promise<FetchedSo
   return { commit: null, open: () => entriesBelow(archive.read(), directory), close: () => archive.discard() };
 }
 
-/** How a release that is made of it is described: the archive's name, or the commit in 8 digits. */
+/** How a release that is made of it is described: the image, the archive's name, or the commit in 8 digits. */
 export function describeSource({ commit, source }: Pick<BuildRow, 'commit' | 'source'>): string {
+  if (isImage(source)) return source.imageReference;
   return isArchive(source) ? archiveName(source) : (commit?.slice(0, 8) ?? '');
+}
+
+function takeImage(source: ImageSource): FetchedSource {
+  return { commit: null, open: () => readImageSource(source), close: async () => undefined };
 }
 
 async function takeArchive({ context, app, build, line, signal }: SourceRequest, source: ArchiveSource): Promise<FetchedSource> {
@@ -80,7 +88,7 @@ async function takeArchive({ context, app, build, line, signal }: SourceRequest,
 
 /** The commit to build, in the app's repository by now. */
 async function takeCommit({ context, app, build, line, signal }: SourceRequest): Promise<ObjectId> {
-  if (isArchive(build.source) || build.source === null) {
+  if (isArchive(build.source) || isImage(build.source) || build.source === null) {
     if (build.commit === null) throw new AppError('validation_failed', 'There is nothing to build.');
     return build.commit as ObjectId;
   }
@@ -150,7 +158,7 @@ async function sayDirectory({ db }: Context, app: AppRow, line: LineSink): Promi
 
 /** Of the repository elsewhere that the app's is a copy of. */
 function outsideUrl({ addresses }: Context, app: AppRow, { source }: BuildRow): string | undefined {
-  if (source !== null && !isArchive(source)) return source.url;
+  if (source !== null && !isArchive(source) && !isImage(source)) return source.url;
   return app.git_url !== null && !isOwnRepository(app.git_url, addresses.pushUrl(app.name)) ? app.git_url : undefined;
 }
 

@@ -9,6 +9,7 @@ import { followBuildLog } from '#shared/core/builds/build-log.ts';
 import type { Build, Builds } from '#shared/core/builds/builds.ts';
 import { type BuildRow, isBuildOver, listBuilds, readBuildById, requestCancel } from '#shared/core/builds/builds-store.ts';
 import { requireRoomForBuilds } from '#shared/core/builds/disk-rules.ts';
+import { isImage, toImageSource } from '#shared/core/builds/image-source.ts';
 import type { Context } from '#shared/core/context.ts';
 import { toKeysetPage, toPage } from '#shared/core/page.ts';
 import { buildLogKey } from '#shared/core/telemetry/build-log-writer.ts';
@@ -24,10 +25,15 @@ const commitPattern = /^[0-9a-f]{40}$/;
 export function createBuilds(context: Context): Builds {
   const { db, git } = context;
   return {
-    async startBuild(caller, app, { id = newUuid(), branch, commit, sourceUrl, sourceSha256 }) {
+    async startBuild(caller, app, { id = newUuid(), branch, commit, sourceUrl, sourceSha256, image }) {
       const { principal, row } = await requireAppToChange(context, caller, app);
       const before = await readBuildById(db, id);
       if (before?.app_id === row.id) return toBuild(before);
+      if (image !== undefined) {
+        refuseTogether('image', { branch, commit, source_url: sourceUrl, source_sha256: sourceSha256 });
+        const source = toImageSource(image);
+        return toBuild(await start(context, principal, row, { id, commit: null, branch: null, source }));
+      }
       if (sourceUrl !== undefined) {
         refuseTogether('source_url', { branch, commit });
         const source = await toArchiveSource(context, row.id, { url: sourceUrl, sha256: sourceSha256 });
@@ -143,6 +149,7 @@ function toBuild(row: BuildRow): Build {
     branch: row.branch,
     sourceUrl: isArchive(row.source) ? row.source.archiveUrl : null,
     sourceSha256: isArchive(row.source) ? (row.source.fetchedSha256 ?? row.source.sha256) : null,
+    sourceImage: isImage(row.source) ? row.source.imageReference : null,
     imageUrl: row.image_url,
     error: row.error,
     releaseId: row.release_id,

@@ -13,7 +13,13 @@ import type { CacheState } from '#shared/platform/builds.ts';
 export type BuildStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'canceled';
 
 /** Where a build gets its files when they are not in the app's repository here. */
-export type BuildSource = RemoteSource | ArchiveSource;
+export type BuildSource = RemoteSource | ArchiveSource | ImageSource;
+
+/** A container image in a registry. */
+export interface ImageSource {
+  /** 'ghcr.io/owner/name:tag' or with '@sha256:…'. */
+  imageReference: string;
+}
 
 /** A tar.gz on a server elsewhere. */
 export interface ArchiveSource {
@@ -39,6 +45,8 @@ export interface Build {
   /** The archive it is built of: its address without the query, and its SHA-256 once that is known. Null for a commit. */
   sourceUrl: string | null;
   sourceSha256: string | null;
+  /** The container image that it is made of; null for others. */
+  sourceImage: string | null;
   imageUrl: string | null;
   error: string | null;
   releaseId: ReleaseId | null;
@@ -52,12 +60,12 @@ export type { BuildLogLine } from '#shared/core/telemetry/build-logs-store.ts';
 export interface Builds {
   /**
    * Of the app's repository; default: its branch. `conflict` when there is nothing pushed yet. Or of the tar.gz at
-   * `sourceUrl`, fetched when it runs.
+   * `sourceUrl`, or of the container image that `image` refers to; these are fetched when it runs.
    */
   startBuild(
     caller: Caller,
     app: string,
-    request: { id?: BuildId; branch?: string; commit?: string; sourceUrl?: string; sourceSha256?: string },
+    request: { id?: BuildId; branch?: string; commit?: string; sourceUrl?: string; sourceSha256?: string; image?: string },
   ): Promise<Build>;
   listBuilds(caller: Caller, app: string, page: PageQuery): Promise<Page<Build>>;
   /** `build` is an id, or 'latest'. */

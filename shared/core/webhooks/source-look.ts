@@ -1,7 +1,6 @@
 import { type AppRow, listPreviews, listPreviewsOf, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import { checkBranchName } from '#shared/core/apps/branch-name.ts';
 import { afterPurges, choosePreviewBranches, ensurePreview, tooManyPreviewsMessage } from '#shared/core/apps/previews.ts';
-import { isArchive } from '#shared/core/builds/archive-source.ts';
 import { createBuild, type FoundCaches, withCaches } from '#shared/core/builds/build-creation.ts';
 import { isBuildOver, readLatestBuild } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -203,7 +202,8 @@ async function whyNotBuilt(
   const latest = await readLatestBuild(trx, appId);
   if (latest === undefined) return undefined;
   if (!isBuildOver(latest)) {
-    const fetchesTip = latest.commit === null && latest.source !== null && !isArchive(latest.source) && latest.source.ref === ref;
+    const { source } = latest;
+    const fetchesTip = latest.commit === null && source !== null && 'ref' in source && source.ref === ref;
     if (fetchesTip || (commit !== null && latest.commit === commit)) return 'is being built already.';
     return undefined;
   }

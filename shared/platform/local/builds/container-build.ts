@@ -18,6 +18,8 @@ export interface ContainerBuild {
   readonly home: string;
   readonly output: BuildOutput;
   readonly registries: ImageRegistries;
+  /** Credentials of registries, as in a `~/.docker/config.json`. Secret. */
+  readonly credentials: string | undefined;
   readonly longestBytes: number;
   /** Uid of the app. */
   readonly owner: number;
@@ -33,7 +35,7 @@ export interface ContainerImage {
 const imageMount = '/paas-image';
 
 /**
- * Builds or fetches an image by a step of `buildah.ts`.
+ * Makes an image by a step of `buildah.ts`.
  * @param builder name of the builder in the result
  * @throws BuildFailure with what failed and how to fix it
  */
@@ -67,13 +69,25 @@ export async function makeContainerImage(
   };
 }
 
-async function writeConfig({ home, registries, owner }: ContainerBuild): Promise<void> {
+async function writeConfig({ home, registries, credentials, owner }: ContainerBuild): Promise<void> {
+  const files = { ...planContainersConfig(registries), 'auth.json': checkCredentials(credentials ?? '{}') };
   const directory = `${home}/.config/containers`;
   await mkdir(directory, { recursive: true });
   for (const path of [`${home}/.config`, directory]) await chown(path, owner, owner);
-  for (const [name, text] of Object.entries(planContainersConfig(registries))) {
-    await writeFile(`${directory}/${name}`, text);
+  for (const [name, text] of Object.entries(files)) {
+    await writeFile(`${directory}/${name}`, text, { mode: 0o600 });
     await chown(`${directory}/${name}`, owner, owner);
+  }
+}
+
+function checkCredentials(text: string): string {
+  try {
+    JSON.parse(text);
+    return text;
+  } catch {
+    throw new BuildFailure(
+      'The config variable DOCKER_AUTH_CONFIG is not valid JSON. It must be the content of a ~/.docker/config.json.',
+    );
   }
 }
 

@@ -109,5 +109,6 @@ async function openContainerBuild(
   return {
     ...{ runner, output, home: directories.home, owner: uid, longestBytes: parts.limits.slugBytes },
     registries: parts.imageRegistries,
+    credentials: spec.env['DOCKER_AUTH_CONFIG'],
   };
 }

@@ -27,6 +27,7 @@ const environment: Readonly<Record<string, string>> = {
   CONTAINERS_STORAGE_CONF: '/home/app/.config/containers/storage.conf',
   CONTAINERS_CONF: '/home/app/.config/containers/containers.conf',
   CONTAINERS_REGISTRIES_CONF: '/home/app/.config/containers/registries.conf',
+  REGISTRY_AUTH_FILE: '/home/app/.config/containers/auth.json',
 };
 
 /** A command of a build. */
@@ -79,11 +80,6 @@ export function planImageBuild(
     ...environment,
     ...buildArguments,
   });
-}
-
-/** Fetches an image and examines it. @param reference 'ghcr.io/owner/name@sha256:…' */
-export function planImagePull(reference: string, environment: Readonly<Record<string, string>>): ContainerStep {
-  return script(`b pull "$1"\nb tag "$1" ${tag}\n${examine}`, [reference], environment);
 }
 
 /** Copies the files of the image to a directory, with their owners. @param workdir absolute in the image; created if missing */

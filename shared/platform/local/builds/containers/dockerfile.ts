@@ -34,7 +34,7 @@ export function readBuildArguments(dockerfile: string): readonly string[] {
 
 /** Variables by which an app could change the programs of the platform that build it, or that these set themselves. */
 const reserved =
-  /^(?:LD_|BUILDAH_|CONTAINERS_|STORAGE_|REGISTRY_|_CONTAINERS_|XDG_|GLIBC_|GODEBUG$|GOTRACEBACK$|HOME$|PATH$|TMPDIR$)/;
+  /^(?:LD_|BUILDAH_|CONTAINERS_|STORAGE_|REGISTRY_|_CONTAINERS_|XDG_|GLIBC_|DOCKER_AUTH_CONFIG$|GODEBUG$|GOTRACEBACK$|HOME$|PATH$|TMPDIR$)/;
 
 /** The app's variables that a Dockerfile asks for. @param env of the app */
 export function chooseBuildArguments(
