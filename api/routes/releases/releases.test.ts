@@ -121,7 +121,7 @@ describe('the variables of an app', () => {
 
 describe('processes', () => {
   it('are those of the current release, none before the first', async () => {
-    expect((await test.ask('GET', `/v1/apps/${app.id}/processes`, { as: ada })).body).toEqual({ data: [] });
+    expect((await test.ask('GET', `/v1/apps/${app.id}/processes`, { as: ada })).body).toEqual({ data: [], next_cursor: null });
     await seedRelease(test, ada, app.id, { web: 'node server.js' });
     const { body } = await test.ask('GET', `/v1/apps/${app.id}/processes`, { as: ada });
     expect(body.data).toEqual([{ type: 'web', command: 'node server.js', quantity: 1, instances: [] }]);
