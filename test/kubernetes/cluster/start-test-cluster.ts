@@ -1,11 +1,10 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Agent, fetch } from 'undici';
 import { runChecked } from '#test/support/run-program.ts';
 import { freePort } from '#test/support/servers/free-port.ts';
-import { clusterPrefix, removeAbandonedClusters } from './abandoned-clusters.ts';
+import { clustersDirectory, removeAbandonedClusters } from './abandoned-clusters.ts';
 import type { ClusterPrograms } from './build-programs.ts';
 import { type ClusterProcess, startClusterProcess } from './cluster-process.ts';
 import { installControllers } from './install-controllers.ts';
@@ -35,7 +34,8 @@ export async function startTestCluster(
   { controllers = true }: TestClusterOptions = {},
 ): Promise<TestCluster> {
   await removeAbandonedClusters();
-  const directory = await mkdtemp(join(tmpdir(), clusterPrefix));
+  await mkdir(clustersDirectory, { recursive: true });
+  const directory = await mkdtemp(join(clustersDirectory, 'cluster-'));
   await writeFile(join(directory, 'owner'), String(process.pid));
   const [etcdPort, peerPort, apiPort] = await Promise.all([freePort(), freePort(), freePort()]);
   const url = `https://127.0.0.1:${apiPort}`;
