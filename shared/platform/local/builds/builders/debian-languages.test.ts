@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { openPlanFixture, stepsOf } from '#test/support/builds/plan-fixture.ts';
+import { openPlanFixture, stepsOf, toolchains } from '#test/support/builds/plan-fixture.ts';
 import { chooseBuilders } from './choose-builders.ts';
+import { planApp } from './plan-app.ts';
 
 const { openSource, planFor } = openPlanFixture();
+
+const context = { toolchains, env: {}, cache: 'cold' } as const;
 
 const lockOf = (gems: readonly string[]): string =>
   `GEM\n  remote: https://gems.example/\n  specs:\n${gems.map((gem) => `    ${gem} (1.0)\n`).join('')}\nPLATFORMS\n  arm64-darwin-22\n  x86_64-linux\n`;
@@ -98,6 +101,28 @@ describe('the plan of a PHP app', () => {
     const files = { 'composer.json': '{}', artisan: '', 'package.json': '{"scripts": {"build": "vite build"}}' };
     const { main, before, after } = await chooseBuilders(await openSource(files));
     expect([main.builder.name, before, after?.map(({ builder }) => builder.name)]).toEqual(['php', [], ['node']]);
+  });
+
+  it('installs them first also in the plan of the whole app, which PHP starts', async () => {
+    const packages = '{"require": {"a/b": "^1.0"}}';
+    const source = await openSource({ 'composer.json': packages, 'package.json': '{"scripts": {"build": "vite build"}}' });
+    const plan = await planApp(source, await chooseBuilders(source), { packages: {}, systemPackages: [] }, context);
+    const steps = plan.running.flatMap(stepsOf);
+    expect(steps.findIndex((step) => step.includes('composer install'))).toBe(0);
+    expect(steps.at(-1)).toContain('npm run build');
+    expect(await plan.main.defaultProcesses(source)).toEqual({ web: 'serve-php .' });
+  });
+
+  it('does not see tools of the host in /usr, which Debian takes the place of, and says so', async () => {
+    const source = await openSource({ 'index.php': '', '.tool-versions': 'python 3.11\n' });
+    const python = { version: '3.11.2', path: ['/usr/bin'], mounts: [], executable: '/usr/bin/python3', pip: true };
+    const host = { ...toolchains, findPython: async () => python };
+    const given = { ...context, toolchains: host };
+    const plan = await planApp(source, await chooseBuilders(source), { packages: {}, systemPackages: [] }, given);
+    expect(plan.notes.at(-1)).toBe(
+      "Without python: Python of this platform is not seen beside a language that comes from Debian's packages.",
+    );
+    expect(plan.combined.path).not.toContain('/usr/bin');
   });
 });
 
