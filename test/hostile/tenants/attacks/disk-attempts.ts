@@ -51,9 +51,11 @@ function reserveDisk({ mebibytes, directories }: { mebibytes: number; directorie
 }
 
 /** Prints as fast as it can. */
-function floodOutput({ mebibytes }: { mebibytes: number }): void {
+/** Prints so much, or for so long. */
+function floodOutput({ mebibytes, seconds }: { mebibytes: number; seconds: number }): void {
   const line = `${'flood '.repeat(1000)}\n`;
-  for (let written = 0; written < mebibytes * 1024 * 1024; ) {
+  const until = Date.now() + seconds * 1000;
+  for (let written = 0; written < mebibytes * 1024 * 1024 && Date.now() < until; ) {
     try {
       written += writeSync(1, line);
     } catch {

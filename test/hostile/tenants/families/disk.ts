@@ -71,7 +71,7 @@ export const diskProbes: readonly Probe[] = [
     family: 'disk',
     gain: 'the disk of everybody',
     attack: byClient((attacker) =>
-      growthDuring(attacker, () => attacker.attempt({ name: 'floodOutput', args: { mebibytes: 400 } })),
+      growthDuring(attacker, () => attacker.attempt({ name: 'floodOutput', args: { mebibytes: 400, seconds: 60 } })),
     ),
     judge: grewBy(120),
   },

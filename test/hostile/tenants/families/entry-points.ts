@@ -43,8 +43,15 @@ function addressOf({ app }: Attacker): string {
   return `127.0.9.${1 + (sum % 250)}`;
 }
 
+/** The shortest of three times: whoever is held up is so for as long as the attack lasts, also when the machine is not busy with its start. */
+async function timeOfOthers(attacker: Attacker): Promise<number> {
+  const times: number[] = [];
+  for (let round = 0; round < 3; round += 1) times.push(await timeOnce(attacker));
+  return Math.min(...times);
+}
+
 /** Milliseconds until the app of another and the API answered; infinite if one did not. */
-async function timeOfOthers({ platform, victim }: Attacker): Promise<number> {
+async function timeOnce({ platform, victim }: Attacker): Promise<number> {
   const begun = performance.now();
   const [page, answer] = await Promise.all([
     visit(platform, 'ada').catch(() => undefined),
