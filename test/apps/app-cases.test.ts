@@ -30,6 +30,11 @@ describe('test.json of an example app', () => {
     expect(parseAppCases(text, 'arm64').map(({ expectedOutput }) => expectedOutput)).toEqual([['a']]);
   });
 
+  it('expects no version that the app asks for nowhere', () => {
+    const text = '[{"expectedOutput": ["Hello (rustc 1.84.0)", "hello (rustc 1.59.0)"]}]';
+    expect(parseAppCases(text, 'x64')[0]?.expectedOutput).toEqual(['Hello', 'hello (rustc 1.59.0)']);
+  });
+
   it('is refused without the right types', () => {
     expect(() => parseAppCases('[{"expectedOutput": 7}]', 'x64')).toThrow();
   });

@@ -27,6 +27,8 @@ export async function findNodeProcesses(built: SourceTree, app: NodeApp, directo
   const developed = start !== undefined && isDevelopmentServer(start);
   if (start !== undefined && !developed) {
     const output = await outputOfExport(built, start, directory);
+    if (output === undefined && selfContained.includes(start.trim()) && manifest.scripts?.['prestart'] === undefined)
+      return { web: start.trim() };
     return output ?? { web: manager === 'npm' ? 'npm start' : `${manager} run start` };
   }
   const program = runsOnBun ? 'bun' : 'node';
@@ -69,10 +71,28 @@ async function isWithoutServer(built: SourceTree): Promise<boolean> {
   return false;
 }
 
-async function exportsNext(built: SourceTree): Promise<boolean> {
+function exportsNext(built: SourceTree): Promise<boolean> {
+  return isNextOutput(built, /output:\s{0,9}["'`]export["'`]/);
+}
+
+/** Whether Next.js is to build a server that brings what it needs. */
+export function isStandalone(source: SourceTree): Promise<boolean> {
+  return isNextOutput(source, /output:\s{0,9}["'`]standalone["'`]/);
+}
+
+async function isNextOutput(source: SourceTree, pattern: RegExp): Promise<boolean> {
   for (const name of ['next.config.js', 'next.config.mjs', 'next.config.ts', 'next.config.cjs'])
-    if (/output:\s*["'`]export["'`]/.test((await built.readText(name)) ?? '')) return true;
+    if (pattern.test((await source.readText(name)) ?? '')) return true;
   return false;
+}
+
+/** Servers that bring copies of the packages that they need. */
+const selfContained = ['node .output/server/index.mjs', 'node .next/standalone/server.js'];
+
+/** Whether all of an app's processes are servers that need no node_modules. */
+export function areSelfContained(processes: Processes): boolean {
+  const commands = Object.values(processes);
+  return commands.length > 0 && commands.every((command) => selfContained.includes(command));
 }
 
 /** Servers that builds of frameworks leave. */

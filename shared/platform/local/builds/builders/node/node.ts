@@ -4,7 +4,7 @@ import type { BuildContext, Builder, BuildPlan, BuildStep } from '../../plans/bu
 import type { SourceTree } from '../../plans/source-tree.ts';
 import { areStatic, staticServerMounts } from '../../plans/static-process.ts';
 import { readVersionPins, type VersionPins } from '../../plans/version-pins.ts';
-import { findNodeProcesses, startHint } from './node-processes.ts';
+import { areSelfContained, findNodeProcesses, isStandalone, startHint } from './node-processes.ts';
 import { findNodeRequest, findToolRequest } from './node-versions.ts';
 import { allDependencies, manifestNames, type PackageJson, readPackageJson } from './package-json.ts';
 import { findPackageManager, type PackageManager } from './package-manager.ts';
@@ -35,7 +35,12 @@ export const nodeBuilder: Builder = {
     const app = { manifest, manager: manager.name, runsOnBun: tools.runsOnBun };
     return {
       notes: [...tools.notes, ...install.notes],
-      steps: [...install.steps, ...buildSteps(manifest, manager, workspace), ...install.prune],
+      steps: [
+        ...install.steps,
+        ...buildSteps(manifest, manager, workspace),
+        ...(await standaloneSteps(source, manifest)),
+        ...install.prune,
+      ],
       env: {
         NODE_ENV: 'production',
         npm_config_update_notifier: 'false',
@@ -61,7 +66,7 @@ export const nodeBuilder: Builder = {
         const own = await findNodeProcesses(built, app);
         return Object.keys(own).length > 0 ? own : findWorkspaceProcesses(built, app, workspace);
       },
-      unusedBy: (processes) => (areStatic(processes) ? dependencyDirectories(workspace) : []),
+      unusedBy: (processes) => (areStatic(processes) || areSelfContained(processes) ? dependencyDirectories(workspace) : []),
       processHint: workspace.packages.size > 1 ? workspaceHint(workspace, manager.name) : startHint,
     } satisfies BuildPlan;
   },
@@ -123,6 +128,15 @@ function buildSteps(manifest: PackageJson, manager: PackageManager, workspace: W
   const name = ['build', 'heroku-postbuild'].find((script) => manifest.scripts?.[script] !== undefined);
   if (name === undefined) return workspaceBuildSteps(manifest, manager, workspace);
   return [{ title: `${manager.name} run ${name}`, argv: [manager.name, 'run', name] }];
+}
+
+/** A standalone server of Next.js lacks its assets, which Next.js expects on another host. */
+async function standaloneSteps(source: SourceTree, manifest: PackageJson): Promise<readonly BuildStep[]> {
+  if (allDependencies(manifest)['next'] === undefined || !(await isStandalone(source))) return [];
+  const script = 'cp -R .next/static .next/standalone/.next/ && if [ -d public ]; then cp -R public .next/standalone/; fi';
+  const skipIf = async (built: SourceTree): Promise<string | undefined> =>
+    (await built.hasFile('.next/standalone/server.js')) ? undefined : 'The build left no .next/standalone/server.js';
+  return [{ title: 'Copying assets to .next/standalone', argv: ['/bin/sh', '-c', script], skipIf }];
 }
 
 function dependencyDirectories({ packages }: Workspace): readonly string[] {

@@ -97,3 +97,27 @@ describe('the image of an app that is static files', () => {
     expect(await plan.steps.at(-1)?.skipIf?.(withProcfile)).toBeUndefined();
   });
 });
+
+describe('a server that brings what it needs', () => {
+  it('of Nuxt is the image without node_modules, also where "start" runs it', async () => {
+    const start = 'node .output/server/index.mjs';
+    const plan = await planFor({
+      'package.json': json({ scripts: { build: 'nuxt build', start }, dependencies: { nuxt: '4' } }),
+    });
+    expect(await plan.defaultProcesses(await openSource({}))).toEqual({ web: start });
+    expect(plan.unusedBy?.({ web: start })).toContain('node_modules');
+    expect(plan.unusedBy?.({ web: 'npm start' })).toEqual([]);
+  });
+
+  it('of Next.js gets its assets', async () => {
+    const files = { 'package.json': json({ scripts: { build: 'next build' }, dependencies: { next: '15' } }) };
+    expect(stepsOf(await planFor(files)).join()).not.toContain('standalone');
+    const plan = await planFor({ ...files, 'next.config.mjs': "export default { output: 'standalone' }" });
+    const step = plan.steps.find(({ title }) => title.includes('standalone'));
+    expect(await step?.skipIf?.(await openSource({ '.next/standalone/server.js': '' }))).toBeUndefined();
+    expect(await step?.skipIf?.(await openSource({}))).toContain('no .next/standalone');
+    expect(await plan.defaultProcesses(await openSource({ '.next/standalone/server.js': '', '.next/BUILD_ID': '' }))).toEqual({
+      web: 'node .next/standalone/server.js',
+    });
+  });
+});
