@@ -157,6 +157,11 @@ describe('the cause of a failed build', () => {
       'The library pixman-1 is missing on this platform, and a package of the app is compiled with it. Its operator can install the -dev package of Debian that has pixman-1.pc.',
     ],
     [
+      'a library that Meson does not find',
+      { tail: ['../cairo/meson.build:31:12: ERROR: Dependency "cairo" not found (tried pkg-config and cmake)'] },
+      'The library cairo is missing on this platform, and a package of the app is compiled with it. Its operator can install the -dev package of Debian that has cairo.pc.',
+    ],
+    [
       'a header that is missing',
       { tail: ['src/x.c:3:10: fatal error: ldap.h: No such file or directory'] },
       'The header ldap.h is missing on this platform, and a package of the app is compiled with it. Its operator can install the -dev package of Debian that has it.',

@@ -91,9 +91,11 @@ export const knownCauses: readonly KnownCause[] = [
   },
   {
     pattern:
-      /No package '([^'\n]{1,80})' found|Package '?([^'\s,]{1,80})'?,? (?:required by '[^'\n]{1,80}', )?(?:was )?not found|The system library `([^`\n]{1,80})` required by crate/,
-    cause: ([, one, two, three]) =>
-      `The library ${one ?? two ?? three} is missing on this platform, and a package of the app is compiled with it. Its operator can install the -dev package of Debian that has ${one ?? two ?? three}.pc.`,
+      /No package '([^'\n]{1,80})' found|Package '?([^'\s,]{1,80})'?,? (?:required by '[^'\n]{1,80}', )?(?:was )?not found|The system library `([^`\n]{1,80})` required by crate|Dependency "([^"\n]{1,80})" not found/,
+    cause: (match) => {
+      const name = match.slice(1).find((text) => text !== undefined);
+      return `The library ${name} is missing on this platform, and a package of the app is compiled with it. Its operator can install the -dev package of Debian that has ${name}.pc.`;
+    },
   },
   {
     pattern: /Could not find directory of OpenSSL installation/,

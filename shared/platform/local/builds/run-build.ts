@@ -123,7 +123,7 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
     await trimCache(volume, parts.limits, output);
     return built;
   }
-  const choice = await chooseBuilders(source, overrides.builder);
+  const choice = await chooseBuilders(source, overrides.builder, overrides.start);
   const { builder } = choice.main;
   for (const { detection } of [...choice.before, choice.main, ...(choice.after ?? [])])
     output.step(`${detection.what} detected (${detection.why})`);

@@ -3,6 +3,7 @@ import type { Builder, Detection } from '../plans/builder.ts';
 import { openSubtree, type SourceTree } from '../plans/source-tree.ts';
 import { builders } from './builders.ts';
 import { readPackageJson } from './node/package-json.ts';
+import { procfileBuilder } from './procfile.ts';
 import { describeUndetected } from './undetected.ts';
 
 export interface Chosen {
@@ -27,15 +28,18 @@ const languages = ['go', 'rust', 'java', 'ruby', 'php', 'python', 'elixir', 'gle
  * language, unless package.json has a "start" script: then it starts the app, and Python builds before it where there is a
  * requirements.txt.
  * @param named instead of detection
+ * @param start the app's own command: with it a source that nothing builds is run as it is
  * @throws BuildFailure if there is nothing to detect
  */
-export async function chooseBuilders(source: SourceTree, named?: string): Promise<Choice> {
+export async function chooseBuilders(source: SourceTree, named?: string, start?: string): Promise<Choice> {
   const detected: Chosen[] = [];
   for (const builder of builders) {
     const detection = named === undefined || builder.name === named ? await builder.detect(source) : undefined;
     if (detection !== undefined) detected.push({ builder, detection });
   }
   const [first] = detected;
+  if (first === undefined && named === undefined && start !== undefined)
+    return { main: { builder: procfileBuilder, detection: { what: 'Plain app', why: 'a start command' } }, before: [] };
   if (first === undefined) {
     const names = builders.map((builder) => builder.looksFor).join(', ');
     throw new BuildFailure(await describeUndetected(source, (directory) => detectIn(source, directory), names));

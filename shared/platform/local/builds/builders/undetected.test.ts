@@ -32,6 +32,11 @@ describe('a source that nothing builds', () => {
     expect(cause).toContain('--prefix backend');
   });
 
+  it('but has a start command of its own is run as it is', async () => {
+    const { main } = await chooseBuilders(await openSource({ 'run.sh': '' }), undefined, './run.sh');
+    expect(main.detection).toEqual({ what: 'Plain app', why: 'a start command' });
+  });
+
   it('but has a Procfile is run as it is', async () => {
     expect(await causeOf({ 'Package.swift': '', Procfile: 'web: ./server' })).toBe('built by procfile');
   });

@@ -21,15 +21,8 @@ const unsupported: readonly (readonly [file: string, language: string])[] = [
   ['Makefile.PL', 'Perl'],
   ['renv.lock', 'R'],
   ['*.rockspec', 'Lua'],
-  ['Gemfile', 'Ruby'],
-  ['composer.json', 'PHP'],
-  ['mix.exs', 'Elixir'],
-  ['gleam.toml', 'Gleam'],
-  ['*.csproj', '.NET'],
-  ['*.fsproj', '.NET'],
   ['environment.yml', 'conda'],
   ['Makefile', 'make'],
-  ['Dockerfile', 'Docker'],
 ];
 
 /**
