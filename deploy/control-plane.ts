@@ -36,6 +36,7 @@ import { createGitSources } from '#shared/core/repositories/git-sources-service.
 import { runCollectGarbageJob, runRepackJob } from '#shared/core/repositories/repository-maintenance.ts';
 import { createAppMetrics } from '#shared/core/telemetry/app-metrics-service.ts';
 import { createLogs } from '#shared/core/telemetry/logs-service.ts';
+import { runReportJob } from '#shared/core/webhooks/report-job.ts';
 import { runLookJob } from '#shared/core/webhooks/source-look-job.ts';
 import { createWebhooks } from '#shared/core/webhooks/webhooks-service.ts';
 import type { JobHandlers } from '#shared/jobs/jobs.ts';
@@ -87,6 +88,7 @@ export function createJobHandlers(context: Context): JobHandlers {
     'ensure-addon': ({ appId, addonType }, signal) => runEnsureAddonJob(context, appId, addonType, signal),
     restart: ({ appId }) => runRestartJob(context, appId),
     'look-at-source': ({ appId, failures }, signal) => runLookJob(context, appId, failures, signal),
+    'report-build': ({ buildId, failures }, signal) => runReportJob(context, buildId, failures, signal),
     'settle-domain': ({ appId, host }) => runSettleDomainJob(context, appId, host),
     'purge-app': ({ appId }) => runPurgeJob(context, appId),
     repack: ({ repositoryId }, signal) => runRepackJob(context, repositoryId, signal),

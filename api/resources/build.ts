@@ -10,6 +10,11 @@ export const BuildSchema = z
     cache_state: z.enum(['Cold', 'Warm']),
     pipeline: z.string().openapi({ example: 'local' }),
     commit: z.string().nullable().openapi({ example: '5478677c3a5a1f2c8f1c1fbb6b9d7c7a6e1d2f30' }),
+    commit_title: z
+      .string()
+      .nullable()
+      .openapi({ description: 'First line of the message of the commit. Null: not read yet.', example: 'Greet in German' }),
+    commit_author: z.string().nullable().openapi({ example: 'Ada <ada@example.com>' }),
     branch: z.string().nullable().openapi({ example: 'main' }),
     source_url: z
       .string()
@@ -57,6 +62,8 @@ export function presentBuild(build: Build): z.infer<typeof BuildSchema> {
     cache_state: build.cacheState,
     pipeline: build.pipeline,
     commit: build.commit,
+    commit_title: build.commitTitle,
+    commit_author: build.commitAuthor,
     branch: build.branch,
     source_url: build.sourceUrl,
     source_sha256: build.sourceSha256,

@@ -12,7 +12,9 @@ export const GitSourceSchema = z
         url: z.string(),
         secret: z.string(),
         content_type: z.string().openapi({ example: 'application/json' }),
-        events: z.array(z.string()).openapi({ description: 'To be chosen at the git host.', example: ['push', 'delete'] }),
+        events: z
+          .array(z.string())
+          .openapi({ description: 'To be chosen at the git host.', example: ['push', 'delete', 'pull_request'] }),
       })
       .nullable()
       .openapi({ description: 'URL and secret to enter at the git host. Null: the operator has not enabled webhooks.' }),
@@ -44,7 +46,7 @@ export function presentGitSource({ url, branch, webhook, deployKey, hasToken }: 
   return {
     url,
     branch,
-    webhook: webhook && { ...webhook, content_type: 'application/json', events: ['push', 'delete'] },
+    webhook: webhook && { ...webhook, content_type: 'application/json', events: ['push', 'delete', 'pull_request'] },
     deploy_key: deployKey,
     has_token: hasToken,
   };

@@ -10,6 +10,11 @@ export const ReleaseSchema = z
     status: z.enum(['pending', 'succeeded', 'failed']),
     kind: z.enum(['build', 'config', 'addon', 'rollback']),
     commit: z.string().nullable(),
+    commit_title: z
+      .string()
+      .nullable()
+      .openapi({ description: 'First line of the message of the commit. Null: not read yet.', example: 'Greet in German' }),
+    commit_author: z.string().nullable().openapi({ example: 'Ada <ada@example.com>' }),
     image_url: z.string(),
     description: z.string().openapi({ example: 'Deploy 5478677' }),
     current: z.boolean(),
@@ -39,6 +44,8 @@ export function presentRelease(release: Release): z.infer<typeof ReleaseSchema> 
     status: release.status,
     kind: release.kind,
     commit: release.commit,
+    commit_title: release.commitTitle,
+    commit_author: release.commitAuthor,
     image_url: release.imageUrl,
     description: release.description,
     current: release.current,

@@ -40,7 +40,7 @@ export const builds = defineCommand({
       build.cache_state,
       buildTime(build),
       relativeTime(build.created_at, context.now()),
-      oneLine(build.error ?? ''),
+      oneLine(build.error ?? build.commit_title ?? ''),
     ]);
     context.print(table(rows), found);
   },

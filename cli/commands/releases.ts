@@ -29,6 +29,7 @@ export const releases = defineCommand({
       oneLine(release.created_by),
       relativeTime(release.created_at, context.now()),
       release.current ? context.paint('bold', 'current') : '',
+      oneLine(release.commit_title ?? ''),
     ]);
     context.print(table(rows), found);
   },

@@ -233,6 +233,8 @@ function theBuild(platform: SmallPlatform, over: boolean): Schemas['Build'] {
     cache_state: 'Cold',
     pipeline: 'local',
     commit: '5478677c3a5a1f2c8f1c1fbb6b9d7c7a6e1d2f30',
+    commit_title: null,
+    commit_author: null,
     branch: 'main',
     source_url: null,
     source_image: null,

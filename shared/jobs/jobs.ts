@@ -20,6 +20,7 @@ export interface JobPayloads {
   'ensure-addon': { appId: AppId; addonType: AddonType };
   'purge-app': { appId: AppId };
   'look-at-source': { appId: AppId; failures: number };
+  'report-build': { buildId: BuildId; failures: number };
   'settle-domain': { appId: AppId; host: string };
   repack: { repositoryId: RepositoryId };
   'collect-garbage': { repositoryId: RepositoryId };
@@ -43,6 +44,7 @@ export const slotsOfJobs: Readonly<Record<JobName, JobSlots>> = {
   'ensure-addon': 'apps',
   'purge-app': 'deletions',
   'look-at-source': 'sources',
+  'report-build': 'sources',
   'settle-domain': 'domains',
   repack: 'repositories',
   'collect-garbage': 'repositories',

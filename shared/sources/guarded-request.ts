@@ -19,19 +19,21 @@ export interface Credentials {
 
 /** A request to an address given by a user. */
 export interface GuardedRequest {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PATCH' | 'PUT';
   headers: Readonly<Record<string, string>>;
   body?: Uint8Array;
   /** Sent to this origin only, wherever a redirect leads. */
   credentials?: Credentials | undefined;
   /** Largest number of redirects to follow; each is checked like the first address. Default: 0. */
   redirects?: number;
+  /** Statuses that are a success. Default: 200. */
+  accepts?: readonly number[];
   /** Appended to "answered 404 for /path" (also for 401 and 403): the likely cause and what to do. */
   hint?: string;
   signal: AbortSignal;
 }
 
-/** A response with status 200. */
+/** A response with a status that is a success. */
 export interface GuardedResponse {
   /** The final URL after redirects. */
   url: URL;
@@ -44,14 +46,15 @@ const idleMilliseconds = 30_000;
 
 /**
  * Sends a request to an address given by a user: by HTTPS, to a public IP address, and to exactly the address that was checked.
- * @throws AppError validation_failed for any status but 200
+ * @throws AppError validation_failed for any other status
  */
 export async function guardedRequest(url: URL, asked: GuardedRequest, options: GuardedRequestOptions): Promise<GuardedResponse> {
   let target = url;
   for (let left = asked.redirects ?? 0; ; left--) {
     const response = await requestOnce(target, asked, options);
     const status = response.statusCode ?? 0;
-    if (status === 200) return { url: target, headers: response.headers, body: bodyOf(response, target) };
+    if ((asked.accepts ?? [200]).includes(status))
+      return { url: target, headers: response.headers, body: bodyOf(response, target) };
     response.destroy();
     const { location } = response.headers;
     if (status < 300 || status > 399 || location === undefined) throw answered(target, status, asked.hint ?? '');

@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os';
 import { AppError } from '#shared/errors.ts';
 import { limits } from '#shared/limits.ts';
 import { type ArchiveFetchOptions, fetchArchive } from '#shared/sources/archive-fetch.ts';
+import { commentOnPullRequests, setCommitStatus } from '#shared/sources/git-host-api.ts';
 import { parseGitUrl } from '#shared/sources/git-url.ts';
 import { requireHttps } from '#shared/sources/guarded-request.ts';
 import { fetchByHttp } from '#shared/sources/http-git.ts';
@@ -70,6 +71,10 @@ export function createOutsideSourceHosts({
         return at.scheme === 'ssh' ? listTipsBySsh(timed, at, options) : listTipsByHttp(timed, options);
       });
     },
+    setCommitStatus: (asked) =>
+      inTime(new URL(asked.url).host, asked.signal, (signal) => setCommitStatus({ ...asked, signal }, options)),
+    commentOnPullRequests: (asked) =>
+      inTime(new URL(asked.url).host, asked.signal, (signal) => commentOnPullRequests({ ...asked, signal }, options)),
     async fetchArchive(asked) {
       if (!URL.canParse(asked.url)) throw new AppError('validation_failed', 'The URL of the source archive is not valid.');
       return inTime(new URL(asked.url).host, asked.signal, (signal) =>

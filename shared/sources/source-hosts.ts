@@ -76,6 +76,36 @@ export interface FetchedSource {
   newHostKey?: HostKey;
 }
 
+/** A repository of a git host with an API. */
+export interface GitHostTarget {
+  /** https address of the repository. */
+  url: string;
+  /** Whose API it has; Forgejo has Gitea's. */
+  kind: 'github' | 'gitlab' | 'gitea';
+  token: SourceToken;
+  signal: AbortSignal;
+}
+
+/** What the git host shows beside a commit. */
+export interface CommitStatus extends GitHostTarget {
+  commit: ObjectId;
+  /** 'error': it neither succeeded nor failed, for example as it was canceled. */
+  state: 'pending' | 'success' | 'failure' | 'error';
+  /** Which of several statuses of the commit: a later one replaces it. */
+  context: string;
+  description: string;
+  targetUrl: string | undefined;
+}
+
+/** What the git host shows in the pull requests of a branch. */
+export interface PullRequestComment extends GitHostTarget {
+  branch: string;
+  /** The first line, invisible: an earlier comment with it is replaced. */
+  marker: string;
+  /** Markdown. */
+  text: string;
+}
+
 /** A download of an archive. */
 export interface ArchiveRequest {
   /** https or http URL of a tar.gz. The query may hold a signature and never appears in messages. */
@@ -103,6 +133,10 @@ export interface SourceHosts {
   fetchSource(request: SourceRequest): Promise<FetchedSource>;
   /** All branches of a repository. @throws AppError validation_failed */
   listTips(request: TipsRequest): Promise<RemoteTips>;
+  /** Tells the git host how a build of a commit goes. @throws AppError validation_failed */
+  setCommitStatus(status: CommitStatus): Promise<void>;
+  /** Writes or replaces a comment. @returns how many pull requests there are. @throws AppError validation_failed */
+  commentOnPullRequests(comment: PullRequestComment): Promise<number>;
   /** Resolves when the archive is downloaded and checked. @throws AppError validation_failed */
   fetchArchive(request: ArchiveRequest): Promise<FetchedArchive>;
   /** A new ed25519 key pair. The public key is one line in OpenSSH form without comment. */

@@ -144,7 +144,7 @@ describe('a push to a git host elsewhere', () => {
         ['webhook', webhook.url],
         ['secret', webhook.secret],
         ['content type', 'application/json'],
-        ['events', 'push, delete'],
+        ['events', 'push, delete, pull_request'],
         ['deploy key', key],
         [''],
       ]);

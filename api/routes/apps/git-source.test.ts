@@ -87,7 +87,7 @@ describe('the deliveries of an app', () => {
   it('are listed with what was answered, the newest first', async () => {
     const app = await host.createFollower(ada, 'https://git.example.com/ada/listed');
     const { webhook } = await read(app.id);
-    expect(webhook).toMatchObject({ content_type: 'application/json', events: ['push', 'delete'] });
+    expect(webhook).toMatchObject({ content_type: 'application/json', events: ['push', 'delete', 'pull_request'] });
     const own = (payload: unknown, headers: Record<string, string>) =>
       host.deliver(payload, headers, webhook?.secret, `?app=${app.id}`);
     await host.deliver(host.pushTo('ada/listed', 'main'), named('by-operator'));

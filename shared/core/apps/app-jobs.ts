@@ -109,3 +109,16 @@ export async function enqueueLook(
 ): Promise<void> {
   await enqueueFor(context, db, appId)('look-at-source', { appId, failures }, { runAt, key: `look:${appId}` });
 }
+
+/**
+ * Tells the git host of the app's source how a build goes.
+ * @param options `failures`: how often in a row it could not be told
+ */
+export async function enqueueReport(
+  context: JobContext,
+  db: Db,
+  appId: AppId,
+  { buildId, runAt, failures = 0 }: { buildId: BuildId; runAt?: Date; failures?: number },
+): Promise<void> {
+  await enqueueFor(context, db, appId)('report-build', { buildId, failures }, { runAt, key: `report:${buildId}` });
+}

@@ -2,6 +2,7 @@ import { requireBuildQuota } from '#shared/core/accounts/quotas.ts';
 import { readFirstTenantId } from '#shared/core/accounts/tenants-store.ts';
 import { enqueueBuild } from '#shared/core/apps/app-jobs.ts';
 import { type AppRow, beginCache, readAppById } from '#shared/core/apps/apps-store.ts';
+import { reportBuild } from '#shared/core/builds/build-report.ts';
 import { addBuildStart } from '#shared/core/builds/build-starts-store.ts';
 import type { BuildSource } from '#shared/core/builds/builds.ts';
 import { type BuildRow, cancelQueuedBuilds, insertBuild } from '#shared/core/builds/builds-store.ts';
@@ -94,7 +95,11 @@ export async function createBuild(
     created_at: now,
   });
   await enqueueBuild(context, trx, app.id, row.id);
-  for (const id of superseded) wakeups.wake(buildLogKey(id));
+  await reportBuild(context, trx, row);
+  for (const id of superseded) {
+    await reportBuild(context, trx, { ...row, id });
+    wakeups.wake(buildLogKey(id));
+  }
   return row;
 }
 

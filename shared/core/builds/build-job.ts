@@ -1,15 +1,9 @@
 import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
 import { type BuildAttempt, type BuildResult, finishBuild } from '#shared/core/builds/build-attempt.ts';
+import { endAndReportBuild } from '#shared/core/builds/build-report.ts';
 import { recordSuccess } from '#shared/core/builds/build-result.ts';
 import { deleteBuildTokens } from '#shared/core/builds/build-tokens-store.ts';
-import {
-  type BuildRow,
-  claimBuild,
-  endBuild,
-  fenceBuildLog,
-  isBuildOver,
-  readBuildById,
-} from '#shared/core/builds/builds-store.ts';
+import { type BuildRow, claimBuild, fenceBuildLog, isBuildOver, readBuildById } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { readEnvironment } from '#shared/core/releases/variables.ts';
 import { canMoveRefs, movedMessage } from '#shared/core/repositories/ref-moves.ts';
@@ -38,7 +32,7 @@ export async function runBuildJob(context: Context, buildId: BuildId, stopping: 
 }
 
 async function runAttempt(context: Context, app: AppRow, build: BuildRow, stopping: AbortSignal): Promise<void> {
-  const { db, clock } = context;
+  const { db } = context;
   let redact = (text: string): string => text;
   const log = createBuildLogWriter(context, {
     buildId: build.id,
@@ -54,7 +48,7 @@ async function runAttempt(context: Context, app: AppRow, build: BuildRow, stoppi
     log.line(` !     ${error}`);
     // All lines are stored before anybody sees that it is over.
     await log.flush();
-    await endBuild(db, build, { status, error: redact(error) }, clock.now());
+    await endAndReportBuild(context, db, build, { status, error: redact(error) });
   };
   try {
     const variables = await readEnvironment(context, db, app.tenant_id, app.id);

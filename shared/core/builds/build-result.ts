@@ -1,7 +1,8 @@
 import { lockApp } from '#shared/core/apps/apps-store.ts';
 import { supersededMessage } from '#shared/core/builds/build-creation.ts';
+import { endAndReportBuild } from '#shared/core/builds/build-report.ts';
 import { describeSource } from '#shared/core/builds/build-source.ts';
-import { type BuildRow, endBuild, lockBuild, readReleaseOfNewerBuild } from '#shared/core/builds/builds-store.ts';
+import { type BuildRow, lockBuild, readReleaseOfNewerBuild } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { readDeployOfRelease } from '#shared/core/releases/deploys-store.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
@@ -17,7 +18,7 @@ export async function recordSuccess(
   build: BuildRow,
   outcome: BuildOutcome & { status: 'succeeded' },
 ): Promise<void> {
-  const { db, clock } = context;
+  const { db } = context;
   await db.transaction().execute(async (trx) => {
     const app = await lockApp(trx, build.app_id);
     // Locked: an attempt that began between here and the end would find it running, and make a second release.
@@ -25,11 +26,11 @@ export async function recordSuccess(
     if (app === undefined || current?.attempt !== build.attempt || current.status !== 'running') return;
     // Nobody wants it any more, and it was too late to stop the building.
     if (current.cancel_requested || app.deleted_at !== null) {
-      await endBuild(trx, build, { status: 'canceled', error: 'Canceled.' }, clock.now());
+      await endAndReportBuild(context, trx, build, { status: 'canceled', error: 'Canceled.' });
       return;
     }
     if (await isOvertaken(trx, build)) {
-      await endBuild(trx, build, { status: 'canceled', error: supersededMessage }, clock.now());
+      await endAndReportBuild(context, trx, build, { status: 'canceled', error: supersededMessage });
       return;
     }
     const { releaseId } = await createRelease(context, trx, app, {
@@ -52,7 +53,7 @@ export async function recordSuccess(
       release_command: outcome.releaseCommand ?? null,
       release_id: releaseId,
     };
-    await endBuild(trx, build, end, clock.now());
+    await endAndReportBuild(context, trx, build, end);
   });
 }
 

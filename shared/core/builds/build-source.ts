@@ -5,6 +5,7 @@ import { type BuildRow, recordCommit, recordSource } from '#shared/core/builds/b
 import { isImage, readImageSource } from '#shared/core/builds/image-source.ts';
 import { entriesBelow, readDirectory, requireDirectory } from '#shared/core/builds/source-directory.ts';
 import type { Context } from '#shared/core/context.ts';
+import { rememberCommitTitle } from '#shared/core/repositories/commit-titles.ts';
 import { fetchSource } from '#shared/core/repositories/source-fetch.ts';
 import { type FetchedSubmodules, fetchSubmodules } from '#shared/core/repositories/submodules.ts';
 import { AppError } from '#shared/errors.ts';
@@ -125,6 +126,7 @@ async function takeTree({ context, app, build, line, signal }: SourceRequest, co
   const { reader } = context.git;
   const repositoryId = app.repository_id;
   const directory = await sayDirectory(context, app, line);
+  await rememberCommitTitle(context, repositoryId, commit);
   const submodules = await reader.listSubmodules(repositoryId, commit);
   const { fetched, discard } = await fetchSubmodules(context, submodules, outsideUrl(context, app, build), {
     repositoryId,

@@ -7,7 +7,13 @@ import { createBuild, type NewBuild, withCaches } from '#shared/core/builds/buil
 import { canceledMessage, cancelKey } from '#shared/core/builds/build-job.ts';
 import { followBuildLog } from '#shared/core/builds/build-log.ts';
 import type { Build, Builds } from '#shared/core/builds/builds.ts';
-import { type BuildRow, isBuildOver, listBuilds, readBuildById, requestCancel } from '#shared/core/builds/builds-store.ts';
+import {
+  isBuildOver,
+  type ListedBuild,
+  listBuildsWithTitles,
+  readBuildById,
+  requestCancel,
+} from '#shared/core/builds/builds-store.ts';
 import { requireRoomForBuilds } from '#shared/core/builds/disk-rules.ts';
 import { isImage, toImageSource } from '#shared/core/builds/image-source.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -28,16 +34,16 @@ export function createBuilds(context: Context): Builds {
     async startBuild(caller, app, { id = newUuid(), branch, commit, sourceUrl, sourceSha256, image }) {
       const { principal, row } = await requireAppToChange(context, caller, app);
       const before = await readBuildById(db, id);
-      if (before?.app_id === row.id) return toBuild(before);
+      if (before?.app_id === row.id) return toBuild(await requireBuild(db, row.id, id));
       if (image !== undefined) {
         refuseTogether('image', { branch, commit, source_url: sourceUrl, source_sha256: sourceSha256 });
         const source = toImageSource(image);
-        return toBuild(await start(context, principal, row, { id, commit: null, branch: null, source }));
+        return start(context, principal, row, { id, commit: null, branch: null, source });
       }
       if (sourceUrl !== undefined) {
         refuseTogether('source_url', { branch, commit });
         const source = await toArchiveSource(context, row.id, { url: sourceUrl, sha256: sourceSha256 });
-        return toBuild(await start(context, principal, row, { id, commit: null, branch: null, source }));
+        return start(context, principal, row, { id, commit: null, branch: null, source });
       }
       if (sourceSha256 !== undefined)
         throw new AppError('validation_failed', 'There is a source_sha256 and no source_url that it could belong to.', {
@@ -56,7 +62,7 @@ export function createBuilds(context: Context): Builds {
       ) {
         const from = { branch: branch ?? row.branch, commit: (commit as ObjectId) ?? null };
         const source = { url: row.git_url, ref: `refs/heads/${from.branch}`, commit: from.commit };
-        return toBuild(await start(context, principal, row, { id, ...from, source }));
+        return start(context, principal, row, { id, ...from, source });
       }
       const revision = commit ?? `refs/heads/${branch ?? row.branch}`;
       const resolved = await git.reader.resolveCommit(row.repository_id, revision);
@@ -68,12 +74,12 @@ export function createBuilds(context: Context): Builds {
         );
       }
       const of = { id, commit: resolved, branch: commit === undefined ? (branch ?? row.branch) : null };
-      return toBuild(await start(context, principal, row, of));
+      return start(context, principal, row, of);
     },
 
     async listBuilds(caller, app, page) {
       const { row } = await requireApp(context, caller, app);
-      const rows = await listBuilds(db, { appId: row.id, ...toKeysetPage(page) });
+      const rows = await listBuildsWithTitles(db, { appId: row.id, ...toKeysetPage(page) });
       return toPage(rows, page.limit, toBuild);
     },
 
@@ -110,15 +116,16 @@ async function start(
   principal: Principal,
   { id }: AppRow,
   of: Pick<NewBuild, 'id' | 'commit' | 'branch' | 'source'>,
-): Promise<BuildRow> {
+): Promise<Build> {
   await requireRoomForBuilds(context);
-  return withCaches(context, [id], (caches) =>
+  const created = await withCaches(context, [id], (caches) =>
     context.db.transaction().execute(async (trx) => {
       const locked = await lockApp(trx, id);
       if (locked === undefined || locked.deleted_at !== null) throw notFound('app');
       return createBuild(context, trx, locked, { ...of, caches, refChanges: null, createdBy: principal.userId });
     }),
   );
+  return toBuild(await requireBuild(context.db, id, created.id));
 }
 
 /** A build is of one thing. */
@@ -131,14 +138,14 @@ function refuseTogether(given: string, others: Readonly<Record<string, unknown>>
 }
 
 /** A build of this very app: another app's build is not found here. */
-async function requireBuild(db: Db, appId: AppId, build: string): Promise<BuildRow> {
-  const [latest] = build === 'latest' ? await listBuilds(db, { appId, before: undefined, limit: 1 }) : [];
-  const row = latest ?? (isUuid(build) ? await readBuildById(db, build as BuildId) : undefined);
-  if (row === undefined || row.app_id !== appId) throw notFound('build');
+async function requireBuild(db: Db, appId: AppId, build: string): Promise<ListedBuild> {
+  const which = build === 'latest' ? {} : isUuid(build) ? { id: build as BuildId } : undefined;
+  const [row] = which ? await listBuildsWithTitles(db, { appId, before: undefined, limit: 1, ...which }) : [];
+  if (row === undefined) throw notFound('build');
   return row;
 }
 
-function toBuild(row: BuildRow): Build {
+function toBuild(row: ListedBuild): Build {
   return {
     id: row.id,
     appId: row.app_id,
@@ -146,6 +153,8 @@ function toBuild(row: BuildRow): Build {
     cacheState: row.cache_state,
     pipeline: row.pipeline,
     commit: row.commit,
+    commitTitle: row.commit_title,
+    commitAuthor: row.commit_author,
     branch: row.branch,
     sourceUrl: isArchive(row.source) ? row.source.archiveUrl : null,
     sourceSha256: isArchive(row.source) ? (row.source.fetchedSha256 ?? row.source.sha256) : null,

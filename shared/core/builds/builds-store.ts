@@ -106,6 +106,28 @@ export async function listBuilds(db: Db, { appId, before, limit }: KeysetPage & 
     .execute();
 }
 
+/** A build with what its commit says, where that was read. */
+export type ListedBuild = BuildRow & { commit_title: string | null; commit_author: string | null };
+
+/** As `listBuilds`, for people. @param id this build only */
+export async function listBuildsWithTitles(
+  db: Db,
+  { appId, before, limit, id }: KeysetPage & { appId: AppId; id?: BuildId },
+): Promise<ListedBuild[]> {
+  let select = db
+    .selectFrom('builds')
+    .innerJoin('apps', 'apps.id', 'builds.app_id')
+    .leftJoin('commit_titles', (join) =>
+      join.onRef('commit_titles.repository_id', '=', 'apps.repository_id').onRef('commit_titles.commit', '=', 'builds.commit'),
+    )
+    .selectAll('builds')
+    .select(['commit_titles.title as commit_title', 'commit_titles.author as commit_author'])
+    .where('builds.app_id', '=', appId)
+    .where(keysetBefore(before, 'builds'));
+  if (id !== undefined) select = select.where('builds.id', '=', id);
+  return select.orderBy('builds.created_at', 'desc').orderBy('builds.id', 'desc').limit(limit).execute();
+}
+
 /** Builds that have not started find no cache any more. */
 export async function markQueuedBuildsCold(trx: Db, appId: AppId): Promise<void> {
   await trx

@@ -41,6 +41,9 @@ export interface Build {
   pipeline: string;
   /** Null until it is known, and for an archive. */
   commit: string | null;
+  /** First line of the commit's message, and its author as `Ada <ada@example.com>`; null until the build has read them. */
+  commitTitle: string | null;
+  commitAuthor: string | null;
   branch: string | null;
   /** The archive it is built of: its address without the query, and its SHA-256 once that is known. Null for a commit. */
   sourceUrl: string | null;

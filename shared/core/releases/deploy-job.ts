@@ -1,5 +1,5 @@
 import { ensureAppEnvironment } from '#shared/core/apps/app-environment.ts';
-import { enqueueCollectImages, enqueueEnsureWorkload } from '#shared/core/apps/app-jobs.ts';
+import { enqueueCollectImages, enqueueEnsureWorkload, enqueueReport } from '#shared/core/apps/app-jobs.ts';
 import { lockApp, readAppById, setCurrentRelease } from '#shared/core/apps/apps-store.ts';
 import { deletionKey } from '#shared/core/apps/deleted-apps.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -105,6 +105,9 @@ async function recordVerdict(
     await setReleaseStatus(trx, release.id, status === 'live' ? 'succeeded' : status === 'superseded' ? 'pending' : 'failed');
     if (status === 'live') await setCurrentRelease(trx, release.app_id, release.id);
     await enqueueCollectImages(context, trx, release.app_id);
+    const followsSource = app.git_url !== null || app.parent_app_id !== null;
+    if (release.kind === 'build' && release.build_id !== null && followsSource)
+      await enqueueReport(context, trx, app.id, { buildId: release.build_id });
     await afterwards(trx);
   });
   if (release.build_id !== null) wakeups.wake(buildLogKey(release.build_id));

@@ -99,6 +99,8 @@ function toRelease(row: ListedRelease): Release {
     status: row.status,
     kind: row.kind,
     commit: row.commit,
+    commitTitle: row.commit_title,
+    commitAuthor: row.commit_author,
     imageUrl: row.image_url,
     description: row.description,
     current: row.id === row.current_release_id,

@@ -37,8 +37,13 @@ declare module '#shared/database/db.ts' {
 /** A release as it is stored. */
 export type ReleaseRow = Selectable<Tables['releases']>;
 
-/** With the email of who created it, where that is known, and the app's current release. */
-export type ListedRelease = ReleaseRow & { author_email: string | null; current_release_id: ReleaseId | null };
+/** With the email of who created it, where that is known, the app's current release, and what the commit says. */
+export type ListedRelease = ReleaseRow & {
+  author_email: string | null;
+  current_release_id: ReleaseId | null;
+  commit_title: string | null;
+  commit_author: string | null;
+};
 
 /** A `pending` one. */
 export async function insertRelease(trx: Db, release: Omit<ReleaseRow, 'status' | 'image_collected_at'>): Promise<void> {
@@ -204,8 +209,12 @@ export async function listReleases(db: Db, { appId, before, limit, releaseId }: 
     .leftJoin('memberships', (join) =>
       join.onRef('memberships.user_id', '=', 'releases.created_by').onRef('memberships.tenant_id', '=', 'apps.tenant_id'),
     )
+    .leftJoin('commit_titles', (join) =>
+      join.onRef('commit_titles.repository_id', '=', 'apps.repository_id').onRef('commit_titles.commit', '=', 'releases.commit'),
+    )
     .selectAll('releases')
     .select(['memberships.email as author_email', 'apps.current_release_id'])
+    .select(['commit_titles.title as commit_title', 'commit_titles.author as commit_author'])
     .where('releases.app_id', '=', appId)
     .where(keysetBefore(before, 'releases'));
   if (releaseId !== undefined) select = select.where('releases.id', '=', releaseId);

@@ -41,6 +41,9 @@ export interface Release {
   status: ReleaseStatus;
   kind: ReleaseKind;
   commit: string | null;
+  /** First line of the commit's message, and its author as `Ada <ada@example.com>`; null when they were not read. */
+  commitTitle: string | null;
+  commitAuthor: string | null;
   imageUrl: string;
   description: string;
   current: boolean;

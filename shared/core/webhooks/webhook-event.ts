@@ -13,9 +13,12 @@ export interface PushEvent extends BranchHint {
 export interface OtherEvent {
   kind: 'other';
   reason: string;
+  /** Of a pull request: its branch, whose preview is told there. */
+  pullRequest?: { branch: string; spellings: readonly string[] };
 }
 
 const objectPattern = /^[0-9a-f]{40}$|^[0-9a-f]{64}$/;
+const pullRequestEvents = /^(pull_request|merge request hook)$/i;
 const pushEvents = /^(push|push hook|system hook|repo:push)$/i;
 const branchPrefix = 'refs/heads/';
 /** As GitHub, GitLab and Gitea read it. */
@@ -32,25 +35,42 @@ export function readEvent(body: Uint8Array, contentType: string, event: string):
   const payload = parsePayload(body, contentType);
   // Gitea reports the deletion of a branch by this event only.
   const isDeletion = /^delete$/i.test(event) && payload['ref_type'] === 'branch';
+  if (pullRequestEvents.test(event)) return readPullRequest(payload);
   const isPush =
     event === '' ? typeof payload['ref'] === 'string' && typeof payload['after'] === 'string' : pushEvents.test(event);
   if (!isPush && !isDeletion)
     return other(
       event === ''
         ? 'This delivery is not a push.'
-        : `The event ${event.slice(0, 60)} starts no build. Let the git host deliver pushes and deletions of branches only.`,
+        : `The event ${event.slice(0, 60)} starts no build. Let the git host deliver pushes, deletions of branches and pull requests only.`,
     );
   if (/^system hook$/i.test(event) && payload['event_name'] !== 'push')
     return other('Of the system hooks, only pushes start a build.');
 
   const hint = isDeletion ? readDeletion(payload) : readPush(payload);
   if (typeof hint === 'string') return other(hint);
+  const spellings = readSpellings(payload);
+  if (spellings.length === 0) throw new AppError('validation_failed', 'The push does not say of which repository it is.');
+  return { kind: 'push', ...hint, spellings };
+}
+
+/** GitHub and Gitea have a `pull_request` with its head, GitLab has `object_attributes`. */
+function readPullRequest(payload: Json): OtherEvent {
+  const request = isObject(payload['pull_request']) ? payload['pull_request'] : {};
+  const head = isObject(request['head']) ? request['head'] : {};
+  const merge = isObject(payload['object_attributes']) ? payload['object_attributes'] : {};
+  const branch = head['ref'] ?? merge['source_branch'];
+  const reason = 'A pull request starts no build. The preview of its branch is shown in it.';
+  if (typeof branch !== 'string') return other(reason);
+  return { ...other(reason), pullRequest: { branch, spellings: readSpellings(payload) } };
+}
+
+function readSpellings(payload: Json): string[] {
   const spellings = repositoryUrls(payload).flatMap((text) => {
     const url = parseGitUrl(text);
     return url === undefined ? [] : spellingsOf(url);
   });
-  if (spellings.length === 0) throw new AppError('validation_failed', 'The push does not say of which repository it is.');
-  return { kind: 'push', ...hint, spellings: [...new Set(spellings)] };
+  return [...new Set(spellings)];
 }
 
 function readDeletion({ ref }: Json): BranchHint {

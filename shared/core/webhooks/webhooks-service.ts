@@ -1,7 +1,9 @@
 import { requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { enqueueLook } from '#shared/core/apps/app-jobs.ts';
-import { listAppsBySource, readAppById } from '#shared/core/apps/apps-store.ts';
+import { listAppsBySource, listPreviewsOf, readAppById } from '#shared/core/apps/apps-store.ts';
 import { checkBranchName } from '#shared/core/apps/branch-name.ts';
+import { reportBuild } from '#shared/core/builds/build-report.ts';
+import { readLatestBuild } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { appWebhookSecret } from '#shared/core/repositories/webhook-secret.ts';
 import {
@@ -141,7 +143,10 @@ async function record(context: Context, { name, event, appId }: NamedEvent): Pro
   const now = context.clock.now();
   return context.db.transaction().execute(async (trx): Promise<RecordedDelivery | DeliveryResult> => {
     if (!(await insertDelivery(trx, name, now))) return replayed;
-    if (event.kind === 'other') return { outcome: 'ignored', message: event.reason };
+    if (event.kind === 'other') {
+      if (event.pullRequest !== undefined) await reportPreviews(context, trx, event.pullRequest, appId);
+      return { outcome: 'ignored', message: event.reason };
+    }
     const { branch, commit, skipsBuild } = event;
     const apps = await findApps(trx, event, appId);
     if (apps.length === 0) {
@@ -156,6 +161,21 @@ async function record(context: Context, { name, event, appId }: NamedEvent): Pro
     }
     return { hints };
   });
+}
+
+/** A pull request may be opened long after its branch was pushed. */
+async function reportPreviews(
+  context: Context,
+  trx: Db,
+  { branch, spellings }: NonNullable<OtherEvent['pullRequest']>,
+  appId: string | undefined,
+): Promise<void> {
+  for (const id of await findApps(trx, { spellings }, appId)) {
+    for (const preview of await listPreviewsOf(trx, id, [branch])) {
+      const build = await readLatestBuild(trx, preview);
+      if (build !== undefined) await reportBuild(context, trx, build);
+    }
+  }
 }
 
 /** A webhook of an app stays with a repository that is renamed, and then delivers under another address. */
@@ -199,7 +219,7 @@ function nameDelivery({ provider, deliveryId }: SignedDelivery, appId: string | 
  * Several apps, of several tenants too, may follow one repository: each fetches by its own means and builds into itself.
  * In one order, so that two deliveries cannot wait for each other.
  */
-async function findApps(db: Db, { spellings }: PushEvent, appId: string | undefined): Promise<AppId[]> {
+async function findApps(db: Db, { spellings }: Pick<PushEvent, 'spellings'>, appId: string | undefined): Promise<AppId[]> {
   const apps = await listAppsBySource(db, spellings);
   return appId === undefined ? apps : apps.filter((id) => id === appId);
 }

@@ -24,6 +24,7 @@ import * as quotas from '#shared/database/migrations/0022-quotas.ts';
 import * as appSettings from '#shared/database/migrations/0023-app-settings.ts';
 import * as sourceTokens from '#shared/database/migrations/0023-source-tokens.ts';
 import * as sourceDirectory from '#shared/database/migrations/0024-source-directory.ts';
+import * as commitTitles from '#shared/database/migrations/0025-commit-titles.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -49,7 +50,8 @@ export const migrations: Record<string, Migration> = {
   '0020-source-looks': sourceLooks,
   '0021-sessions': sessions,
   '0022-quotas': quotas,
-  '0023-source-tokens': sourceTokens,
   '0023-app-settings': appSettings,
+  '0023-source-tokens': sourceTokens,
   '0024-source-directory': sourceDirectory,
+  '0025-commit-titles': commitTitles,
 };
