@@ -2,7 +2,7 @@
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { removeTree } from '#shared/platform/local/images/trees.ts';
+import { removeTree } from '#shared/platform/local/disk/trees.ts';
 import type { AppCase } from '#test/apps/app-cases.ts';
 import { appDataPaths } from '#test/apps/app-data.ts';
 import { attachServices } from '#test/apps/services.ts';

@@ -22,9 +22,9 @@ import * as sourceLooks from '#shared/database/migrations/0020-source-looks.ts';
 import * as sessions from '#shared/database/migrations/0021-sessions.ts';
 import * as quotas from '#shared/database/migrations/0022-quotas.ts';
 import * as appSettings from '#shared/database/migrations/0023-app-settings.ts';
-import * as sourceTokens from '#shared/database/migrations/0023-source-tokens.ts';
 import * as sourceDirectory from '#shared/database/migrations/0024-source-directory.ts';
 import * as commitTitles from '#shared/database/migrations/0025-commit-titles.ts';
+import * as sourceTokens from '#shared/database/migrations/0026-source-tokens.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -51,7 +51,7 @@ export const migrations: Record<string, Migration> = {
   '0021-sessions': sessions,
   '0022-quotas': quotas,
   '0023-app-settings': appSettings,
-  '0023-source-tokens': sourceTokens,
   '0024-source-directory': sourceDirectory,
   '0025-commit-titles': commitTitles,
+  '0026-source-tokens': sourceTokens,
 };

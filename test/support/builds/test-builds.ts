@@ -2,8 +2,8 @@ import { mkdtemp, realpath, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BuildDrivers, type BuildDriversOptions, createBuildDrivers } from '#shared/platform/local/builds/build-drivers.ts';
+import { removeTree } from '#shared/platform/local/disk/trees.ts';
 import { openVolumes } from '#shared/platform/local/disk/volumes.ts';
-import { removeTree } from '#shared/platform/local/images/trees.ts';
 import { openSandbox, type Sandbox } from '#shared/platform/local/sandbox/open-sandbox.ts';
 
 export interface TestBuilds extends BuildDrivers {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { systemClock } from '#shared/clock.ts';
 import { type AppId, newTenantId, newUuid } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
-import { removeTree } from '#shared/platform/local/images/trees.ts';
+import { removeTree } from '#shared/platform/local/disk/trees.ts';
 import type { AddonKind } from './addon-kind.ts';
 import { createTenantDatabases } from './tenant-databases.ts';
 

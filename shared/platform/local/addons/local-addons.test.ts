@@ -9,7 +9,7 @@ import { type AppId, newTenantId, newUuid } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
 import type { AddonSpec } from '#shared/platform/addons.ts';
 import { type AddonClient, type AddonsFixture, describeAddons } from '#shared/platform/contract/addons.ts';
-import { removeTree } from '#shared/platform/local/images/trees.ts';
+import { removeTree } from '#shared/platform/local/disk/trees.ts';
 import { openSandbox } from '#shared/platform/local/sandbox/open-sandbox.ts';
 import { createLocalAddons, type LocalAddons } from './local-addons.ts';
 import { askStore, kvstoreClient } from './testing/kvstore-client.ts';

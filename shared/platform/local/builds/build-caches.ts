@@ -3,8 +3,8 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { BuildCaches } from '#shared/platform/build-caches.ts';
+import { measureTree, moveTree, removeTree } from '../disk/trees.ts';
 import type { Volume, Volumes } from '../disk/volumes.ts';
-import { measureTree, moveTree, removeTree } from '../images/trees.ts';
 import type { SandboxBind, SandboxMount } from '../sandbox/sandbox.ts';
 import type { CachedTree } from './plans/builder.ts';
 

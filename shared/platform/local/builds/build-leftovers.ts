@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { ifMissing } from '#shared/files/if-missing.ts';
-import { removeTree } from '../images/trees.ts';
+import { removeTree } from '../disk/trees.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
 

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AppId, newUuid } from '#shared/ids.ts';
+import { removeTree } from '../disk/trees.ts';
 import { createLocalImages, type ImageDescription, type LocalImages, removeImageLeftovers, type StoredImage } from './images.ts';
-import { removeTree } from './trees.ts';
 
 const owner = 0x7000_0001;
 let dataDir: string;

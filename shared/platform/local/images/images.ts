@@ -8,13 +8,13 @@ import { type AppId, isUuid } from '#shared/ids.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { Images } from '#shared/platform/images.ts';
+import { moveTree, removeTree, syncTree } from '../disk/trees.ts';
 import type { SandboxMount } from '../sandbox/sandbox.ts';
 import type { UserRange } from '../sandbox/user-ranges.ts';
 import { storedToolNames } from '../toolchains/stored-tools.ts';
 import { platformParts, resolveToolchain, type ToolchainPlaces } from '../toolchains/toolchain-mounts.ts';
 import { type ContainerConfig, containerConfigSchema } from './container-config.ts';
 import type { SealAnswer, SealRequest } from './image-worker.ts';
-import { moveTree, removeTree, syncTree } from './trees.ts';
 
 const strings = z.record(z.string(), z.string());
 const descriptionSchema = z.object({

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readdir, rename, stat } from 'node:fs/promises';
 import { millisecondsPerDay } from '#shared/durations.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
-import { measureTree, removeTree } from '../images/trees.ts';
+import { measureTree, removeTree } from '../disk/trees.ts';
 
 export interface ToolCollection {
   /** Of the store. */
