@@ -21,7 +21,7 @@ describe('the error envelope', () => {
     ['no version', 'GET', '/apps', {}, [404, 'not_found']],
     ['the root', 'GET', '/', {}, [404, 'not_found']],
     ['a doubled prefix', 'GET', '/api/api/v1/healthz', {}, [404, 'not_found']],
-    ['a doubled slash', 'GET', '//v1/healthz', {}, [404, 'not_found']],
+    ['a doubled slash', 'GET', '//v1/nothing', {}, [404, 'not_found']],
     ['a wrong method', 'PATCH', '/v1/apps', {}, [405, 'validation_failed']],
     ['no token', 'GET', '/v1/apps', {}, [401, 'unauthorized']],
     [

@@ -60,18 +60,10 @@ describe('over a real server', () => {
     const authorization = `authorization: Bearer ${ada.token}`;
     expect(statusOf(await get('/v1/user', authorization))).toBe(200);
     expect(statusOf(await get('http://localhost/api/v1/user', authorization))).toBe(200);
-    for (const path of [
-      '//v1/healthz',
-      '/v1//healthz',
-      '/v1%2Fhealthz',
-      '/api%2Fv1/healthz',
-      '/v1/healthz/',
-      '/V1/healthz',
-      '/v1/healthz%00',
-      '/x/../x',
-    ]) {
+    for (const path of ['//v1/healthz', '/v1//healthz', '/v1/healthz/'])
+      expect([path, statusOf(await get(path))]).toEqual([path, 200]);
+    for (const path of ['/v1%2Fhealthz', '/api%2Fv1/healthz', '/V1/healthz', '/v1/healthz%00', '/x/../x'])
       expect([path, statusOf(await get(path))]).toEqual([path, 404]);
-    }
   });
 
   it('refuses every spelling of a guarded path without a token', async () => {
