@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import isomorphic, { type PushResult } from 'isomorphic-git';
-import http from 'isomorphic-git/http/node';
+import http from 'isomorphic-git/http/web';
 import { CliError, exitCodes } from '#cli/errors/cli-error.ts';
 import { type FolderCommit, folderBranch } from '#cli/git/folder-commit.ts';
 

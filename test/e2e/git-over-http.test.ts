@@ -6,7 +6,7 @@ import isomorphic from 'isomorphic-git';
 import http from 'isomorphic-git/http/node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPerson } from '#cli/testing/person.ts';
-import { nodeApp, unbuildableApp } from '#test/support/builds/sample-apps.ts';
+import { nodeApp, slowApp, unbuildableApp } from '#test/support/builds/sample-apps.ts';
 import { type RunningPlatform, removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
 import { createUser, type User, visit, type WorkingCopy } from '#test/support/platform/user.ts';
 import type { RunResult } from '#test/support/run-program.ts';
@@ -186,9 +186,13 @@ describe('git over HTTP', () => {
       expect((await copy.git('ls-tree', '--name-only', commit)).stdout).not.toContain('secret.txt');
       expect((await copy.git('log', '--format=%s', '-2', commit)).stdout).toBe('Deploy site\nMine\n');
 
+      // Node's own agents give up a connection that is silent for 5 seconds.
+      const patient = await deploy(slowApp('from a slow build', 6));
+      expect([patient.code, patient.stderr]).toEqual([0, expect.stringContaining('deployed')]);
+
       const failed = await deploy(unbuildableApp());
       expect([failed.code, failed.stderr]).toEqual([1, expect.stringMatching(/main was rejected: build failed\.\n$/)]);
-      expect((await visit(platform, 'hello')).body).toBe('from a folder');
+      expect((await visit(platform, 'hello')).body).toBe('from a slow build');
     } finally {
       await person.remove();
     }
