@@ -92,14 +92,17 @@ export function createKubernetesRollouts({ cluster, objects, readTraffic }: Roll
     },
 
     async advanceRollout(appId, releaseId, fromWeight) {
-      const app = await observeCandidate(appId, releaseId);
-      const status = app === undefined ? undefined : currentStatus(app, appId);
-      if (app === undefined || status?.canary?.weights?.canary.weight !== fromWeight || status.pauseConditions === undefined)
-        return;
-      const { namespace, rollout } = app;
-      const reference = { kind: kinds.rollout, name: appObjectName(appId), namespace };
-      const { resourceVersion } = rollout?.metadata ?? {};
-      await cluster.patch(reference, { metadata: { resourceVersion }, status: { pauseConditions: null } }, 'status');
+      let isOrdered = false;
+      // The controller writes the Rollout too: what has changed since it was observed is observed again.
+      await pollUntil(async () => {
+        const app = await observeCandidate(appId, releaseId);
+        const status = app === undefined ? undefined : currentStatus(app, appId);
+        if (app === undefined || status?.canary?.weights?.canary.weight !== fromWeight || status.pauseConditions === undefined)
+          return true;
+        isOrdered = await endPause(appId, app);
+        return isOrdered;
+      }, orderSeconds);
+      if (!isOrdered) return;
       await pollUntil(async () => {
         const now = await observeCandidate(appId, releaseId);
         return now === undefined || (currentStatus(now, appId)?.canary?.weights?.canary.weight ?? fromWeight) !== fromWeight;
@@ -147,6 +150,19 @@ export function createKubernetesRollouts({ cluster, objects, readTraffic }: Roll
   async function observeCandidate(appId: AppId, releaseId: ReleaseId): Promise<AppObservation | undefined> {
     const app = await observeApp(cluster, appId);
     return app?.state.candidate?.releaseId === releaseId ? app : undefined;
+  }
+
+  /** False when the Rollout has changed since it was observed. */
+  async function endPause(appId: AppId, { namespace, rollout }: AppObservation): Promise<boolean> {
+    const reference = { kind: kinds.rollout, name: appObjectName(appId), namespace };
+    const { resourceVersion } = rollout?.metadata ?? {};
+    try {
+      await cluster.patch(reference, { metadata: { resourceVersion }, status: { pauseConditions: null } }, 'status');
+      return true;
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'conflict') return false;
+      throw error;
+    }
   }
 
   /** The first order stands: one that comes later, or for another release, changes nothing. */
