@@ -139,6 +139,7 @@ export const pushConcurrently: PrepareOperation = async (context) => {
         `canceled ${supersededMessage}`,
         `superseded ${movedMessage}`,
         'superseded A newer release was waiting.',
+        'superseded A newer release was deployed while this one was interrupted.',
       ];
       problems.push(...all.filter((end) => !expected.includes(end)).map((end) => `one of two pushes ended: ${end}`));
       if (all.length > 0 && all.filter((end) => end === 'live').length !== 1)
