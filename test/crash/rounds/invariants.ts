@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promise
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
+import { movedMessage } from '#shared/core/repositories/ref-moves.ts';
 import type { RepositoryId } from '#shared/ids.ts';
 import type { PlatformFacts } from '#test/support/crash/control-plane-calls.ts';
 import { run } from '#test/support/run-program.ts';
@@ -57,7 +58,8 @@ export async function findViolations(environment: TestEnvironment, facts: Platfo
     select 'a release has ' || count(d.id) || ' deploys' from releases r
       left join deploys d on d.release_id = r.id group by r.id having count(d.id) <> 1
     union all
-    select 'a deploy ' || status || ': ' || coalesce(error, '') from deploys where status in ('failed', 'aborted')
+    select 'a deploy ' || status || ': ' || coalesce(error, '') from deploys
+      where status in ('failed', 'aborted') and error is distinct from ${movedMessage}
     union all
     select 'the current release is v' || coalesce(c.version, 0) || ', the newest live one v' || coalesce(l.version, 0) from apps a
       left join releases c on c.id = a.current_release_id
