@@ -1,4 +1,4 @@
-import { trustProxies } from '#gateway/forwarding/client.ts';
+import { clientOf, plainAddress, trustProxies } from '#gateway/forwarding/client.ts';
 
 /**
  * The address of the client behind the connection's peer, by X-Forwarded-For of proxies that are trusted.
@@ -7,9 +7,8 @@ import { trustProxies } from '#gateway/forwarding/client.ts';
 export function createClientAddress(trusted: readonly string[]): (request: Request, peer: string) => string {
   const isTrusted = trustProxies(trusted);
   return (request, peer) => {
-    if (!isTrusted(peer)) return peer;
-    const forwarded = (request.headers.get('x-forwarded-for') ?? '').split(',').map((address) => address.trim());
-    // The first from the right that no trusted proxy added for another.
-    return forwarded.findLast((address) => address !== '' && !isTrusted(address)) ?? peer;
+    const connection = { address: plainAddress(peer), encrypted: false, port: 0 };
+    const addresses = request.headers.get('x-forwarded-for') ?? undefined;
+    return clientOf(connection, { addresses, protocols: undefined, ports: undefined }, isTrusted).address;
   };
 }
