@@ -1,7 +1,6 @@
 import { enqueueReport } from '#shared/core/apps/app-jobs.ts';
-import { isArchive } from '#shared/core/builds/archive-source.ts';
 import { type BuildEnd, type BuildRow, endBuild } from '#shared/core/builds/builds-store.ts';
-import { isImage } from '#shared/core/builds/image-source.ts';
+import { isRepository } from '#shared/core/builds/repository-source.ts';
 import type { Context } from '#shared/core/context.ts';
 import type { Db } from '#shared/database/db.ts';
 
@@ -9,7 +8,7 @@ type Reported = Pick<BuildRow, 'id' | 'app_id' | 'source'>;
 
 /** Has the git host told how a build goes, if it is of a repository there. */
 export async function reportBuild(context: Pick<Context, 'jobs'>, db: Db, { id, app_id, source }: Reported): Promise<void> {
-  if (source !== null && !isArchive(source) && !isImage(source)) await enqueueReport(context, db, app_id, { buildId: id });
+  if (isRepository(source)) await enqueueReport(context, db, app_id, { buildId: id });
 }
 
 /** Ends a build, and has the git host told. False when another attempt has taken over, or it was over. */

@@ -3,6 +3,7 @@ import { archiveName, fetchArchive, isArchive } from '#shared/core/builds/archiv
 import type { ArchiveSource, ImageSource } from '#shared/core/builds/builds.ts';
 import { type BuildRow, recordCommit, recordSource } from '#shared/core/builds/builds-store.ts';
 import { isImage, readImageSource } from '#shared/core/builds/image-source.ts';
+import { isRepository } from '#shared/core/builds/repository-source.ts';
 import { entriesBelow, readDirectory, requireDirectory } from '#shared/core/builds/source-directory.ts';
 import type { Context } from '#shared/core/context.ts';
 import { rememberCommitTitle } from '#shared/core/repositories/commit-titles.ts';
@@ -89,7 +90,7 @@ async function takeArchive({ context, app, build, line, signal }: SourceRequest,
 
 /** The commit to build, in the app's repository by now. */
 async function takeCommit({ context, app, build, line, signal }: SourceRequest): Promise<ObjectId> {
-  if (isArchive(build.source) || isImage(build.source) || build.source === null) {
+  if (!isRepository(build.source)) {
     if (build.commit === null) throw new AppError('validation_failed', 'There is nothing to build.');
     return build.commit as ObjectId;
   }
@@ -160,7 +161,7 @@ async function sayDirectory({ db }: Context, app: AppRow, line: LineSink): Promi
 
 /** Of the repository elsewhere that the app's is a copy of. */
 function outsideUrl({ addresses }: Context, app: AppRow, { source }: BuildRow): string | undefined {
-  if (source !== null && !isArchive(source) && !isImage(source)) return source.url;
+  if (isRepository(source)) return source.url;
   return app.git_url !== null && !isOwnRepository(app.git_url, addresses.pushUrl(app.name)) ? app.git_url : undefined;
 }
 

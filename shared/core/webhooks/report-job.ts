@@ -1,8 +1,7 @@
 import { enqueueReport } from '#shared/core/apps/app-jobs.ts';
 import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
-import { isArchive } from '#shared/core/builds/archive-source.ts';
 import { type BuildRow, readBuildById } from '#shared/core/builds/builds-store.ts';
-import { isImage } from '#shared/core/builds/image-source.ts';
+import { isRepository } from '#shared/core/builds/repository-source.ts';
 import type { Context } from '#shared/core/context.ts';
 import { type DeployRow, readDeployOfRelease } from '#shared/core/releases/deploys-store.ts';
 import { readSourceToken } from '#shared/core/repositories/source-tokens.ts';
@@ -41,7 +40,7 @@ export async function runReportJob(context: Context, buildId: BuildId, failures:
 async function report(context: Context, app: AppRow, build: BuildRow, signal: AbortSignal): Promise<void> {
   const { db, sources, addresses } = context;
   const { source, commit } = build;
-  if (source === null || isArchive(source) || isImage(source) || commit === null) return;
+  if (!isRepository(source) || commit === null) return;
   const owner = app.parent_app_id ?? app.id;
   const token = await readSourceToken(context, owner, source.url);
   const kind = token && (await findKind(db, owner, source.url));

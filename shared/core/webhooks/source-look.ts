@@ -3,6 +3,7 @@ import { checkBranchName } from '#shared/core/apps/branch-name.ts';
 import { afterPurges, choosePreviewBranches, ensurePreview, tooManyPreviewsMessage } from '#shared/core/apps/previews.ts';
 import { createBuild, type FoundCaches, withCaches } from '#shared/core/builds/build-creation.ts';
 import { isBuildOver, readLatestBuild } from '#shared/core/builds/builds-store.ts';
+import { isRepository } from '#shared/core/builds/repository-source.ts';
 import type { Context } from '#shared/core/context.ts';
 import { removePreviews } from '#shared/core/deletion/preview-removal.ts';
 import { readDeployOfRelease } from '#shared/core/releases/deploys-store.ts';
@@ -203,7 +204,7 @@ async function whyNotBuilt(
   if (latest === undefined) return undefined;
   if (!isBuildOver(latest)) {
     const { source } = latest;
-    const fetchesTip = latest.commit === null && source !== null && 'ref' in source && source.ref === ref;
+    const fetchesTip = latest.commit === null && isRepository(source) && source.ref === ref;
     if (fetchesTip || (commit !== null && latest.commit === commit)) return 'is being built already.';
     return undefined;
   }
