@@ -47,6 +47,25 @@ describe('a build job', () => {
     };
     return { step, begun: begun.promise, letGo: paused.resolve };
   };
+  /** A newer build is released while the older one stands still. */
+  const overtake = async (): Promise<{ newer: BuildRow; finish(): Promise<void> }> => {
+    const { step, begun, letGo } = holdBuild();
+    core.buildStep = step;
+    const older = run();
+    await begun;
+    core.buildStep = async () => undefined;
+    await app.commit();
+    await app.push('-o', 'detach', 'main');
+    const newer = await core.latestBuild(app.id);
+    await runBuildJob(core.context, newer.id, never);
+    return {
+      newer,
+      async finish() {
+        letGo();
+        await older;
+      },
+    };
+  };
   const details = async () => (await readLog()).split('\n').filter((line) => /^ {7}(before|after)$/.test(line));
   const isKnown = async (): Promise<boolean> => {
     const { outcome } = await watchToEnd(core.platform.builds, build.id);
@@ -203,34 +222,16 @@ describe('a build job', () => {
   });
 
   it('that is taken up again after a newer build was released is superseded: the app does not go back', async () => {
-    const { step, begun, letGo } = holdBuild();
-    core.buildStep = step;
-    const older = run();
-    await begun;
-    core.buildStep = async () => undefined;
-    await app.commit();
-    await app.push('-o', 'detach', 'main');
-    const newer = await core.latestBuild(app.id);
-    await runBuildJob(core.context, newer.id, never);
-    letGo();
-    await older;
+    const { newer, finish } = await overtake();
+    await finish();
     expect(await read()).toMatchObject({ status: 'canceled', error: 'Superseded by a newer push.', releaseId: null });
     expect(await releases()).toMatchObject([{ version: 1, commit: newer.commit }]);
   });
 
   it('is released after a newer build whose release failed', async () => {
-    const { step, begun, letGo } = holdBuild();
-    core.buildStep = step;
-    const older = run();
-    await begun;
-    core.buildStep = async () => undefined;
-    await app.commit();
-    await app.push('-o', 'detach', 'main');
-    const newer = await core.latestBuild(app.id);
-    await runBuildJob(core.context, newer.id, never);
+    const { finish } = await overtake();
     await core.context.db.updateTable('deploys').set({ status: 'failed' }).where('app_id', '=', app.id).execute();
-    letGo();
-    await older;
+    await finish();
     expect(await releases()).toMatchObject([{ version: 2, commit: build.commit }, { version: 1 }]);
   });
 
