@@ -1,8 +1,8 @@
-import type { V1Secret } from '@kubernetes/client-node';
 import type { AppId } from '#shared/ids.ts';
 import type { AddonCredentials, AddonSpec } from '#shared/platform/addons.ts';
 import type { ClusterObject } from '../cluster/cluster.ts';
 import { addonLabels, appLabels, processLabels, tenantNamespace } from '../names.ts';
+import { planSecret } from '../secret-plan.ts';
 
 const port = 5432;
 /** Of the operator's own connections: replication, metrics, administration. */
@@ -48,14 +48,12 @@ export function planDatabase(spec: AddonSpec, { operatorNamespace, storage }: Da
   const memory = String(Math.max(memoryBytes, leastMemoryBytes));
   const values = { username: 'app', password, dbname: 'app', host, port: String(port), uri, 'fqdn-uri': uri };
   return [
-    {
-      apiVersion: 'v1',
-      kind: 'Secret',
+    planSecret(
       // The operator gives the role a new password when this secret changes.
-      metadata: { ...metadata, name: `${name}-app`, labels: { ...labels, 'cnpg.io/reload': 'true' } },
-      type: 'kubernetes.io/basic-auth',
-      data: Object.fromEntries(Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString('base64')])),
-    } satisfies V1Secret,
+      { ...metadata, name: `${name}-app`, labels: { ...labels, 'cnpg.io/reload': 'true' } },
+      values,
+      'kubernetes.io/basic-auth',
+    ),
     {
       apiVersion: 'networking.k8s.io/v1',
       kind: 'NetworkPolicy',

@@ -4,6 +4,7 @@ import { authSecretName, kvstoreName } from '#shared/names.ts';
 import type { AddonCredentials, AddonSpec } from '#shared/platform/addons.ts';
 import type { ClusterObject } from '../cluster/cluster.ts';
 import { addonLabels, appLabels, bindingSecretName, processLabels, tenantNamespace } from '../names.ts';
+import { planSecret } from '../secret-plan.ts';
 
 /** SPEC.md §2. */
 const port = 6379;
@@ -63,14 +64,8 @@ export function planKvstore(spec: AddonSpec, image: string, checkPassword: strin
   const labels = { ...appLabels(appId), ...addonLabels('kvstore') };
   const credentials = kvstoreCredentials(spec);
   const metadata = { name, namespace, labels };
-  const secret = (secretName: string, stringData: Record<string, string>): ClusterObject =>
-    ({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { ...metadata, name: secretName },
-      type: 'Opaque',
-      data: encode(stringData),
-    }) satisfies V1Secret;
+  const secret = (secretName: string, values: Record<string, string>): ClusterObject =>
+    planSecret({ ...metadata, name: secretName }, values);
   return {
     surroundings: [
       secret(authSecretName(name), {
@@ -194,7 +189,3 @@ function serverArguments({ memoryBytes, connections }: Pick<AddonSpec, 'memoryBy
 }
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
-
-function encode(values: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Buffer.from(value).toString('base64')]));
-}

@@ -3,6 +3,7 @@ import type { Cluster, ClusterObject } from '../cluster/cluster.ts';
 import { kinds } from '../cluster/kinds.ts';
 import { appLabels, appObjectName, processLabels } from '../names.ts';
 import { readAppState, type StoredState } from './app-state.ts';
+import { webType } from './workload-plan.ts';
 
 /** An app as it is on the cluster at one moment. */
 export interface AppObservation extends StoredState {
@@ -24,6 +25,11 @@ export async function observeApp(cluster: Cluster, appId: AppId): Promise<AppObs
     cluster.list({ kind: kinds.pod, namespace, labels }),
   ]);
   return { ...stored, rollout, deployments, pods };
+}
+
+/** The Deployments of the process types other than 'web'. */
+export function otherDeployments({ deployments }: AppObservation): readonly ClusterObject[] {
+  return deployments.filter(({ metadata }) => metadata.labels?.['process-type'] !== webType);
 }
 
 /** What the controller of Argo Rollouts says. */

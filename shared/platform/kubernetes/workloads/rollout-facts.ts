@@ -3,8 +3,7 @@ import type { RolloutFacts } from '#shared/platform/rollouts.ts';
 import type { TrafficFacts } from '#shared/platform/traffic.ts';
 import type { Candidate, EndedRollout } from './app-state.ts';
 import { listInstances } from './instances.ts';
-import { type AppObservation, currentStatus, isDeployed, isPromoted } from './observe-app.ts';
-import { webType } from './workload-plan.ts';
+import { type AppObservation, currentStatus, isDeployed, isPromoted, otherDeployments } from './observe-app.ts';
 
 const noTraffic: TrafficFacts = { requests: 0, errors: 0, totalMilliseconds: 0, latencies: [] };
 
@@ -48,7 +47,7 @@ export function candidateProgress(app: AppObservation, appId: AppId, candidate: 
   const crash = listInstances(app.pods).find(
     (instance) => instance.releaseVersion === candidate.releaseVersion && instance.crash !== undefined,
   )?.crash;
-  const others = app.deployments.filter(({ metadata }) => metadata.labels?.['process-type'] !== webType);
+  const others = otherDeployments(app);
   const names = new Set(others.map(({ metadata }) => metadata.name));
   const areOthersDone =
     names.size === candidate.others.length &&

@@ -5,7 +5,7 @@ import type { CommandRun } from '#shared/platform/workloads.ts';
 import type { Cluster, ClusterObject } from '../cluster/cluster.ts';
 import { kinds } from '../cluster/kinds.ts';
 import { pause } from '../cluster/pause.ts';
-import { appLabels, tenantNamespace } from '../names.ts';
+import { appLabels, processLabels, tenantNamespace } from '../names.ts';
 import { planPod, type WorkloadSettings } from './workload-plan.ts';
 
 const lookMilliseconds = 500;
@@ -17,7 +17,7 @@ const linesALook = 5000;
 
 /** The Job of a run: one attempt, in the environment of the release. */
 export function planJob({ id, spec, command }: CommandRun, settings: WorkloadSettings): ClusterObject {
-  const labels = { ...appLabels(spec.appId), 'app.kubernetes.io/component': 'process', 'process-type': 'release' };
+  const labels = { ...appLabels(spec.appId), ...processLabels, 'process-type': 'release' };
   const pod = planPod(spec, { type: 'release', command }, settings, labels);
   return {
     apiVersion: 'batch/v1',

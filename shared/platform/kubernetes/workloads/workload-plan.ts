@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
-import type { V1Container, V1Deployment, V1PodTemplateSpec, V1Secret } from '@kubernetes/client-node';
+import type { V1Container, V1Deployment, V1PodTemplateSpec } from '@kubernetes/client-node';
 import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
 import type { ProcessSpec, WorkloadSpec } from '#shared/platform/workloads.ts';
 import { appPort } from '../app-services-plan.ts';
 import type { ClusterObject } from '../cluster/cluster.ts';
 import { appLabels, appObjectName, bindingSecretName, canaryServiceName, processLabels, tenantNamespace } from '../names.ts';
+import { planSecret } from '../secret-plan.ts';
 
 /** The process type that visitors reach. */
 export const webType = 'web';
 
 const probePeriodSeconds = 2;
 const defaultHealthSeconds = limits.app.healthTimeoutSeconds.usual;
-const defaultBootSeconds = 60;
 /** For a node and for the pull of an image. */
 const scheduleSeconds = 540;
 
@@ -56,13 +56,7 @@ export function releaseRecordName(appId: AppId, releaseVersion: number): string 
 export function planReleaseSecrets(spec: WorkloadSpec): ClusterObject[] {
   const { appId, releaseVersion, config, bindings } = spec;
   const secret = (name: string, values: Readonly<Record<string, string>>): ClusterObject =>
-    ({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name, namespace: tenantNamespace(spec.tenantId), labels: appLabels(appId) },
-      type: 'Opaque',
-      data: encode(values),
-    }) satisfies V1Secret;
+    planSecret({ name, namespace: tenantNamespace(spec.tenantId), labels: appLabels(appId) }, values);
   return [
     secret(releaseSecretName(appId, releaseVersion), config),
     secret(releaseRecordName(appId, releaseVersion), { spec: JSON.stringify(spec) }),
@@ -215,8 +209,4 @@ export function planPod(
   };
 }
 
-const bootSeconds = ({ bootTimeoutSeconds = defaultBootSeconds }: WorkloadSpec): number => bootTimeoutSeconds;
-
-function encode(values: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Buffer.from(value).toString('base64')]));
-}
+const bootSeconds = ({ bootTimeoutSeconds = limits.app.bootSeconds }: WorkloadSpec): number => bootTimeoutSeconds;

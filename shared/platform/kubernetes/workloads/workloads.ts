@@ -4,11 +4,11 @@ import type { Workloads } from '#shared/platform/workloads.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { kinds } from '../cluster/kinds.ts';
 import { pollUntil } from '../cluster/pause.ts';
-import { appLabels, appObjectName, tenantNamespace } from '../names.ts';
+import { appLabels, appObjectName, processLabels, tenantNamespace } from '../names.ts';
 import { ensureAppState, readAppState, writeAppState } from './app-state.ts';
 import type { ReleaseObjects } from './apply-release.ts';
 import { listInstances } from './instances.ts';
-import { currentStatus, isDeployed, isPromoted, observeApp, type RolloutStatus } from './observe-app.ts';
+import { currentStatus, isDeployed, isPromoted, observeApp, otherDeployments, type RolloutStatus } from './observe-app.ts';
 import type { KubernetesRollouts } from './rollouts.ts';
 import { runJob } from './run-job.ts';
 import { type WorkloadSettings, webType } from './workload-plan.ts';
@@ -50,7 +50,7 @@ export function createKubernetesWorkloads({ cluster, objects, rollouts, settings
         // Another release than before, without its steps.
         if (hasWeb && status !== undefined && status.phase !== 'Healthy' && before?.releaseId !== releaseId)
           await cluster.patch(reference, { status: { promoteFull: true } }, 'status');
-        const others = app.deployments.filter(({ metadata }) => metadata.labels?.['process-type'] !== webType);
+        const others = otherDeployments(app);
         if ((!hasWeb || isPromoted(status)) && others.every(isDeployed)) return true;
         return listInstances(app.pods).some(
           (instance) => instance.releaseVersion === releaseVersion && instance.crash !== undefined,
@@ -68,9 +68,8 @@ export function createKubernetesWorkloads({ cluster, objects, rollouts, settings
       const { namespace } = app;
       if (app.rollout !== undefined)
         await cluster.patch({ kind: kinds.rollout, name: appObjectName(appId), namespace }, { spec: { restartAt: now } });
-      for (const { metadata } of app.deployments) {
-        // An annotation in the template of 'web' would start a canary.
-        if (metadata.labels?.['process-type'] === webType) continue;
+      // An annotation in the template of 'web' would start a canary.
+      for (const { metadata } of otherDeployments(app)) {
         const template = { metadata: { annotations: { 'paas/restarted-at': now } } };
         await cluster.patch({ kind: kinds.deployment, name: metadata.name, namespace }, { spec: { template } });
       }
@@ -78,7 +77,7 @@ export function createKubernetesWorkloads({ cluster, objects, rollouts, settings
         const current = await observeApp(cluster, appId);
         if (current === undefined) return true;
         const status = current.rollout?.status as RolloutStatus | undefined;
-        const others = current.deployments.filter(({ metadata }) => metadata.labels?.['process-type'] !== webType);
+        const others = otherDeployments(current);
         const areOld = current.pods.some(({ metadata }) => (metadata.creationTimestamp ?? '') < now);
         const isWebReady = current.rollout === undefined || (status?.restartedAt === now && isPromoted(status));
         return !areOld && isWebReady && others.every(isDeployed);
@@ -100,7 +99,7 @@ export function createKubernetesWorkloads({ cluster, objects, rollouts, settings
     async readInstances(appId) {
       const pods = await cluster.list({
         kind: kinds.pod,
-        labels: { ...appLabels(appId), 'app.kubernetes.io/component': 'process' },
+        labels: { ...appLabels(appId), ...processLabels },
       });
       return listInstances(pods).map(({ name, type, state, releaseVersion, startedAt, restarts }) => ({
         name,
