@@ -1,4 +1,4 @@
-import { chown, mkdir, rename, rmdir, writeFile } from 'node:fs/promises';
+import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { Procfile } from '#shared/platform/procfile.ts';
 import type { ImageDescription, PlaceTree } from '../images/images.ts';
@@ -8,6 +8,7 @@ import { answers, type ContainerStep, planUnpack } from './containers/buildah.ts
 import { explainContainerFailure } from './containers/container-causes.ts';
 import { type ImageConfig, readImageConfig } from './containers/image-config.ts';
 import { type ImageRegistries, planContainersConfig } from './containers/registries-conf.ts';
+import { placeByCopy } from './image-storing.ts';
 import { openSourceTree } from './plans/source-tree.ts';
 
 /** The steps of a build that makes a container image. */
@@ -30,9 +31,6 @@ export interface ContainerImage {
   readonly description: ImageDescription;
   readonly place: PlaceTree;
 }
-
-/** Where the image is mounted while its files are copied into it. */
-const imageMount = '/paas-image';
 
 /**
  * Makes an image by a step of `buildah.ts`.
@@ -139,15 +137,10 @@ function checkSize(sizes: string, longestBytes: number): void {
   );
 }
 
-/** Copies the image's files to where it is stored, in the sandbox, as root of the app's user namespace (decision 25). */
-function unpackInto(build: ContainerBuild, workdir: string): PlaceTree {
-  return async (target) => {
-    const copied = `${target}.copied`;
-    await mkdir(copied);
-    await chown(copied, build.owner, build.owner);
-    const mount = { source: copied, target: imageMount, writable: true };
-    await build.runner.runStep(planUnpack(`${imageMount}/app`, workdir), mount);
-    await rename(`${copied}/app`, target);
-    await rmdir(copied);
-  };
+/** As root of the app's user namespace. */
+function unpackInto({ owner, runner }: ContainerBuild, workdir: string): PlaceTree {
+  return placeByCopy(
+    (directory) => chown(directory, owner, owner),
+    (mount, to) => runner.runStep(planUnpack(to, workdir), mount),
+  );
 }

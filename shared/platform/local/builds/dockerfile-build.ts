@@ -19,6 +19,7 @@ import { containerCache, planImageBuild, toolTargets } from './containers/builda
 import { chooseBuildArguments } from './containers/dockerfile.ts';
 import { findBuildah } from './containers/find-buildah.ts';
 import type { ImageRegistries } from './containers/registries-conf.ts';
+import { reportStored } from './image-storing.ts';
 import type { SourceTree } from './plans/source-tree.ts';
 
 /** What of the platform a build of a container image needs. */
@@ -74,7 +75,7 @@ export async function buildDockerfile(
   output.step('Storing the image');
   const stored = await parts.images.storeImage(spec.appId, image.place, image.description, parts.limits.slugBytes);
   if (stored === undefined) throw new BuildFailure('The image grew while it was stored. Push again.');
-  output.detail(`${(stored.bytes / 1024 / 1024).toFixed(1)} MiB, sha256:${stored.digest.slice(0, 12)}`);
+  reportStored(output, stored);
   const { processes, releaseCommand, builder } = image.description;
   return {
     ...{ status: 'succeeded', imageUrl: stored.imageUrl, digest: stored.digest, processes, builder },

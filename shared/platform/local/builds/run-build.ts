@@ -1,4 +1,4 @@
-import { chown, mkdir, rename, rmdir, writeFile } from 'node:fs/promises';
+import { chown, mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { BuildSpec } from '#shared/platform/builds.ts';
@@ -23,6 +23,7 @@ import { planApp } from './builders/plan-app.ts';
 import { findDockerfile } from './containers/dockerfile.ts';
 import type { ImageRegistries } from './containers/registries-conf.ts';
 import { buildDockerfile } from './dockerfile-build.ts';
+import { placeByCopy, reportStored } from './image-storing.ts';
 import type { Builder, BuildPlan, CachedTree, CachedTrees } from './plans/builder.ts';
 import type { CombinedPlan } from './plans/combine-plans.ts';
 import { readOverrides } from './plans/overrides.ts';
@@ -176,7 +177,7 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
   if (unused.length > 0) await runner.runStep({ argv: ['/bin/rm', '-rf', '--', ...unused] });
   const image = await store(parts, spec, directories, {
     ...{ combined, builder, procfile, processes, output, signal, disk },
-    place: disk === undefined ? undefined : copyInto(runner, giveTo),
+    place: disk === undefined ? undefined : placeByCopy(giveTo, (mount, to) => runner.copy({ mount, from: '/app', to })),
   });
   return {
     status: 'succeeded',
@@ -324,27 +325,11 @@ async function store(
   const tooLarge = disk !== undefined && isFar(await disk.readUsedBytes()) && isFar(await measureContent(directories.app));
   const tree = place ?? ((target: string) => rename(directories.app, target));
   const stored = tooLarge ? undefined : await parts.images.storeImage(spec.appId, tree, description, longestBytes);
-  const mebibytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
   if (stored === undefined) {
     throw new BuildFailure(
-      `The built app is larger than ${mebibytes(parts.limits.slugBytes)} MiB, the most an image may be. Leave out what it does not need to run.`,
+      `The built app is larger than ${(longestBytes / 1024 / 1024).toFixed(1)} MiB, the most an image may be. Leave out what it does not need to run.`,
     );
   }
-  output.detail(`${mebibytes(stored.bytes)} MiB, sha256:${stored.digest.slice(0, 12)}`);
+  reportStored(output, stored);
   return stored;
-}
-
-/** Where the image is mounted while the app's files are copied into it. */
-const imageMount = '/paas-image';
-
-/** Copies the app's files out of the volume of the build, in the sandbox, as the app's user (decision 25). */
-function copyInto(runner: StepRunner, giveTo: ToolOwner): PlaceTree {
-  return async (target) => {
-    const copied = `${target}.copied`;
-    await mkdir(copied);
-    await giveTo(copied);
-    await runner.copy({ mount: { source: copied, target: imageMount, writable: true }, from: '/app', to: `${imageMount}/app` });
-    await rename(`${copied}/app`, target);
-    await rmdir(copied);
-  };
 }

@@ -1,0 +1,31 @@
+import { mkdir, rename, rmdir } from 'node:fs/promises';
+import type { PlaceTree, StoredImage } from '../images/images.ts';
+import type { SandboxBind } from '../sandbox/sandbox.ts';
+import type { BuildOutput } from './build-output.ts';
+
+/** Where the image is mounted while its files are copied into it. */
+const imageMount = '/paas-image';
+
+/**
+ * Has an image's files copied in the sandbox, as the app's user (decision 25).
+ * @param giveTo makes a directory the app's
+ * @param copy copies to the path `to`, which is below the mount
+ */
+export function placeByCopy(
+  giveTo: (directory: string) => Promise<void>,
+  copy: (mount: SandboxBind, to: string) => Promise<void>,
+): PlaceTree {
+  return async (target) => {
+    const copied = `${target}.copied`;
+    await mkdir(copied);
+    await giveTo(copied);
+    await copy({ source: copied, target: imageMount, writable: true }, `${imageMount}/app`);
+    await rename(`${copied}/app`, target);
+    await rmdir(copied);
+  };
+}
+
+/** Says how large the stored image is. */
+export function reportStored(output: BuildOutput, { bytes, digest }: StoredImage): void {
+  output.detail(`${(bytes / 1024 / 1024).toFixed(1)} MiB, sha256:${digest.slice(0, 12)}`);
+}
