@@ -37,12 +37,13 @@ export async function collectTools(collection: ToolCollection, now: number = Dat
     .filter((tool) => !needed.has(tool.name) && tool.unusedMilliseconds > leastMilliseconds)
     .sort((one, other) => other.unusedMilliseconds - one.unusedMilliseconds);
   if (removable.length === 0) return [];
-  let bytes = 0;
-  for (const { path } of found) bytes += await measureTree(path);
+  const sizes = new Map<string, number>();
+  for (const { name, path } of found) sizes.set(name, await measureTree(path));
+  let bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
   const removed: string[] = [];
   for (const tool of removable) {
     if (tool.unusedMilliseconds <= unusedMilliseconds && bytes <= longestBytes) break;
-    bytes -= await measureTree(tool.path);
+    bytes -= sizes.get(tool.name) ?? 0;
     // Renamed first, so that no half of it is left under its name.
     const discarded = `${directory}/.new-${randomUUID()}`;
     await rename(tool.path, discarded);
