@@ -1,9 +1,10 @@
-import { createHash } from 'node:crypto';
 import JSON5 from 'json5';
 import { z } from 'zod';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { Builder } from '../plans/builder.ts';
+import { describeVersion } from '../plans/describe-version.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
+import { treeKey } from '../plans/tree-key.ts';
 import { readVersionPins } from '../plans/version-pins.ts';
 
 const manifests = ['deno.json', 'deno.jsonc'] as const;
@@ -25,9 +26,7 @@ export const denoBuilder: Builder = {
     const request = (await readVersionPins(source, context.env)).get('deno');
     const deno = await context.toolchains.findTool('deno', request ?? { version: 'latest', source: name });
     const lock = await source.readText('deno.lock');
-    const key = createHash('sha256')
-      .update(JSON.stringify([deno.version, text, lock]))
-      .digest('hex');
+    const key = treeKey(deno.version, text, lock);
     const steps = [
       ...(main === undefined
         ? []
@@ -35,7 +34,7 @@ export const denoBuilder: Builder = {
       ...(tasks.includes('build') ? [{ title: 'deno task build', argv: ['deno', 'task', 'build'] }] : []),
     ];
     return {
-      notes: [`Using Deno ${deno.version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`],
+      notes: [describeVersion('Deno', deno.version, request)],
       steps,
       env: { DENO_DIR: `/app/${cache}`, DENO_NO_UPDATE_CHECK: '1' },
       path: deno.path,

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { VersionRequest } from '../../toolchains/toolchain.ts';
 import type { Builder } from '../plans/builder.ts';
+import { describeVersion } from '../plans/describe-version.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 import { readVersionPins } from '../plans/version-pins.ts';
 
@@ -26,9 +27,7 @@ export const dotnetBuilder: Builder = {
     const [root = ''] = dotnet.path;
     const settings = { DOTNET_ROOT: root, DOTNET_CLI_TELEMETRY_OPTOUT: '1', DOTNET_NOLOGO: '1' };
     return {
-      notes: [
-        `Using .NET SDK ${dotnet.version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`,
-      ],
+      notes: [describeVersion('.NET SDK', dotnet.version, request)],
       steps: [
         {
           title: `dotnet publish ${project}, cache ${cache}`,

@@ -1,8 +1,9 @@
-import { createHash } from 'node:crypto';
 import type { VersionRequest } from '../../toolchains/toolchain.ts';
 import type { Toolchains } from '../../toolchains/toolchains.ts';
 import type { Builder, BuildStep } from '../plans/builder.ts';
+import { describeVersion } from '../plans/describe-version.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
+import { treeKey } from '../plans/tree-key.ts';
 import { readVersionPins, type VersionPins } from '../plans/version-pins.ts';
 
 const releases = '_build/prod/rel';
@@ -23,14 +24,12 @@ export const elixirBuilder: Builder = {
     const node = (await source.hasFile('assets/package.json')) ? await toolchains.findNode(pins.get('node')) : undefined;
     const phoenix = /\{\s{0,9}:phoenix\b/.test(mix);
     const configuration = await Promise.all(['config/config.exs', 'config/prod.exs'].map((file) => source.readText(file)));
-    const key = createHash('sha256')
-      .update(JSON.stringify([tools.versions, mix, lock, configuration]))
-      .digest('hex');
+    const key = treeKey(tools.versions, mix, lock, configuration);
     const settings = { MIX_ENV: 'prod', ELIXIR_ERL_OPTIONS: '+fnu', RELEASE_DISTRIBUTION: 'none' };
     const released = isReleased(mix);
     return {
       notes: [
-        `Using Elixir ${tools.versions[0]}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`,
+        describeVersion('Elixir', tools.versions[0], request),
         ...(phoenix && env['SECRET_KEY_BASE'] === undefined
           ? ['Phoenix needs a secret to start: paas config:set SECRET_KEY_BASE=$(openssl rand -base64 48)']
           : []),
@@ -74,7 +73,8 @@ function findElixirRequest(mix: string, pins: VersionPins): VersionRequest | und
 }
 
 interface ElixirTools {
-  readonly versions: readonly string[];
+  /** Elixir's first. */
+  readonly versions: readonly [string, ...string[]];
   readonly path: readonly string[];
   readonly toolchain: Awaited<ReturnType<Toolchains['findLanguage']>>['mounts'];
 }

@@ -1,4 +1,5 @@
 import type { Builder } from '../plans/builder.ts';
+import { describeVersion } from '../plans/describe-version.ts';
 import { readVersionPins } from '../plans/version-pins.ts';
 
 const shipment = 'build/erlang-shipment';
@@ -19,9 +20,7 @@ export const gleamBuilder: Builder = {
     const gleam = await toolchains.findLanguage('gleam', request);
     const erlang = await toolchains.findLanguage('erlang', pins.get('erlang'));
     return {
-      notes: [
-        `Using Gleam ${gleam.version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`} and Erlang/OTP ${erlang.version}`,
-      ],
+      notes: [`${describeVersion('Gleam', gleam.version, request)} and Erlang/OTP ${erlang.version}`],
       steps: [{ title: 'gleam export erlang-shipment', argv: ['gleam', 'export', 'erlang-shipment'] }],
       // Gleam finds out by itself what of `build` is still valid.
       env: { XDG_CACHE_HOME: '/cache/gleam' },

@@ -1,6 +1,7 @@
 import type { VersionRequest } from '../../toolchains/toolchain.ts';
 import type { Builder } from '../plans/builder.ts';
 import { chooseProgram } from '../plans/choose-program.ts';
+import { describeVersion } from '../plans/describe-version.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 import { readVersionPins, type VersionPins } from '../plans/version-pins.ts';
 
@@ -17,7 +18,7 @@ export const goBuilder: Builder = {
     const before = new Set(await source.list('bin'));
     const packages = await listPackages(source);
     return {
-      notes: [`Using Go ${go.version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`],
+      notes: [describeVersion('Go', go.version, request)],
       steps: [
         {
           title: `go build -o bin/ ${packages.join(' ')}, cache ${context.cache}`,

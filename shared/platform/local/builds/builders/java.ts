@@ -1,5 +1,6 @@
 import type { VersionRequest } from '../../toolchains/toolchain.ts';
 import type { Builder, BuildStep } from '../plans/builder.ts';
+import { describeVersion } from '../plans/describe-version.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 import { readVersionPins } from '../plans/version-pins.ts';
 
@@ -27,7 +28,7 @@ export const javaBuilder: Builder = {
       { title: `${program} ${maven ? 'package' : 'build'}, cache ${context.cache}`, argv: [program, ...arguments_] },
     ];
     return {
-      notes: [`Using Java ${java.version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`],
+      notes: [describeVersion('Java', java.version, request)],
       steps,
       env: {
         JAVA_HOME: java.home,

@@ -1,10 +1,11 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { VersionRequest } from '../../toolchains/toolchain.ts';
 import { partTargets } from '../../toolchains/toolchain-mounts.ts';
 import type { Builder, BuildStep } from '../plans/builder.ts';
+import { describeVersion } from '../plans/describe-version.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
+import { treeKey } from '../plans/tree-key.ts';
 import { readVersionPins } from '../plans/version-pins.ts';
 
 const schema = z.looseObject({
@@ -33,7 +34,7 @@ export const phpBuilder: Builder = {
     const installs = text !== undefined && needsComposer(text, manifest, lock);
     return {
       notes: [
-        `Using PHP ${php.version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`,
+        describeVersion('PHP', php.version, request),
         `Serving the directory ${root} with nginx`,
         ...(laravel && env['APP_KEY'] === undefined
           ? ['Laravel needs a key to start. If the app has none: paas config:set APP_KEY=base64:$(openssl rand -base64 32)']
@@ -51,7 +52,7 @@ export const phpBuilder: Builder = {
       path: [partTargets['php-server'], '/app/vendor/bin', ...php.path],
       toolchain: [...php.mounts, { kind: 'platform', name: 'php-server' }],
       cacheDirectories: installs ? ['composer'] : [],
-      ...(installs ? { tree: { paths: ['vendor'], key: keyOf(php.version, text, lock) } } : {}),
+      ...(installs ? { tree: { paths: ['vendor'], key: treeKey(php.version, text, lock) } } : {}),
       runtimeEnv: laravel ? { APP_ENV: 'production', LOG_CHANNEL: 'stderr' } : {},
       defaultProcesses: async () => ({ web: `serve-php ${laravel ? '--laravel ' : ''}${root}` }),
       processHint: '',
@@ -99,12 +100,6 @@ function installSteps(cache: 'cold' | 'warm'): readonly BuildStep[] {
     { title: `${title}, vendor reused`, argv, when: 'if-restored' },
     { title, argv, when: 'unless-restored', savesTree: true },
   ];
-}
-
-function keyOf(version: string, manifest: string, lock: string | undefined): string {
-  return createHash('sha256')
-    .update(JSON.stringify([version, manifest, lock]))
-    .digest('hex');
 }
 
 /** The directory that visitors see, relative to the app. */

@@ -1,6 +1,7 @@
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { Toolchain } from '../../toolchains/toolchain.ts';
 import type { Toolchains } from '../../toolchains/toolchains.ts';
+import { describeVersion } from '../plans/describe-version.ts';
 import type { VersionPins } from '../plans/version-pins.ts';
 
 export interface PinnedTools {
@@ -29,7 +30,7 @@ export async function findPinnedTools(toolchains: Toolchains, pins: VersionPins,
     try {
       const tool = await find(toolchains, request);
       found.push(tool);
-      notes.push(`Using ${name} ${tool.version} (${request.source} asks for ${request.version})`);
+      notes.push(describeVersion(name, tool.version, request));
     } catch (error) {
       if (!(error instanceof BuildFailure)) throw error;
       notes.push(`Without ${name}: ${error.message}`);

@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { VersionRequest } from '../../toolchains/toolchain.ts';
 import type { Builder, BuildStep } from '../plans/builder.ts';
+import { describeVersion } from '../plans/describe-version.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
+import { treeKey } from '../plans/tree-key.ts';
 import { readVersionPins } from '../plans/version-pins.ts';
 
 /** Where the gems of every Ruby app are, relative to the app. */
@@ -37,7 +38,7 @@ export const rubyBuilder: Builder = {
     const allocator: Readonly<Record<string, string>> = ofDebian ? { LD_PRELOAD: 'libjemalloc.so.2' } : { MALLOC_ARENA_MAX: '2' };
     return {
       notes: [
-        `Using Ruby ${ruby.version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`,
+        describeVersion('Ruby', ruby.version, request),
         ...(project.lock === undefined || project.hasPlatform
           ? []
           : [`Gemfile.lock lacks the platform of this build. Add it: bundle lock --add-platform ${platform}`]),
@@ -62,7 +63,9 @@ export const rubyBuilder: Builder = {
       path: ['/app/bin', `${directory}/bin`, ...ruby.path, ...(node?.path ?? [])],
       toolchain: [...ruby.mounts, ...(node?.mounts ?? [])],
       cacheDirectories: ['bundler'],
-      ...(project.lock === undefined ? {} : { tree: { paths: [gems], key: keyOf(ruby.version, project) } }),
+      ...(project.lock === undefined
+        ? {}
+        : { tree: { paths: [gems], key: treeKey(ruby.version, project.gemfile, project.lock) } }),
       keptDirectories: rails ? ['tmp/cache'] : [],
       runtimeEnv: { ...settings, ...allocator },
       defaultProcesses: (built) => findProcesses(built, project),
@@ -94,12 +97,6 @@ async function readRubyProject(source: SourceTree): Promise<RubyProject> {
   if (named.has('rails')) named.add('railties');
   const hasPlatform = locksPlatform.test(`${lock}\n`);
   return { gemfile, lock, hasPlatform, uses: (name) => (lock === undefined ? named : locked).has(name) };
-}
-
-function keyOf(version: string, { gemfile, lock }: RubyProject): string {
-  return createHash('sha256')
-    .update(JSON.stringify([version, gemfile, lock]))
-    .digest('hex');
 }
 
 /** Pins come first (`.ruby-version` is one), then the Gemfile, then what the lockfile was made with. */

@@ -4,6 +4,7 @@ import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { VersionRequest } from '../../toolchains/toolchain.ts';
 import type { Builder, BuildStep } from '../plans/builder.ts';
 import { chooseProgram } from '../plans/choose-program.ts';
+import { describeVersion } from '../plans/describe-version.ts';
 import { expandDirectories } from '../plans/expand-directories.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 import { readVersionPins, type VersionPins } from '../plans/version-pins.ts';
@@ -34,7 +35,7 @@ export const rustBuilder: Builder = {
     const crates = await listCrates(source, manifest);
     return {
       notes: [
-        `Using Rust ${rust.version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`,
+        describeVersion('Rust', rust.version, request),
         ...(locked ? [] : ['No Cargo.lock: versions may differ from build to build. Commit one to fix them.']),
       ],
       steps: crates.map((directory) => install(directory, { locked, cache: context.cache })),

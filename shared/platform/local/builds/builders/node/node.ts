@@ -1,6 +1,7 @@
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { NodeToolchain, Toolchain } from '../../../toolchains/toolchain.ts';
 import type { BuildContext, Builder, BuildPlan, BuildStep } from '../../plans/builder.ts';
+import { describeVersion } from '../../plans/describe-version.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
 import { areStatic, staticServerMounts } from '../../plans/static-process.ts';
 import { readVersionPins, type VersionPins } from '../../plans/version-pins.ts';
@@ -98,7 +99,7 @@ interface Asked {
 async function findTools({ toolchains }: BuildContext, { manifest, pins, manager }: Asked): Promise<Tools> {
   const notes: string[] = [];
   const note = (name: string, version: string, request: { version: string; source: string } | undefined): void => {
-    notes.push(`Using ${name} ${version}${request === undefined ? '' : ` (${request.source} asks for ${request.version})`}`);
+    notes.push(describeVersion(name, version, request));
   };
   const runsOnBun = manager.name === 'bun';
   const withoutNode = runsOnBun && Object.keys(allDependencies(manifest)).length === 0 && !pins.has('node');

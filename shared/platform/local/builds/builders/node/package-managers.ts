@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import type { BuildStep, CachedTrees } from '../../plans/builder.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
 import { areStatic } from '../../plans/static-process.ts';
+import { treeKey } from '../../plans/tree-key.ts';
 import { findNodeProcesses } from './node-processes.ts';
 import { allDependencies, manifestNames, type PackageJson, workspacePatterns } from './package-json.ts';
 import type { PackageManager } from './package-manager.ts';
@@ -79,9 +79,7 @@ async function planTree({ source, manager, versions, workspace }: InstallFacts):
     manifestNames.map((name) => (directory === '' ? name : `${directory}/${name}`)),
   );
   const texts = await Promise.all([...settings, ...paths].map(async (path) => [path, await source.readText(path)]));
-  const key = createHash('sha256')
-    .update(JSON.stringify([versions, lockfile.name, lockfile.text, texts]))
-    .digest('hex');
+  const key = treeKey(versions, lockfile.name, lockfile.text, texts);
   const directories = [...workspace.packages.keys()].filter((directory) => directory !== '');
   return { paths: ['node_modules', ...directories.map((directory) => `${directory}/node_modules`)], key };
 }

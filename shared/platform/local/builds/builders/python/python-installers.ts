@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { PythonToolchain } from '../../../toolchains/toolchain.ts';
 import type { BuildStep, CachedTrees } from '../../plans/builder.ts';
+import { treeKey } from '../../plans/tree-key.ts';
 import type { PythonProject } from './python-project.ts';
 
 /** Where the packages of every Python app are. */
@@ -182,7 +182,5 @@ function planReplaced(facts: InstallFacts, name: string, argv: readonly string[]
 
 function keyOf({ python, project }: InstallFacts, names: readonly string[]): string {
   const texts = names.map((name) => project.files.get(name));
-  return createHash('sha256')
-    .update(JSON.stringify([python.version, ...texts]))
-    .digest('hex');
+  return treeKey(python.version, ...texts);
 }

@@ -1,5 +1,6 @@
 import type { PythonToolchain, Toolchain } from '../../../toolchains/toolchain.ts';
 import type { Builder, BuildStep } from '../../plans/builder.ts';
+import { describeVersion } from '../../plans/describe-version.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
 import { readVersionPins } from '../../plans/version-pins.ts';
 import { environment, findInstaller, planInstall } from './python-installers.ts';
@@ -33,10 +34,7 @@ export const pythonBuilder: Builder = {
     });
     const tools: readonly (PythonToolchain | Toolchain)[] = uv === undefined ? [python] : [python, uv];
     return {
-      notes: [
-        `Using Python ${python.version}${requests[0] === undefined ? '' : ` (${requests[0].source} asks for ${requests[0].version})`}`,
-        ...(uv === undefined ? [] : [`Using uv ${uv.version}`]),
-      ],
+      notes: [describeVersion('Python', python.version, requests[0]), ...(uv === undefined ? [] : [`Using uv ${uv.version}`])],
       steps: [...install.steps, ...(await collectStatic(source, context.env))],
       env: {
         PIP_CACHE_DIR: '/cache/pip',
