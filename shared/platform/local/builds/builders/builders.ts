@@ -6,7 +6,7 @@ import { elixirBuilder } from './elixir.ts';
 import { gleamBuilder } from './gleam.ts';
 import { goBuilder } from './go.ts';
 import { javaBuilder } from './java.ts';
-import { nodeBuilder } from './node/node.ts';
+import { nodeBuilder, nodeScriptBuilder } from './node/node.ts';
 import { phpBuilder } from './php.ts';
 import { procfileBuilder } from './procfile.ts';
 import { pythonBuilder } from './python/python.ts';
@@ -29,6 +29,7 @@ export const builders: readonly Builder[] = [
   dotnetBuilder,
   denoBuilder,
   cppBuilder,
+  nodeScriptBuilder,
   staticBuilder,
   shellBuilder,
   procfileBuilder,

@@ -2,6 +2,7 @@ import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { Builder, Detection } from '../plans/builder.ts';
 import { openSubtree, type SourceTree } from '../plans/source-tree.ts';
 import { builders } from './builders.ts';
+import { nodeBuilder } from './node/node.ts';
 import { readPackageJson } from './node/package-json.ts';
 import { procfileBuilder } from './procfile.ts';
 import { describeUndetected } from './undetected.ts';
@@ -44,7 +45,7 @@ export async function chooseBuilders(source: SourceTree, named?: string, start?:
     const names = builders.map((builder) => builder.looksFor).join(', ');
     throw new BuildFailure(await describeUndetected(source, (directory) => detectIn(source, directory), names));
   }
-  const node = detected.find(({ builder }) => builder.name === 'node');
+  const node = detected.find(({ builder }) => builder === nodeBuilder);
   const other = detected.find(({ builder }) => languages.includes(builder.name));
   if (node === undefined || other === undefined) return { main: first, before: [] };
   const scripts = (await readPackageJson(source))?.scripts ?? {};

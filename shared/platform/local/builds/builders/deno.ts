@@ -8,6 +8,8 @@ import { treeKey } from '../plans/tree-key.ts';
 import { readVersionPins } from '../plans/version-pins.ts';
 
 const manifests = ['deno.json', 'deno.jsonc'] as const;
+/** Without a package.json they are nothing else's. */
+const scripts = ['main.ts', 'mod.ts', 'server.ts', 'index.ts', 'app.ts'] as const;
 const schema = z.looseObject({ tasks: z.record(z.string(), z.unknown()).optional() });
 /** What Deno downloads is read at run time as well, so it is in the app. */
 const cache = '.deno';
@@ -16,7 +18,9 @@ export const denoBuilder: Builder = {
   name: 'deno',
   looksFor: 'deno.json (Deno)',
   async detect(source) {
-    for (const why of manifests) if (await source.hasFile(why)) return { what: 'Deno app', why };
+    const page = await source.hasFile('index.html');
+    for (const why of [...manifests, 'deno.lock', ...(page ? [] : scripts)])
+      if (await source.hasFile(why)) return { what: 'Deno app', why };
     return undefined;
   },
   async plan(source, context) {
@@ -74,7 +78,7 @@ function parseTasks(name: string, text: string): readonly string[] {
 }
 
 async function findMain(source: SourceTree): Promise<string | undefined> {
-  for (const name of ['main.ts', 'main.js', 'main.mjs', 'main.mts', 'server.ts', 'mod.ts', 'index.ts'])
+  for (const name of [...scripts, 'main.js', 'main.mjs', 'main.mts', 'src/main.ts', 'src/index.ts', 'src/server.ts'])
     if (await source.hasFile(name)) return name;
   return undefined;
 }

@@ -41,7 +41,9 @@ export const goBuilder: Builder = {
       async defaultProcesses(built) {
         const programs = await findPrograms(built, before);
         const wanted = context.env['RAILPACK_GO_BIN'] ?? context.env['NIXPACKS_GO_BIN'];
-        const chosen = chooseProgram(programs, [wanted, await moduleName(source)]);
+        // Of several commands of which none is clear, the first one.
+        const [first] = (await source.list('cmd')).filter((name) => programs.includes(name));
+        const chosen = chooseProgram(programs, [wanted, await moduleName(source)]) ?? first;
         return chosen === undefined ? {} : { web: `bin/${chosen}` };
       },
       processHint: describePrograms(await source.list('cmd')),

@@ -41,7 +41,7 @@ export const javaBuilder: Builder = {
       toolchain: [...java.mounts, ...(tool?.mounts ?? [])],
       cacheDirectories: ['maven', 'gradle'],
       runtimeEnv: { JAVA_HOME: java.home },
-      defaultProcesses: (built) => findProcesses(built, maven ? 'target' : 'build/libs'),
+      defaultProcesses: async (built) => findProcesses(built, await listOutputs(source, maven)),
       processHint: 'The build left no program in a .jar. Add a Procfile with a line as: web: java -jar target/<name>.jar',
     };
   },
@@ -60,15 +60,53 @@ async function findJavaRequest(source: SourceTree, env: Readonly<Record<string, 
   return release === undefined ? undefined : { version: `>=${release}`, source: 'pom.xml' };
 }
 
-/** The jar that is meant to be run: not one of sources, of documentation or without dependencies. */
-async function findProcesses(built: SourceTree, directory: string): Promise<Readonly<Record<string, string>>> {
-  const jars = (await built.list(directory)).filter(
-    (name) => /^[\w.+-]+\.jar$/.test(name) && !/(^original-|-(sources|javadoc|plain|tests)\.jar$)/.test(name),
+/** Where programs are left: of the app itself, then of its modules. */
+async function listOutputs(source: SourceTree, maven: boolean): Promise<readonly string[]> {
+  const read = async (name: string): Promise<string> => (await source.readText(name)) ?? '';
+  const output = maven ? 'target' : 'build/libs';
+  const modules = maven
+    ? [...(await read('pom.xml')).matchAll(/<module>\s{0,20}([\w./-]{1,120}?)\s{0,20}<\/module>/g)]
+    : [...`${await read('settings.gradle')}\n${await read('settings.gradle.kts')}`.matchAll(/["']:?([\w.:-]{1,120})["']/g)];
+  const directories = modules.map(([, name = '']) => name.replaceAll(':', '/')).filter((name) => !name.split('/').includes('..'));
+  return [output, ...directories.map((directory) => `${directory}/${output}`)];
+}
+
+type Processes = Readonly<Record<string, string>>;
+
+/** Of the app itself; else of its only module with a program, or of the one whose manifest makes a program that brings all it needs. */
+async function findProcesses(built: SourceTree, [own = '', ...modules]: readonly string[]): Promise<Processes> {
+  const found = await findProgram(built, own);
+  if (found !== undefined) return { web: found };
+  const programs: { readonly program: string; readonly whole: boolean }[] = [];
+  for (const output of modules) {
+    const program = await findProgram(built, output);
+    if (program !== undefined) programs.push({ program, whole: await makesWholePrograms(built, output) });
+  }
+  const chosen = programs.length === 1 ? programs[0] : programs.find(({ whole }) => whole);
+  return chosen === undefined ? {} : { web: chosen.program };
+}
+
+async function makesWholePrograms(built: SourceTree, output: string): Promise<boolean> {
+  const directory = output.replace(/\/(target|build\/libs)$/, '');
+  for (const name of ['pom.xml', 'build.gradle', 'build.gradle.kts'])
+    if (
+      /spring-boot-maven-plugin|maven-shade-plugin|maven-assembly-plugin|springframework\.boot|shadow|mainClass/.test(
+        (await built.readText(`${directory}/${name}`)) ?? '',
+      )
+    )
+      return true;
+  return false;
+}
+
+/** The archive that is meant to be run: not one of sources, of documentation or without dependencies. */
+async function findProgram(built: SourceTree, directory: string): Promise<string | undefined> {
+  if (await built.hasFile(`${directory}/quarkus-app/quarkus-run.jar`))
+    return `java $JAVA_OPTS -Dquarkus.http.port=$PORT -jar ${directory}/quarkus-app/quarkus-run.jar`;
+  const archives = (await built.list(directory)).filter(
+    (name) => /^[\w.+-]+\.[jw]ar$/.test(name) && !/(^original-|-(sources|javadoc|plain|tests)\.[jw]ar$)/.test(name),
   );
-  const chosen = jars.find((name) => /-(jar-with-dependencies|all|fat|shaded|runner)\.jar$/.test(name)) ?? jars[0];
-  if (chosen !== undefined)
-    return { web: `java $JAVA_OPTS -Dserver.port=$PORT -Dmicronaut.server.port=$PORT -jar ${directory}/${chosen}` };
-  return (await built.hasFile(`${directory}/quarkus-app/quarkus-run.jar`))
-    ? { web: `java $JAVA_OPTS -Dquarkus.http.port=$PORT -jar ${directory}/quarkus-app/quarkus-run.jar` }
-    : {};
+  const jars = archives.filter((name) => name.endsWith('.jar'));
+  const whole = jars.find((name) => /-(jar-with-dependencies|all|fat|shaded|runner)\.jar$/.test(name));
+  const chosen = whole ?? jars[0] ?? archives[0];
+  return chosen && `java $JAVA_OPTS -Dserver.port=$PORT -Dmicronaut.server.port=$PORT -jar ${directory}/${chosen}`;
 }

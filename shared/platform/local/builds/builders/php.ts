@@ -14,12 +14,15 @@ const schema = z.looseObject({
 });
 type Manifest = z.infer<typeof schema>;
 
+/** Names of the directory that visitors see. */
+const webRoots = ['public', 'web', 'htdocs', 'www', 'public_html', 'webroot'] as const;
+
 export const phpBuilder: Builder = {
   name: 'php',
   looksFor: 'composer.json or index.php (PHP)',
   replacesSystem: true,
   async detect(source) {
-    for (const why of ['composer.json', 'index.php', 'public/index.php'])
+    for (const why of ['composer.json', 'index.php', ...webRoots.map((root) => `${root}/index.php`)])
       if (await source.hasFile(why)) return { what: 'PHP app', why };
     return undefined;
   },
@@ -110,6 +113,6 @@ async function findRoot(source: SourceTree, env: Readonly<Record<string, string>
     if (/^[\w][\w./-]*$/.test(relative) && !relative.split('/').includes('..')) return relative;
     throw new BuildFailure(`RAILPACK_PHP_ROOT_DIR is "${named}", which is no directory of the app.`);
   }
-  for (const directory of ['public', 'web']) if (await source.hasFile(`${directory}/index.php`)) return directory;
+  for (const directory of webRoots) if (await source.hasFile(`${directory}/index.php`)) return directory;
   return '.';
 }

@@ -1,3 +1,5 @@
+import JSON5 from 'json5';
+import { z } from 'zod';
 import type { Builder } from '../plans/builder.ts';
 import { emptyPlan } from '../plans/empty-plan.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
@@ -30,21 +32,43 @@ export const staticBuilder: Builder = {
   },
 };
 
-/** By a Staticfile (`root: dist`, `index_fallback: true`), else where an index.html is. */
+const settingsOfHeroku = z.looseObject({ root: z.string().optional(), routes: z.record(z.string(), z.unknown()).optional() });
+
+/** By a Staticfile (`root: dist`, `index_fallback: true`) or a static.json (`{"root": "dist", "routes": {"/**": "index.html"}}`), else where an index.html is. */
 async function findSite(source: SourceTree): Promise<Site | undefined> {
   const settings = await source.readText('Staticfile');
-  if (settings !== undefined) {
-    const root = /^root:\s*["']?([\w./-]+)/m.exec(settings)?.[1]?.replace(/^\.\/|\/$/g, '') ?? '.';
-    const safe = root !== '' && !root.startsWith('/') && !root.split('/').includes('..');
+  if (settings !== undefined)
     return {
-      root: safe ? root : '.',
+      root: toRoot(/^root:\s*["']?([\w./-]+)/m.exec(settings)?.[1]),
       why: 'Staticfile',
       fallback: /^(index_fallback|pushstate):\s*(true|enabled)/m.test(settings),
     };
-  }
-  for (const root of ['.', 'public', 'dist', 'site', '_site']) {
+  const heroku = parseSettings(await source.readText('static.json'));
+  if (heroku !== undefined)
+    return {
+      root: toRoot(heroku.root ?? ((await source.hasFile('public_html/index.html')) ? 'public_html' : undefined)),
+      why: 'static.json',
+      fallback: Object.values(heroku.routes ?? {}).some((file) => /^\/?index\.html$/.test(String(file))),
+    };
+  for (const root of ['.', 'public', 'dist', 'site', '_site', 'www', 'htdocs', 'public_html', 'app/public']) {
     const index = root === '.' ? 'index.html' : `${root}/index.html`;
     if (await source.hasFile(index)) return { root, why: index, fallback: false };
   }
   return undefined;
+}
+
+/** A directory of the app; the app itself for any other. */
+function toRoot(path: string | undefined): string {
+  const root = path?.replace(/^\.\/|\/$/g, '') ?? '.';
+  return /^[\w][\w./-]*$/.test(root) && !root.split('/').includes('..') ? root : '.';
+}
+
+/** Undefined where there are none, or what is no file of the site's settings. */
+function parseSettings(text: string | undefined): z.infer<typeof settingsOfHeroku> | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return settingsOfHeroku.safeParse(JSON5.parse(text)).data;
+  } catch {
+    return undefined;
+  }
 }

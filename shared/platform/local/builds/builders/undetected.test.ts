@@ -29,11 +29,11 @@ describe('a source that nothing builds', () => {
       '.github/index.html': '',
     });
     expect(cause).toContain('but there is backend/go.mod, frontend/package.json.');
-    expect(cause).toContain('--prefix backend');
+    expect(cause).toContain('paas settings:set directory=backend');
   });
 
   it('but has a start command of its own is run as it is', async () => {
-    const { main } = await chooseBuilders(await openSource({ 'run.sh': '' }), undefined, './run.sh');
+    const { main } = await chooseBuilders(await openSource({ 'bin/run': '' }), undefined, 'bin/run');
     expect(main.detection).toEqual({ what: 'Plain app', why: 'a start command' });
   });
 

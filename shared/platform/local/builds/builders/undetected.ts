@@ -48,6 +48,6 @@ export async function describeUndetected(
     if (why !== undefined) below.push(`${name}/${why}`);
   }
   if (below.length > 0)
-    return `No language detected at the top of the source, but there is ${below.slice(0, 5).join(', ')}. Push the app's directory as the top: git subtree push --prefix ${below[0]?.split('/')[0]} <remote> main`;
+    return `No language detected at the top of the source, but there is ${below.slice(0, 5).join(', ')}. Say which directory is the app: paas settings:set directory=${below[0]?.split('/')[0]}`;
   return `No language detected at the top of the source. Looked for: ${looksFor}. Add one of them.`;
 }

@@ -214,6 +214,60 @@ describe('the plan of a Node.js app', () => {
       { 'build/client/index.html': '', 'build/server/index.js': '' },
       'npm start',
     ],
+    [
+      'a file that the build compiled',
+      { scripts: { build: 'tsc' } },
+      { 'dist/index.js': '', 'src/index.ts': '' },
+      'node dist/index.js',
+    ],
+    ['a file in src', {}, { 'src/index.ts': '' }, 'node src/index.ts'],
+    [
+      'a site whose entry is main.js',
+      { scripts: { build: 'vite build' } },
+      { 'main.js': '', 'index.html': '', 'dist/index.html': '' },
+      `${serve} '/app/dist' --fallback`,
+    ],
+    [
+      'a server beside the site that it serves',
+      { scripts: { build: 'vite build' } },
+      { 'server.js': '', 'dist/index.html': '' },
+      'node server.js',
+    ],
+    [
+      'a site of many pages',
+      { scripts: { build: 'x' } },
+      { 'dist/index.html': '', 'dist/a/index.html': '' },
+      `${serve} '/app/dist' --fallback`,
+    ],
+    [
+      'Angular with a server',
+      { dependencies: { '@angular/ssr': '20' }, scripts: { start: 'ng serve', build: 'ng build' } },
+      { 'dist/shop/browser/index.csr.html': '', 'dist/shop/server/server.mjs': '' },
+      'node dist/shop/server/server.mjs',
+    ],
+    [
+      'SvelteKit whose adapter knows no host',
+      { devDependencies: { '@sveltejs/kit': '2' }, scripts: { build: 'vite build' } },
+      { '.svelte-kit/output/server/index.js': '', 'src/app.js': '' },
+      'vite preview --host 0.0.0.0 --port $PORT',
+    ],
+    ...[
+      'PORT=3000 react-scripts start',
+      'cross-env BROWSER=none craco start',
+      'set PORT=3000 && react-scripts start',
+      'ember serve',
+    ].map((start): [string, object, Record<string, string>, string] => [
+      `what \`${start}\` would show`,
+      { scripts: { start } },
+      { 'build/index.html': '' },
+      `${serve} '/app/build' --fallback`,
+    ]),
+    [
+      'a server that a variable precedes',
+      { scripts: { start: 'NODE_ENV=production node a.js' } },
+      { 'build/index.html': '' },
+      'npm start',
+    ],
     ['nothing', {}, {}, undefined],
   ])('starts %s', async (_, more, files, web) => {
     const built = await openSource(files);

@@ -32,24 +32,88 @@ export async function findNodeProcesses(built: SourceTree, app: NodeApp, directo
     return output ?? { web: manager === 'npm' ? 'npm start' : `${manager} run start` };
   }
   const program = runsOnBun ? 'bun' : 'node';
-  const files = [manifest.main, 'server.js', 'index.js', 'app.js', 'index.mjs', 'server.mjs', 'index.ts', 'server.ts', 'main.ts'];
-  for (const file of developed ? [] : files)
-    if (file !== undefined && /^[\w./-]+$/.test(file) && (await built.hasFile(file))) return { web: `${program} ${file}` };
-  return findServedOutput(built, manifest, directory);
+  const find = async (files: readonly (string | undefined)[]): Promise<Processes> => {
+    for (const file of files)
+      if (file !== undefined && /^[\w./-]+$/.test(file) && (await built.hasFile(file))) return { web: `${program} ${file}` };
+    return {};
+  };
+  const servers = developed ? {} : await find([manifest.main, runsOnBun ? manifest.module : undefined, ...serverFiles]);
+  if (isFound(servers)) return servers;
+  const left = manifest.scripts?.['build'] === undefined ? {} : await findServedOutput(built, manifest, directory, builtOutputs);
+  if (isFound(left)) return left;
+  const own = developed ? {} : await find(mainFiles);
+  if (isFound(own)) return own;
+  const served = await findServedOutput(built, manifest, directory);
+  return isFound(served) || developed ? served : find(compiledFiles);
 }
 
-/** The server that the build of a framework left, or its static files. @param directory as of `findNodeProcesses` */
-export async function findServedOutput(built: SourceTree, manifest: PackageJson, directory = ''): Promise<Processes> {
-  return (await findFrameworkProcess(built, manifest)) ?? (await findStaticOutput(built, manifest, directory)) ?? {};
+function isFound(processes: Processes): boolean {
+  return Object.keys(processes).length > 0;
+}
+
+/** At the top of the source. What bundlers take as the entry of a site has the names of `mainFiles`, so what a build left comes before those. */
+const serverFiles = ['server.js', 'server.mjs', 'server.cjs', 'server.ts'] as const;
+const mainFiles = ['index.js', 'app.js', 'main.js', 'index.mjs', 'index.ts', 'main.ts', 'app.ts'] as const;
+
+/** What compilers leave, and what runtimes take without one. A library or a site has such files as well, so these come last. */
+const compiledFiles = ['dist', 'build', 'lib', 'out', 'src'].flatMap((directory) =>
+  ['server', 'index', 'main', 'app'].flatMap((name) =>
+    ['js', 'mjs', 'cjs', ...(directory === 'src' ? ['ts'] : [])].map((ending) => `${directory}/${name}.${ending}`),
+  ),
+);
+
+/**
+ * The server that the build of a framework left, or its static files.
+ * @param directory as of `findNodeProcesses`
+ * @param outputs where static files are looked for
+ */
+export async function findServedOutput(
+  built: SourceTree,
+  manifest: PackageJson,
+  directory = '',
+  outputs = [...builtOutputs, 'public', '.'],
+): Promise<Processes> {
+  return (await findFrameworkProcess(built, manifest)) ?? (await findStaticOutput(built, manifest, directory, outputs)) ?? {};
 }
 
 /** The "start" that templates of static sites come with is for development, or shows the built site on a port of its own. */
 function isDevelopmentServer(start: string): boolean {
-  return developmentServers.test(start.trim());
+  return developmentServers.test(start.trim().replace(settings, ''));
 }
 
-const developmentServers =
-  /^(?:ng serve|react-scripts start|expo start|gatsby (?:develop|serve|start)|vue-cli-service serve|docusaurus (?:start|serve)|eleventy --serve|vitepress (?:dev|preview|serve)|vite(?: (?:dev|preview|serve))?|astro (?:dev|preview)|parcel(?: \S+\.html)?|webpack(?:-dev-server| serve).*)(?: --\S.*)?$/;
+/** `PORT=3000 react-scripts start`, `cross-env BROWSER=none …`, `set PORT=3000 && …`. */
+const settings = /^(?:(?:npx |cross-env |env )?(?:\w{1,80}=\S{0,200} )+|set \w{1,80}=\S{0,200} ?&& ?)?(?:npx )?/;
+
+const developmentServers = new RegExp(
+  `^(?:${[
+    'ng serve',
+    '(?:react-scripts|react-app-rewired|craco) start',
+    'expo start',
+    'gatsby (?:develop|serve|start)',
+    'gridsome develop',
+    'vue-cli-service serve',
+    'docusaurus (?:start|serve)',
+    'docusaurus-start',
+    'eleventy --serve',
+    'vitepress (?:dev|preview|serve)(?: \\S+)?',
+    'vuepress dev(?: \\S+)?',
+    'vite(?: (?:dev|preview|serve))?',
+    'astro (?:dev|preview)',
+    'parcel(?: serve)?(?: \\S+\\.html)?',
+    'webpack(?:-dev-server| serve).*',
+    'ember (?:serve|server|s)',
+    '(?:umi|max|dumi|nuxt|nuxi|next|remix|solid-start|vinxi|react-router|quasar) dev',
+    'ionic serve',
+    'stencil build .*--serve',
+    'sanity (?:dev|start)',
+    'storybook dev.*',
+    'start-storybook.*',
+    'brunch watch.*',
+    'polymer serve',
+    'preact watch',
+    'live-server.*',
+  ].join('|')})(?: -.*)?$`,
+);
 
 /** Frameworks whose template has a "start" for a server even where the build is a static export. */
 async function outputOfExport(built: SourceTree, start: string, directory: string): Promise<Processes | undefined> {
@@ -105,6 +169,7 @@ const servers: readonly (readonly [file: string, command: string, dependency?: s
   ['build/server/index.js', 'react-router-serve build/server/index.js', '@react-router/serve'],
   ['build/server/index.js', 'remix-serve build/server/index.js', '@remix-run/serve'],
   ['build/index.js', 'remix-serve build/index.js', '@remix-run/serve'],
+  ['dist/analog/server/index.mjs', 'node dist/analog/server/index.mjs', '@analogjs/platform'],
   ['dist/main.js', 'node dist/main.js', '@nestjs/core'],
 ];
 
@@ -114,30 +179,53 @@ async function findFrameworkProcess(built: SourceTree, manifest: PackageJson): P
     if (dependency !== undefined && dependencies[dependency] === undefined) continue;
     if (await built.hasFile(file)) return { web: command };
   }
+  if (dependencies['@angular/ssr'] !== undefined)
+    for (const name of await built.list('dist')) {
+      const server = `dist/${name}/server/server.mjs`;
+      if (/^[\w.-]+$/.test(name) && (await built.hasFile(server))) return { web: `node ${server}` };
+    }
+  // Its adapter for an unknown host builds nothing that could be started. Static output, where there is some, is better.
+  if (dependencies['@sveltejs/kit'] !== undefined && !(await built.hasFile('build/index.html')))
+    if (await built.hasFile('.svelte-kit/output/server/index.js')) return { web: 'vite preview --host 0.0.0.0 --port $PORT' };
   return undefined;
 }
 
-const outputs = [
+const builtOutputs = [
   'dist',
+  'dist/spa',
   '.vitepress/dist',
   'docs/.vitepress/dist',
+  'src/.vuepress/dist',
+  'docs/.vuepress/dist',
+  '.vuepress/dist',
   'build',
+  'build/default',
   'out',
   'build/client',
   'dist/client',
+  'dist/analog/public',
   '.output/public',
-  'public',
-  '.',
-] as const;
+  'storybook-static',
+  'www',
+  '_site',
+];
+
+/** What makes a file of each page. */
+const generators = [
+  'astro', 'next', 'gatsby', '@11ty/eleventy', 'vitepress', '@docusaurus/core', 'docusaurus', 'hexo', 'vuepress', 'gridsome',
+] as const; // biome-ignore format: a list of words
 
 /** A directory that a build left, with an index.html. Single-page apps get it for every address without a file. */
-async function findStaticOutput(built: SourceTree, manifest: PackageJson, parent: string): Promise<Processes | undefined> {
+async function findStaticOutput(
+  built: SourceTree,
+  manifest: PackageJson,
+  parent: string,
+  outputs: readonly string[],
+): Promise<Processes | undefined> {
   const angular = (await built.list('dist')).flatMap((name) => [`dist/${name}/browser`, `dist/${name}`]);
   const dependencies = allDependencies(manifest);
-  const pages = ['astro', 'next', 'gatsby', '@11ty/eleventy', 'vitepress', '@docusaurus/core'].some(
-    (name) => dependencies[name] !== undefined,
-  );
-  for (const directory of [...outputs, '_site', ...angular]) {
+  const pages = generators.some((name) => dependencies[name] !== undefined);
+  for (const directory of outputs.flatMap((output) => (output === 'dist' ? ['dist', ...angular] : [output]))) {
     if (!(await built.hasFile(`${directory}/index.html`))) continue;
     const fallback = !pages && directory !== '.' && !(await built.hasFile(`${directory}/404.html`));
     return staticProcess(posix.join(parent, directory), { fallback });

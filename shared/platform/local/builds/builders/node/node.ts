@@ -73,6 +73,20 @@ export const nodeBuilder: Builder = {
   },
 };
 
+/** An app of Node.js without a manifest: a file that needs no packages. */
+export const nodeScriptBuilder: Builder = {
+  ...nodeBuilder,
+  looksFor: 'server.js (Node.js)',
+  async detect(source) {
+    if (await source.hasFile('start.sh')) return undefined;
+    // Beside an index.html other files are scripts of that page.
+    const page = await source.hasFile('index.html');
+    for (const name of ['server.js', 'server.mjs', ...(page ? [] : ['app.js', 'index.js', 'main.js', 'index.mjs'])])
+      if (await source.hasFile(name)) return { what: 'Node.js app', why: name };
+    return undefined;
+  },
+};
+
 /** What cannot start is refused before its dependencies are installed. A build or a framework may still make something to start. */
 async function refuseWithoutStart(source: SourceTree, manifest: PackageJson, workspace: Workspace): Promise<void> {
   if ((await source.hasFile('Procfile')) || manifest.scripts?.['build'] !== undefined || workspace.packages.size > 1) return;
@@ -125,8 +139,9 @@ async function findTools({ toolchains }: BuildContext, { manifest, pins, manager
   return { node, all, runsOnBun, notes };
 }
 
+/** "heroku-postbuild" is there for platforms such as this one, and takes the place of "build". */
 function buildSteps(manifest: PackageJson, manager: PackageManager, workspace: Workspace): readonly BuildStep[] {
-  const name = ['build', 'heroku-postbuild'].find((script) => manifest.scripts?.[script] !== undefined);
+  const name = ['heroku-postbuild', 'build'].find((script) => manifest.scripts?.[script] !== undefined);
   if (name === undefined) return workspaceBuildSteps(manifest, manager, workspace);
   return [{ title: `${manager.name} run ${name}`, argv: [manager.name, 'run', name] }];
 }

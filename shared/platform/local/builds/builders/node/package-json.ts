@@ -9,6 +9,7 @@ const engine = z.union([tool, z.array(tool)]).transform((value) => (Array.isArra
 
 const schema = z.object({
   main: z.string().optional(),
+  module: z.string().optional(),
   scripts: strings.optional(),
   dependencies: strings.optional(),
   devDependencies: strings.optional(),

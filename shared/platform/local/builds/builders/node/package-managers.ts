@@ -237,13 +237,12 @@ function planBun(facts: InstallFacts): NodeInstall {
 function pruneStep({ manifest }: InstallFacts, argv: readonly string[]): readonly BuildStep[] {
   if (isEmpty(manifest.devDependencies)) return [];
   const title = `${argv[0]} prune, without development dependencies`;
-  const serves = async (built: SourceTree): Promise<boolean> =>
-    !(await built.hasFile('Procfile')) &&
-    areStatic(await findNodeProcesses(built, { manifest, manager: 'npm', runsOnBun: false }));
-  const skipIf = async (built: SourceTree): Promise<string | undefined> =>
-    (await serves(built))
+  const skipIf = async (built: SourceTree): Promise<string | undefined> => {
+    const defaults = await findNodeProcesses(built, { manifest, manager: 'npm', runsOnBun: false });
+    return areStatic(defaults) && !(await built.hasFile('Procfile'))
       ? 'The app is static files: its dependencies are no part of the image'
-      : usesDevelopmentTools(built, manifest);
+      : usesDevelopmentTools(built, manifest, defaults);
+  };
   return [{ title, argv, skipIf }];
 }
 

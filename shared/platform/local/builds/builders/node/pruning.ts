@@ -6,11 +6,15 @@ import type { PackageJson } from './package-json.ts';
  * Whether a process type runs a program of a development dependency (`"start": "vite preview"`).
  * @returns the line for the log; undefined if development dependencies can go
  */
-export async function usesDevelopmentTools(built: SourceTree, manifest: PackageJson): Promise<string | undefined> {
+export async function usesDevelopmentTools(
+  built: SourceTree,
+  manifest: PackageJson,
+  defaults: Readonly<Record<string, string>>,
+): Promise<string | undefined> {
   const procfile = await built.readText('Procfile');
   const declared = procfile === undefined ? undefined : parseProcfile(procfile);
   const commands = [
-    ...Object.values(declared?.processes ?? {}),
+    ...Object.values(declared?.processes ?? defaults),
     declared?.releaseCommand ?? '',
     ...(['prestart', 'start'] as const).map((name) => manifest.scripts?.[name] ?? ''),
   ];

@@ -1,3 +1,4 @@
+import { satisfies } from 'semver';
 import type { PythonToolchain } from '../../../toolchains/toolchain.ts';
 import type { BuildStep, CachedTrees } from '../../plans/builder.ts';
 import { treeKey } from '../../plans/tree-key.ts';
@@ -85,9 +86,13 @@ function planPip(facts: InstallFacts): PythonInstall {
   // The environment follows from requirements.txt alone, unless that names other files.
   const alone = requirements !== undefined && !namesOtherFiles.test(requirements);
   const exact = alone && requirements.split('\n').every(isExact);
+  // Old packages import it without asking for it. Environments had it until Python 3.12, and its newest releases lack pkg_resources.
+  const expectsSetuptools = satisfies(python.version, '>=3 <3.12') && !/^[ \t]*setuptools\b/m.test(requirements ?? '');
+  const setuptools: BuildStep = { title: 'pip install setuptools', argv: [...pip, 'setuptools<81'], when: 'unless-restored' };
   return {
     steps: [
       makeEnvironment(facts),
+      ...(expectsSetuptools ? [setuptools] : []),
       { title: reused, argv: [...pip, ...wanted], when: 'if-restored', ...(exact ? { skipIf: async () => reused } : {}) },
       { title, argv: [...pip, ...wanted], when: 'unless-restored', savesTree: true },
     ],

@@ -50,6 +50,21 @@ describe('the plan of a Python app', () => {
     expect(stepsOf(await planFor(files as Record<string, string>)).join('\n')).toContain(command);
   });
 
+  it.each([
+    ['3.11.7', 'gunicorn==20.1.0', true],
+    ['3.11.7', 'setuptools==65.5.0', false],
+    ['3.13.0', 'gunicorn==20.1.0', false],
+  ])('with Python %s and %s, installs setuptools as environments of that Python had it: %s', async (version, line, has) => {
+    const source = await openSource({ 'requirements.txt': line });
+    const python = { version, path: [], mounts: [], executable: '/p', pip: true };
+    const plan = await pythonBuilder.plan(source, {
+      toolchains: { ...toolchains, findPython: async () => python },
+      env: {},
+      cache: 'cold',
+    });
+    expect(stepsOf(plan).some((step) => step.endsWith('setuptools<81'))).toBe(has);
+  });
+
   it("with uv.lock takes the packages from the operator's mirror, because the lockfile names PyPI", async () => {
     const source = await openSource({ 'pyproject.toml': '[project]\nname = "a"', 'uv.lock': '' });
     const plan = await pythonBuilder.plan(source, { toolchains, env: {}, cache: 'cold', hasPythonMirror: true });
@@ -76,6 +91,8 @@ describe('the plan of a Python app', () => {
     expect(stepsOf(await planFor(django)).at(-1)).toBe('python manage.py collectstatic --noinput');
     expect(stepsOf(await planFor(django, { DISABLE_COLLECTSTATIC: '1' })).at(-1)).toContain('pip');
     expect(stepsOf(await planFor({ ...django, 'site/settings.py': '' })).at(-1)).toContain('pip');
+    const below = { 'requirements.txt': 'django', 'shop/manage.py': '', 'shop/site/settings/base.py': 'STATIC_ROOT = "x"\n' };
+    expect(stepsOf(await planFor(below)).at(-1)).toBe('python shop/manage.py collectstatic --noinput');
   });
 
   it.each<[string, Record<string, string>, string | undefined]>([
@@ -91,6 +108,60 @@ describe('the plan of a Python app', () => {
     ],
     ['Flask without a server', { 'app.py': 'app = Flask(__name__)' }, 'python app.py'],
     ['a script', { 'bot.py': '' }, 'python bot.py'],
+    ['the only script', { 'weather.py': '', 'setup.py': '', 'test_weather.py': '' }, 'python weather.py'],
+    ['one of several scripts', { 'a.py': '', 'b.py': '' }, undefined],
+    [
+      'Django one directory below',
+      { 'shop/manage.py': '', 'shop/site/wsgi.py': '', '.venv/bin/gunicorn': '' },
+      'cd shop && gunicorn site.wsgi --bind 0.0.0.0:$PORT',
+    ],
+    [
+      'Django with a server for ASGI alone',
+      { 'manage.py': '', 'shop/wsgi.py': '', 'shop/asgi.py': '', '.venv/bin/uvicorn': '' },
+      'uvicorn shop.asgi:application --host 0.0.0.0 --port $PORT',
+    ],
+    [
+      'FastAPI in a package',
+      { 'app/main.py': 'from app.db import x\napp = FastAPI()', '.venv/bin/uvicorn': '' },
+      'uvicorn app.main:app --host 0.0.0.0 --port $PORT',
+    ],
+    [
+      'FastAPI in a directory that is no package',
+      { 'src/main.py': 'import db\napp = FastAPI()', '.venv/bin/uvicorn': '' },
+      'uvicorn main:app --app-dir src --host 0.0.0.0 --port $PORT',
+    ],
+    [
+      'Flask that a function makes',
+      { 'run.py': 'from shop import create_app\napp = create_app()', '.venv/bin/gunicorn': '' },
+      'gunicorn run:app --bind 0.0.0.0:$PORT',
+    ],
+    [
+      'a package of Flask',
+      { 'shop/__init__.py': 'def create_app():\n', '.venv/bin/flask': '', '.venv/bin/gunicorn': '' },
+      "gunicorn 'shop:create_app()' --bind 0.0.0.0:$PORT",
+    ],
+    [
+      'what .flaskenv names',
+      { '.flaskenv': 'FLASK_APP=shop.py\n', 'shop.py': 'app = create_app()', 'config.py': '', '.venv/bin/flask': '' },
+      'flask --app shop:app run --host 0.0.0.0 --port $PORT',
+    ],
+    [
+      'Dash',
+      { 'app.py': 'app = Dash()\nserver = app.server', '.venv/bin/gunicorn': '' },
+      'gunicorn app:server --bind 0.0.0.0:$PORT',
+    ],
+    ['Sanic', { 'app.py': 'app = Sanic("a")', '.venv/bin/sanic': '' }, 'sanic app:app --host=0.0.0.0 --port=$PORT'],
+    [
+      'Streamlit',
+      { 'streamlit_app.py': 'import streamlit as st', '.venv/bin/streamlit': '' },
+      'streamlit run streamlit_app.py --server.port $PORT --server.address 0.0.0.0 --server.headless true',
+    ],
+    ['Gradio', { 'app.py': 'import gradio as gr' }, 'GRADIO_SERVER_NAME=0.0.0.0 GRADIO_SERVER_PORT=$PORT python app.py'],
+    [
+      'a script of Poetry',
+      { 'pyproject.toml': '[tool.poetry]\nname = "a"\n[tool.poetry.scripts]\nstart = "shop.web:run"\n' },
+      "python -c 'import sys; from shop.web import run; sys.exit(run())'",
+    ],
     ['nothing', { 'lib/a.py': '' }, undefined],
   ])('starts %s', async (_, files, web) => {
     const source = await openSource(files);

@@ -3,6 +3,7 @@ import type { Builder, BuildStep } from '../../plans/builder.ts';
 import { describeVersion } from '../../plans/describe-version.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
 import { readVersionPins } from '../../plans/version-pins.ts';
+import { findDjango } from './django.ts';
 import { environment, findInstaller, planInstall } from './python-installers.ts';
 import { findPythonProcesses, mainFiles, pythonHint } from './python-processes.ts';
 import { readPythonProject } from './python-project.ts';
@@ -78,10 +79,9 @@ function uvEnvironment(python: PythonToolchain): Readonly<Record<string, string>
 
 /** Django's static files, where the settings say where they go. Heroku's variable turns it off. */
 async function collectStatic(source: SourceTree, env: Readonly<Record<string, string>>): Promise<readonly BuildStep[]> {
-  if ((env['DISABLE_COLLECTSTATIC'] ?? '0') !== '0' || !(await source.hasFile('manage.py'))) return [];
-  for (const name of await source.list('')) {
-    if (/^[ \t]*STATIC_ROOT[ \t]*=/m.test((await source.readText(`${name}/settings.py`)) ?? ''))
-      return [{ title: 'python manage.py collectstatic --noinput', argv: ['python', 'manage.py', 'collectstatic', '--noinput'] }];
-  }
-  return [];
+  if ((env['DISABLE_COLLECTSTATIC'] ?? '0') !== '0') return [];
+  const django = await findDjango(source);
+  if (django === undefined || !django.collectsStatic) return [];
+  const argv = ['python', django.directory === '' ? 'manage.py' : `${django.directory}/manage.py`, 'collectstatic', '--noinput'];
+  return [{ title: argv.join(' '), argv }];
 }
