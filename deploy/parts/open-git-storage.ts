@@ -31,6 +31,7 @@ export async function openGitStorage(lifetime: Lifetime, db: Db, options: GitSto
     directory: join(dataDir, 'git'),
     files: packs.files,
     log,
+    indexer: settings.gitIndexer,
     tolerated: settings.toleratedFaults,
   });
   lifetime.onEnd(() => git.close());

@@ -55,6 +55,7 @@ describe('parseSettings', () => {
     [{ PAAS_RELEASE_COMMAND_SECONDS: '0' }, 'PAAS_RELEASE_COMMAND_SECONDS'],
     [{ PAAS_OBJECT_STORE_CACHE_MIB: 'much' }, 'PAAS_OBJECT_STORE_CACHE_MIB'],
     [{ PAAS_GIT_TOLERATE: 'badTimeZone' }, 'PAAS_GIT_TOLERATE'],
+    [{ PAAS_GIT_INDEXER: 'isomorphic' }, 'PAAS_GIT_INDEXER'],
     [{ PAAS_GIT_TOLERATE: 'badTimezone,none' }, 'PAAS_GIT_TOLERATE'],
     ...['hasDotgit', 'gitmodulesUrl', 'gitmodulesSymlink', 'duplicateEntries', 'treeNotSorted', 'nullSha1', 'nulInHeader'].map(
       (id): [Record<string, string>, string] => [{ PAAS_GIT_TOLERATE: `badTimezone,${id}` }, 'PAAS_GIT_TOLERATE'],

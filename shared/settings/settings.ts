@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { secondsPerDay, secondsPerMinute } from '#shared/durations.ts';
+import { type GitIndexer, gitIndexers } from '#shared/git/git-indexers.ts';
 import { isTolerable, type TolerableFault, tolerableFaults, toleratedByDefault } from '#shared/git/objects/tolerable-faults.ts';
 import { logLevels } from '#shared/log.ts';
 import { defaultQuotas, parseQuotas, type Quotas, quotasMessage } from '#shared/settings/quotas.ts';
@@ -62,6 +63,7 @@ const schema = z.object({
     .transform((text) => (text === 'none' ? [] : [...new Set(text.split(/[\s,]+/).filter((id) => id !== ''))]))
     .pipe(z.array(z.custom<TolerableFault>((id) => typeof id === 'string' && isTolerable(id), { error: tolerateMessage })))
     .default([...toleratedByDefault]),
+  PAAS_GIT_INDEXER: z.enum(gitIndexers, { error: `must be ${gitIndexers.join(' or ')}` }).default('native'),
   PAAS_OBJECT_STORE_URL: z.string().regex(bucketPattern, bucketMessage).optional(),
   PAAS_OBJECT_STORE_REGION: z.string().min(1).default('us-east-1'),
   PAAS_OBJECT_STORE_ACCESS_KEY_ID: z.string().optional(),
@@ -163,6 +165,8 @@ export interface Settings {
   allowPrivateSources: boolean;
   /** Faults of pushed and fetched objects that are let through, by git's id. */
   toleratedFaults: readonly TolerableFault[];
+  /** What receives and reads packs of git. */
+  gitIndexer: GitIndexer;
   /** Where packs are kept; undefined: in the data directory. */
   objectStore: ObjectStoreSettings | undefined;
   /** On one machine: IPv4 range from which apps get addresses, and networks that they may reach although they are private. */
@@ -244,6 +248,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     webhookSecret: values.PAAS_WEBHOOK_SECRET,
     allowPrivateSources: values.PAAS_ALLOW_PRIVATE_SOURCES === 'true',
     toleratedFaults: values.PAAS_GIT_TOLERATE,
+    gitIndexer: values.PAAS_GIT_INDEXER,
     objectStore: objectStoreOf(values),
     shareRegistryCredentials: values.PAAS_SHARE_REGISTRY_CREDENTIALS === 'true',
     appNetwork: { range: values.PAAS_APP_NETWORK, allowed: values.PAAS_ALLOW_NETWORKS },

@@ -1,6 +1,5 @@
 import { type ReadCommitResult, readCommit, readTree, TREE, type WalkerEntry, walk } from 'isomorphic-git';
 import { AppError, notFound } from '#shared/errors.ts';
-import { createObjectFiles } from '#shared/git/browsing/object-files.ts';
 import type {
   ChangedFile,
   CommitFacts,
@@ -11,6 +10,7 @@ import type {
   Signature,
 } from '#shared/git/git-storage.ts';
 import type { StoredObject } from '#shared/git/object-graph/read-object.ts';
+import { createObjectFiles } from '#shared/git/packs/reading/object-files.ts';
 import { type PackTasks, pinPacks } from '#shared/git/repository/pinned-packs.ts';
 import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
 import type { ObjectId } from '#shared/ids.ts';

@@ -2,18 +2,19 @@ import type { PackLocation } from '#shared/git/packs/reading/open-pack.ts';
 import { PackGone } from '#shared/git/packs/reading/pack-gone.ts';
 import { type LocatedPacks, locatePacks } from '#shared/git/repository/locate-packs.ts';
 import type { RepositoryAccess } from '#shared/git/repository/repository-access.ts';
+import type { TaskRunner, TaskStreams } from '#shared/git/worker/task-runner.ts';
 import type { TaskName, TaskParams, TaskResult } from '#shared/git/worker/tasks.ts';
-import type { TaskStreams, WorkerPool } from '#shared/git/worker/worker-pool.ts';
+
 import type { RepositoryId } from '#shared/ids.ts';
 
 /** Runs worker tasks on a set of packs. */
 export interface PackTasks {
-  /** See `WorkerPool.run`. */
+  /** See `TaskRunner.run`. */
   run<Name extends TaskName>(name: Name, params: Omit<TaskParams<Name>, 'packs'>): Promise<TaskResult<Name>>;
 }
 
 /** Tasks on packs that stay where they are, such as those in quarantine. */
-export function createPackTasks(workers: WorkerPool, packs: readonly PackLocation[]): PackTasks {
+export function createPackTasks(workers: TaskRunner, packs: readonly PackLocation[]): PackTasks {
   return { run: (name, params) => workers.run(name, withPacks(params, packs)) };
 }
 
@@ -43,7 +44,7 @@ export class PinnedPacks implements PackTasks, Disposable {
     this.#located = [located];
   }
 
-  /** See `WorkerPool.run`. */
+  /** See `TaskRunner.run`. */
   async run<Name extends TaskName>(
     name: Name,
     params: Omit<TaskParams<Name>, 'packs'>,

@@ -3,15 +3,15 @@ import type { TolerableFault } from '#shared/git/objects/tolerable-faults.ts';
 import type { PackCatalog } from '#shared/git/packs/catalog/pack-catalog.ts';
 import type { PackFiles } from '#shared/git/packs/files/pack-files.ts';
 import type { RefDriver } from '#shared/git/refs/ref-driver.ts';
-import type { WorkerPool } from '#shared/git/worker/worker-pool.ts';
+import type { TaskRunner } from '#shared/git/worker/task-runner.ts';
 import type { Log } from '#shared/log.ts';
 
-/** What serving, reading and maintaining repositories depend on: the drivers, and the threads that do the heavy work. */
+/** What serving, reading and maintaining repositories depend on: the drivers, and what does the heavy work. */
 export interface RepositoryAccess {
   readonly refs: RefDriver;
   readonly catalog: PackCatalog;
   readonly files: PackFiles;
-  readonly workers: WorkerPool;
+  readonly workers: TaskRunner;
   /** Holds each repository's quarantine. */
   readonly directory: string;
   readonly log: Log;

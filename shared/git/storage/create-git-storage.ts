@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Clock, systemClock } from '#shared/clock.ts';
 import type { Db } from '#shared/database/db.ts';
 import { createGitBrowser } from '#shared/git/browsing/git-browser.ts';
+import type { GitIndexer } from '#shared/git/git-indexers.ts';
 import type { GitStorage } from '#shared/git/git-storage.ts';
 import { collectGarbage } from '#shared/git/maintenance/collect-garbage.ts';
 import { repack } from '#shared/git/maintenance/repack.ts';
@@ -22,6 +23,7 @@ import { takeSnapshot } from '#shared/git/storage/snapshot.ts';
 import { sweepPacks } from '#shared/git/storage/sweep-packs.ts';
 import { takeFetchedPack } from '#shared/git/storage/take-fetched-pack.ts';
 import { uploadPack } from '#shared/git/upload-pack/upload-pack.ts';
+import { CallingThread } from '#shared/git/worker/calling-thread.ts';
 import { WorkerPool } from '#shared/git/worker/worker-pool.ts';
 import { limits as platformLimits } from '#shared/limits.ts';
 import type { Log } from '#shared/log.ts';
@@ -33,7 +35,9 @@ export interface GitStorageOptions {
   log: Log;
   /** Default: `limits.push`. */
   limits?: PushLimits;
-  /** Default: one for each core, at least two. */
+  /** How packs are received and read (`gitIndexers`). Default: native. */
+  indexer?: GitIndexer;
+  /** Of the native indexer. Default: one for each core, at least two. */
   threads?: number;
   /** Default: the system's clock. */
   clock?: Clock;
@@ -65,8 +69,9 @@ export function createPostgresGitDrivers(db: Db): Pick<GitDrivers, 'refs' | 'cat
 export function createGitStorageFrom(options: GitStorageOptions, drivers: GitDrivers): GitStorage {
   const { directory, log, limits = platformLimits.push, clock = systemClock, tolerated = [] } = options;
   const { catalog, files } = drivers;
-  const shared = { catalog, files, directory, log, clock, tolerated, workers: new WorkerPool(options.threads) };
-  const slots = new PushSlots(shared.workers.size, clock);
+  const workers = options.indexer === 'isomorphic-git' ? new CallingThread() : new WorkerPool(options.threads);
+  const shared = { catalog, files, directory, log, clock, tolerated, workers };
+  const slots = new PushSlots(workers.size, clock);
   const access: RepositoryAccess = { ...shared, refs: createGuardedRefs(drivers.refs, shared) };
   return {
     refs: access.refs,

@@ -1,13 +1,19 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { GitIndexer } from '#shared/git/git-indexers.ts';
 import { commitFiles, git, packRefs, tryGit } from '#shared/git/testing/git-client.ts';
 import { createGitFixture, type GitFixture, storageKinds } from '#shared/git/testing/git-fixture.ts';
 
-describe.each(storageKinds)('a stock git client and the %s storage', (kind) => {
+const kinds: [kind: (typeof storageKinds)[number], indexer: GitIndexer][] = [
+  ...storageKinds.map((kind): [typeof kind, GitIndexer] => [kind, 'native']),
+  ['postgres', 'isomorphic-git'],
+];
+
+describe.each(kinds)('a stock git client and the %s storage by the %s indexer', (kind, indexer) => {
   let fixture: GitFixture;
   beforeAll(async () => {
-    fixture = await createGitFixture(kind);
+    fixture = await createGitFixture(kind, { indexer });
   });
   afterAll(async () => {
     await fixture.close();

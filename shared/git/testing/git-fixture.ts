@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '#shared/clock.ts';
 import type { Db } from '#shared/database/db.ts';
+import type { GitIndexer } from '#shared/git/git-indexers.ts';
 import type { ApplyPush, GitStorage, PushRequest, RefResult } from '#shared/git/git-storage.ts';
 import type { TolerableFault } from '#shared/git/objects/tolerable-faults.ts';
 import { createDirectoryPackFiles } from '#shared/git/packs/files/directory-pack-files.ts';
@@ -60,6 +61,7 @@ export interface GitFixtureOptions {
   clock?: Clock;
   /** Wraps the drivers, to observe them or to interfere. */
   wrap?: (drivers: GitDrivers) => GitDrivers;
+  indexer?: GitIndexer;
   /** Faults that objects may have. */
   tolerated?: readonly TolerableFault[];
 }
@@ -67,7 +69,7 @@ export interface GitFixtureOptions {
 /** Starts a storage. The caller closes it. */
 export async function createGitFixture(
   kind: (typeof storageKinds)[number] = 'postgres',
-  { clock = systemClock, wrap = (drivers) => drivers, tolerated = [] }: GitFixtureOptions = {},
+  { clock = systemClock, wrap = (drivers) => drivers, tolerated = [], indexer = 'native' }: GitFixtureOptions = {},
 ): Promise<GitFixture> {
   const directory = await mkdtemp(join(tmpdir(), 'paas-git-'));
   const logged: string[] = [];
@@ -77,9 +79,9 @@ export async function createGitFixture(
   const { files, close: closeFiles } = await openFixtureFiles(kind, directory, log);
   const storage =
     kind === 'memory'
-      ? createFakeGitStorage({ directory: data, log, clock, tolerated })
+      ? createFakeGitStorage({ directory: data, log, clock, tolerated, indexer })
       : createGitStorageFrom(
-          { directory: data, log, clock, tolerated },
+          { directory: data, log, clock, tolerated, indexer },
           wrap({ ...createPostgresGitDrivers(database.db), files }),
         );
   let clients = 0;

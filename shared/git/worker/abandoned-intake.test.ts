@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { encodeEntryHeader } from '#shared/git/packs/format/pack-entry.ts';
+import { nativeIndexer } from '#shared/git/packs/intake/native-indexer.ts';
 import { streamed } from '#shared/git/testing/mutation.ts';
 import { copyInstruction, deltaOf, PackBuilder } from '#shared/git/testing/pack-builder.ts';
-import { tasks } from '#shared/git/worker/tasks.ts';
+import { createTasks } from '#shared/git/worker/tasks.ts';
 
 let directory: string;
 beforeAll(async () => {
@@ -32,5 +33,5 @@ it('intake of a pack ends when its client disconnects, or when a push takes too 
   const limits = { packBytes: 1_000_000, objectBytes: 100_000_000, objects: 100 };
   const link = { input: streamed([slowPack()]), write: async () => undefined, signal: AbortSignal.abort() };
   const request = { packPath, indexPath, linksPath, limits };
-  await expect(tasks.intake({ packs: [], request }, link)).rejects.toThrow('the client has gone');
+  await expect(createTasks(nativeIndexer).intake({ packs: [], request }, link)).rejects.toThrow('the client has gone');
 });

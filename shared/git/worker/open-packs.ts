@@ -1,4 +1,6 @@
 import { millisecondsPerMinute } from '#shared/durations.ts';
+import type { OpenInflater } from '#shared/git/packs/format/inflater.ts';
+import { openNativeInflater } from '#shared/git/packs/format/native-inflater.ts';
 import { ObjectDatabase } from '#shared/git/packs/reading/object-database.ts';
 import { OpenPack, type PackLocation } from '#shared/git/packs/reading/open-pack.ts';
 
@@ -17,12 +19,13 @@ const open = new Map<string, { pack: OpenPack; users: number; usedAt: number }>(
 export async function withDatabase<T>(
   locations: readonly PackLocation[],
   use: (database: ObjectDatabase) => Promise<T>,
+  openInflater: OpenInflater = openNativeInflater,
 ): Promise<T> {
   const acquired: OpenPack[] = [];
   let database: ObjectDatabase | undefined;
   try {
     for (const location of locations) acquired.push(acquire(location));
-    database = new ObjectDatabase(acquired);
+    database = new ObjectDatabase(acquired, openInflater);
     return await use(database);
   } finally {
     database?.close();
@@ -59,7 +62,7 @@ function trim(): void {
       open.delete(key);
       continue;
     }
-    indexBytes += pack.index.byteLength;
+    indexBytes += pack.index.bytes.length;
     if (pack.isReading) files++;
   }
   for (const [key, { pack, users }] of open) {
@@ -70,6 +73,6 @@ function trim(): void {
     pack.close();
     if (!tooMany) continue;
     open.delete(key);
-    indexBytes -= pack.index.byteLength;
+    indexBytes -= pack.index.bytes.length;
   }
 }

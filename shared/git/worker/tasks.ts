@@ -12,7 +12,9 @@ import { findShallow, type ShallowChange, type ShallowQuestion } from '#shared/g
 import { selectEverything, wantsEverything } from '#shared/git/object-graph/whole-packs.ts';
 import type { CataloguedPack } from '#shared/git/packs/catalog/pack-catalog.ts';
 import type { PackPaths } from '#shared/git/packs/files/pack-files.ts';
+import type { PackIndexer } from '#shared/git/packs/intake/pack-indexer.ts';
 import { type IntakeRequest, type IntakeResult, intakePack } from '#shared/git/packs/intake/pack-intake.ts';
+import type { ObjectDatabase } from '#shared/git/packs/reading/object-database.ts';
 import type { PackLocation } from '#shared/git/packs/reading/open-pack.ts';
 import { copyPack } from '#shared/git/packs/writing/copy-pack.ts';
 import { type PackForm, writePack } from '#shared/git/packs/writing/pack-writer.ts';
@@ -30,128 +32,139 @@ export interface TaskLink {
   signal: AbortSignal;
 }
 
-/** The tasks of a worker. Parameters and results are plain data. */
-export const tasks = {
-  /** See `intakePack`. */
-  intake(params: { packs: readonly PackLocation[]; request: IntakeRequest }, link: TaskLink): Promise<IntakeResult | undefined> {
-    return withDatabase(params.packs, (database) =>
-      intakePack(link.input, params.request, database, createYieldToEventLoop(link.signal)),
-    );
-  },
+/**
+ * The tasks of a worker. Parameters and results are plain data.
+ * @param indexer receives packs; its inflater serves all tasks
+ */
+export function createTasks(indexer: PackIndexer) {
+  const inPacks = <T>(packs: readonly PackLocation[], use: (database: ObjectDatabase) => Promise<T>): Promise<T> =>
+    withDatabase(packs, use, indexer.openInflater);
+  return {
+    /** See `intakePack`. */
+    intake(
+      params: { packs: readonly PackLocation[]; request: IntakeRequest },
+      link: TaskLink,
+    ): Promise<IntakeResult | undefined> {
+      return inPacks(params.packs, (database) =>
+        intakePack(link.input, params.request, database, createYieldToEventLoop(link.signal), indexer),
+      );
+    },
 
-  /** See `inspectObjects`. */
-  inspect(
-    params: { packs: readonly PackLocation[]; oids: readonly string[] },
-    _link: TaskLink,
-  ): Promise<readonly (Inspection | undefined)[]> {
-    return withDatabase(params.packs, (database) => inspectObjects(database, params.oids, createYieldToEventLoop()));
-  },
+    /** See `inspectObjects`. */
+    inspect(
+      params: { packs: readonly PackLocation[]; oids: readonly string[] },
+      _link: TaskLink,
+    ): Promise<readonly (Inspection | undefined)[]> {
+      return inPacks(params.packs, (database) => inspectObjects(database, params.oids, createYieldToEventLoop()));
+    },
 
-  /** For each pair, whether the first is an ancestor of the second. */
-  ancestry(
-    params: { packs: readonly PackLocation[]; pairs: readonly (readonly [string, string])[] },
-    link: TaskLink,
-  ): Promise<readonly boolean[]> {
-    return withDatabase(params.packs, async (database) => {
-      const answers: boolean[] = [];
-      for (const [ancestor, descendant] of params.pairs) {
-        if (link.signal.aborted) throw new GitFault('the client has gone');
-        answers.push(await isAncestor(database, ancestor, descendant, createYieldToEventLoop()));
-      }
-      return answers;
-    });
-  },
-
-  /** Ids of the newest `most` commits that are reachable from `head` and not from `base`, newest first. */
-  commits(
-    { packs, base, head, most }: { packs: readonly PackLocation[]; base: ObjectId; head: ObjectId; most: number },
-    link: TaskLink,
-  ): Promise<ObjectId[]> {
-    return withDatabase(packs, async (database) => {
-      const graph = new CommitGraph(database);
-      const tip = graph.commitOf(head);
-      const tips = tip === undefined ? [] : [tip];
-      const known = { haves: [base], clientShallow: [], cutAfter: [], unshallow: [] };
-      const { commits } = await selectCommits(graph, tips, known, createYieldToEventLoop(link.signal));
-      return commits.slice(0, most).map(({ number }) => graph.hex(number) as ObjectId);
-    });
-  },
-
-  /** See `negotiateFetch`. */
-  negotiate(
-    params: { packs: readonly PackLocation[] } & Parameters<typeof negotiateFetch>[1],
-    _link: TaskLink,
-  ): Promise<Negotiation> {
-    return withDatabase(params.packs, (database) => negotiateFetch(database, params, createYieldToEventLoop()));
-  },
-
-  /** See `findShallow`. */
-  shallow(params: { packs: readonly PackLocation[] } & ShallowQuestion, _link: TaskLink): Promise<ShallowChange> {
-    return withDatabase(params.packs, (database) => findShallow(database, params, createYieldToEventLoop()));
-  },
-
-  /** Writes the pack that answers a fetch. */
-  pack(params: { packs: readonly PackLocation[] } & SelectionQuestion & PackForm, link: TaskLink): Promise<void> {
-    const yieldToEventLoop = createYieldToEventLoop(link.signal);
-    const write = (chunk: Uint8Array<ArrayBuffer>): Promise<void> => link.write(chunk);
-    return withDatabase(reachable(params.packs), async (inReachable) => {
-      if (params.offsetDeltas && wantsEverything(inReachable, params)) {
-        const [only] = inReachable.packs;
-        if (inReachable.packs.length === 1 && only !== undefined) return await copyPack(only, write);
-        const contents = await selectEverything(inReachable, yieldToEventLoop);
-        await writePack(inReachable, { contents, form: params, write, yieldToEventLoop });
-        return undefined;
-      }
-      return await withDatabase(params.packs, async (database) => {
-        const contents = await selectObjects(database, params, yieldToEventLoop);
-        await writePack(database, { contents, form: params, write, yieldToEventLoop });
+    /** For each pair, whether the first is an ancestor of the second. */
+    ancestry(
+      params: { packs: readonly PackLocation[]; pairs: readonly (readonly [string, string])[] },
+      link: TaskLink,
+    ): Promise<readonly boolean[]> {
+      return inPacks(params.packs, async (database) => {
+        const answers: boolean[] = [];
+        for (const [ancestor, descendant] of params.pairs) {
+          if (link.signal.aborted) throw new GitFault('the client has gone');
+          answers.push(await isAncestor(database, ancestor, descendant, createYieldToEventLoop()));
+        }
+        return answers;
       });
-    });
-  },
+    },
 
-  /** See `joinPacks`. */
-  join(params: { packs: readonly PackLocation[]; paths: PackPaths }, link: TaskLink): Promise<CataloguedPack> {
-    return withDatabase(params.packs, (database) => joinPacks(database, params.paths, createYieldToEventLoop(), link.signal));
-  },
+    /** Ids of the newest `most` commits that are reachable from `head` and not from `base`, newest first. */
+    commits(
+      { packs, base, head, most }: { packs: readonly PackLocation[]; base: ObjectId; head: ObjectId; most: number },
+      link: TaskLink,
+    ): Promise<ObjectId[]> {
+      return inPacks(packs, async (database) => {
+        const graph = new CommitGraph(database);
+        const tip = graph.commitOf(head);
+        const tips = tip === undefined ? [] : [tip];
+        const known = { haves: [base], clientShallow: [], cutAfter: [], unshallow: [] };
+        const { commits } = await selectCommits(graph, tips, known, createYieldToEventLoop(link.signal));
+        return commits.slice(0, most).map(({ number }) => graph.hex(number) as ObjectId);
+      });
+    },
 
-  /** See `separateObjects`. */
-  separate(params: { packs: readonly PackLocation[]; request: SeparateRequest }, link: TaskLink): Promise<Separation> {
-    return withDatabase(params.packs, (database) =>
-      withDatabase(reachable(params.packs), (inReachable) =>
-        separateObjects(database, inReachable, params.request, createYieldToEventLoop(), link.signal),
-      ),
-    );
-  },
+    /** See `negotiateFetch`. */
+    negotiate(
+      params: { packs: readonly PackLocation[] } & Parameters<typeof negotiateFetch>[1],
+      _link: TaskLink,
+    ): Promise<Negotiation> {
+      return inPacks(params.packs, (database) => negotiateFetch(database, params, createYieldToEventLoop()));
+    },
 
-  /** See `readWholeTree`. */
-  tree(params: { packs: readonly PackLocation[]; commit: string }, _link: TaskLink): Promise<TreeEntry[] | undefined> {
-    return withDatabase(params.packs, (database) => readWholeTree(database, params.commit, createYieldToEventLoop()));
-  },
+    /** See `findShallow`. */
+    shallow(params: { packs: readonly PackLocation[] } & ShallowQuestion, _link: TaskLink): Promise<ShallowChange> {
+      return inPacks(params.packs, (database) => findShallow(database, params, createYieldToEventLoop()));
+    },
 
-  /** See `readObject`. */
-  object(
-    params: { packs: readonly PackLocation[]; oid: string; longestBytes: number },
-    _link: TaskLink,
-  ): Promise<StoredObject | undefined> {
-    return withDatabase(params.packs, async (database) => readObject(database, params.oid, params.longestBytes));
-  },
+    /** Writes the pack that answers a fetch. */
+    pack(params: { packs: readonly PackLocation[] } & SelectionQuestion & PackForm, link: TaskLink): Promise<void> {
+      const yieldToEventLoop = createYieldToEventLoop(link.signal);
+      const write = (chunk: Uint8Array<ArrayBuffer>): Promise<void> => link.write(chunk);
+      return inPacks(reachable(params.packs), async (inReachable) => {
+        if (params.offsetDeltas && wantsEverything(inReachable, params)) {
+          const [only] = inReachable.packs;
+          if (inReachable.packs.length === 1 && only !== undefined) return await copyPack(only, write);
+          const contents = await selectEverything(inReachable, yieldToEventLoop);
+          await writePack(inReachable, { contents, form: params, write, yieldToEventLoop });
+          return undefined;
+        }
+        return await inPacks(params.packs, async (database) => {
+          const contents = await selectObjects(database, params, yieldToEventLoop);
+          await writePack(database, { contents, form: params, write, yieldToEventLoop });
+        });
+      });
+    },
 
-  /** See `readContents`. */
-  contents(
-    params: { packs: readonly PackLocation[]; oids: readonly string[]; bytes: number },
-    _link: TaskLink,
-  ): Promise<Uint8Array[]> {
-    return withDatabase(params.packs, (database) => readContents(database, params.oids, params.bytes, createYieldToEventLoop()));
-  },
-} as const;
+    /** See `joinPacks`. */
+    join(params: { packs: readonly PackLocation[]; paths: PackPaths }, link: TaskLink): Promise<CataloguedPack> {
+      return inPacks(params.packs, (database) => joinPacks(database, params.paths, createYieldToEventLoop(), link.signal));
+    },
+
+    /** See `separateObjects`. */
+    separate(params: { packs: readonly PackLocation[]; request: SeparateRequest }, link: TaskLink): Promise<Separation> {
+      return inPacks(params.packs, (database) =>
+        inPacks(reachable(params.packs), (inReachable) =>
+          separateObjects(database, inReachable, params.request, createYieldToEventLoop(), link.signal),
+        ),
+      );
+    },
+
+    /** See `readWholeTree`. */
+    tree(params: { packs: readonly PackLocation[]; commit: string }, _link: TaskLink): Promise<TreeEntry[] | undefined> {
+      return inPacks(params.packs, (database) => readWholeTree(database, params.commit, createYieldToEventLoop()));
+    },
+
+    /** See `readObject`. */
+    object(
+      params: { packs: readonly PackLocation[]; oid: string; longestBytes: number },
+      _link: TaskLink,
+    ): Promise<StoredObject | undefined> {
+      return inPacks(params.packs, async (database) => readObject(database, params.oid, params.longestBytes));
+    },
+
+    /** See `readContents`. */
+    contents(
+      params: { packs: readonly PackLocation[]; oids: readonly string[]; bytes: number },
+      _link: TaskLink,
+    ): Promise<Uint8Array[]> {
+      return inPacks(params.packs, (database) => readContents(database, params.oids, params.bytes, createYieldToEventLoop()));
+    },
+  } as const;
+}
 
 function reachable(packs: readonly PackLocation[]): PackLocation[] {
   return packs.filter(({ unreachable }) => unreachable !== true);
 }
 
+type Tasks = ReturnType<typeof createTasks>;
 /** Name of a task. */
-export type TaskName = keyof typeof tasks;
+export type TaskName = keyof Tasks;
 /** What a task gets. */
-export type TaskParams<Name extends TaskName> = Parameters<(typeof tasks)[Name]>[0];
+export type TaskParams<Name extends TaskName> = Parameters<Tasks[Name]>[0];
 /** What a task returns. */
-export type TaskResult<Name extends TaskName> = Awaited<ReturnType<(typeof tasks)[Name]>>;
+export type TaskResult<Name extends TaskName> = Awaited<ReturnType<Tasks[Name]>>;

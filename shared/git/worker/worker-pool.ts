@@ -4,16 +4,8 @@ import { GitFault } from '#shared/git/git-fault.ts';
 import { PackGone } from '#shared/git/packs/reading/pack-gone.ts';
 import { FlowWindow } from '#shared/git/worker/flow-window.ts';
 import type { ErrorCause, FromWorker, ToWorker } from '#shared/git/worker/messages.ts';
+import type { TaskRunner, TaskStreams } from '#shared/git/worker/task-runner.ts';
 import type { TaskName, TaskParams, TaskResult } from '#shared/git/worker/tasks.ts';
-
-/** The streams of a task. */
-export interface TaskStreams {
-  /** Read and sent to the task until either ends. What is read beyond what the task needs is lost. */
-  input?: AsyncIterator<Uint8Array>;
-  /** Called with each piece of output, one after the other. */
-  output?: (chunk: Uint8Array) => Promise<void>;
-  signal?: AbortSignal;
-}
 
 interface RunningTask {
   input: FlowWindow;
@@ -35,7 +27,7 @@ interface PooledWorker {
 }
 
 /** The threads that do git's heavy work. They start when they are first needed, and share the tasks evenly. */
-export class WorkerPool {
+export class WorkerPool implements TaskRunner {
   /** How many threads there are at most. */
   readonly size: number;
   readonly #workers: PooledWorker[] = [];
@@ -46,10 +38,6 @@ export class WorkerPool {
     this.size = size;
   }
 
-  /**
-   * Runs a task to its end. Rejects with a GitFault when the client or its data is at fault, with PackGone when the files of a pack
-   * were deleted, with an Error when the server is at fault, and with whatever `streams.output` throws.
-   */
   async run<Name extends TaskName>(name: Name, params: TaskParams<Name>, streams: TaskStreams = {}): Promise<TaskResult<Name>> {
     if (this.#closed) throw new Error('git storage is closed');
     streams.signal?.throwIfAborted();
@@ -102,7 +90,6 @@ export class WorkerPool {
     }
   }
 
-  /** Ends the threads. Running tasks reject. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all(this.#workers.splice(0).map(({ thread }) => thread.terminate()));

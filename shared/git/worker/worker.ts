@@ -1,9 +1,10 @@
 import { parentPort } from 'node:worker_threads';
 import { GitFault } from '#shared/git/git-fault.ts';
+import { nativeIndexer } from '#shared/git/packs/intake/native-indexer.ts';
 import { PackGone } from '#shared/git/packs/reading/pack-gone.ts';
 import { FlowWindow } from '#shared/git/worker/flow-window.ts';
 import type { ErrorCause, FromWorker, ToWorker } from '#shared/git/worker/messages.ts';
-import { type TaskLink, type TaskName, type TaskParams, tasks } from '#shared/git/worker/tasks.ts';
+import { createTasks, type TaskLink, type TaskName, type TaskParams } from '#shared/git/worker/tasks.ts';
 
 /** The entry point of a worker thread. It runs any number of tasks concurrently, which yield to each other. */
 const port = parentPort;
@@ -16,6 +17,7 @@ interface RunningTask {
   aborted: AbortController;
 }
 
+const tasks = createTasks(nativeIndexer);
 const running = new Map<number, RunningTask>();
 const send = (message: FromWorker, transfer: ArrayBuffer[] = []): void => port.postMessage(message, transfer);
 

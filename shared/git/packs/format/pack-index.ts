@@ -10,7 +10,8 @@ const largeOffset = 0x80000000;
 /** The index of a pack: finds the offset of an object by its id. */
 export class PackIndex {
   readonly objectCount: number;
-  readonly #bytes: Buffer;
+  /** The file. */
+  readonly bytes: Buffer;
   readonly #offsetsAt: number;
   #byOffset: { offsets: Float64Array; positions: Uint32Array } | undefined;
 
@@ -18,20 +19,15 @@ export class PackIndex {
   constructor(bytes: Buffer) {
     if (bytes.length < oidsAt + 40 || bytes.readUInt32BE(0) !== magic || bytes.readUInt32BE(4) !== 2)
       throw new Error('not a pack index');
-    this.#bytes = bytes;
+    this.bytes = bytes;
     this.objectCount = bytes.readUInt32BE(oidsAt - 4);
     this.#offsetsAt = oidsAt + this.objectCount * (oidBytes + 4);
     if (bytes.length < this.#offsetsAt + this.objectCount * 4 + 40) throw new Error('a pack index is cut short');
   }
 
-  /** Memory of the index. */
-  get byteLength(): number {
-    return this.#bytes.length;
-  }
-
   /** Position, in the order of ids, of the id at `oid[at]`; or -1. */
   find(oid: Uint8Array, at = 0): number {
-    const bytes = this.#bytes;
+    const { bytes } = this;
     const first = oid[at] ?? 0;
     let low = first === 0 ? 0 : bytes.readUInt32BE(fanoutAt + (first - 1) * 4);
     let high = bytes.readUInt32BE(fanoutAt + first * 4) - 1;
@@ -49,19 +45,19 @@ export class PackIndex {
 
   /** The raw id at a position; a view, not a copy. */
   oidAt(position: number): Buffer {
-    return this.#bytes.subarray(oidsAt + position * oidBytes, oidsAt + (position + 1) * oidBytes);
+    return this.bytes.subarray(oidsAt + position * oidBytes, oidsAt + (position + 1) * oidBytes);
   }
 
   /** Offset in the pack of the object at a position. */
   offsetAt(position: number): number {
-    const offset = this.#bytes.readUInt32BE(this.#offsetsAt + position * 4);
+    const offset = this.bytes.readUInt32BE(this.#offsetsAt + position * 4);
     if (offset < largeOffset) return offset;
-    return Number(this.#bytes.readBigUInt64BE(this.#offsetsAt + this.objectCount * 4 + (offset - largeOffset) * 8));
+    return Number(this.bytes.readBigUInt64BE(this.#offsetsAt + this.objectCount * 4 + (offset - largeOffset) * 8));
   }
 
   /** CRC-32 of the entry of the object at a position. */
   crcAt(position: number): number {
-    return this.#bytes.readUInt32BE(oidsAt + this.objectCount * oidBytes + position * 4);
+    return this.bytes.readUInt32BE(oidsAt + this.objectCount * oidBytes + position * 4);
   }
 
   /** Rank, in the order of the pack, of the entry that begins at `offset`; or -1. */

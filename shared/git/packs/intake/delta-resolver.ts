@@ -4,7 +4,7 @@ import { offsetDelta, referenceDelta } from '#shared/git/objects/object-type.ts'
 import { OidTable, oidBytes } from '#shared/git/objects/oid-table.ts';
 import { applyDelta, readDeltaHead } from '#shared/git/packs/format/delta.ts';
 import type { EntryTable } from '#shared/git/packs/format/entry-table.ts';
-import { Inflater } from '#shared/git/packs/format/inflater.ts';
+import { openNativeInflater } from '#shared/git/packs/format/native-inflater.ts';
 import type { DeltaCache } from '#shared/git/packs/intake/delta-cache.ts';
 import type { ObjectSink, PackLimits } from '#shared/git/packs/intake/pack-scanner.ts';
 import type { RandomAccess } from '#shared/git/packs/reading/random-access.ts';
@@ -76,7 +76,7 @@ export class DeltaResolver {
   readonly #onObject: ObjectSink;
   readonly #yieldToEventLoop: YieldToEventLoop;
   readonly #deltas: DeltaCache;
-  readonly #inflater = new Inflater();
+  readonly #inflater = openNativeInflater();
   readonly #firstByOffset: Int32Array;
   readonly #firstByOid: Int32Array;
   readonly #next: Int32Array;

@@ -2,8 +2,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeEntryHeader } from '#shared/git/packs/format/pack-entry.ts';
+import { isomorphicGitIndexer } from '#shared/git/packs/intake/isomorphic-git-indexer.ts';
+import { nativeIndexer } from '#shared/git/packs/intake/native-indexer.ts';
 import { intakePack } from '#shared/git/packs/intake/pack-intake.ts';
 import { ObjectDatabase } from '#shared/git/packs/reading/object-database.ts';
 import { git } from '#shared/git/testing/git-client.ts';
@@ -18,7 +20,7 @@ afterAll(async () => {
 });
 
 /** Receives a pack in pieces of a size, and compares pack and index with those of stock git. */
-async function expectGitsIndex(name: string, pack: Buffer, pieceBytes: number): Promise<void> {
+async function expectGitsIndex(name: string, pack: Buffer, pieceBytes: number, indexer = nativeIndexer): Promise<void> {
   const [packPath, indexPath, linksPath] = ['pack', 'idx', 'links'].map((kind) => join(directory, `${name}.${kind}`)) as [
     string,
     string,
@@ -28,8 +30,8 @@ async function expectGitsIndex(name: string, pack: Buffer, pieceBytes: number): 
     for (let at = 0; at < pack.length; at += pieceBytes) yield pack.subarray(at, at + pieceBytes);
   })();
   const limits = { packBytes: 2 ** 30, objectBytes: 100 * 1024 * 1024, objects: 100_000 };
-  const stored = new ObjectDatabase([]);
-  await intakePack(pieces, { packPath, indexPath, linksPath, limits }, stored, () => undefined);
+  const stored = new ObjectDatabase([], indexer.openInflater);
+  await intakePack(pieces, { packPath, indexPath, linksPath, limits }, stored, () => undefined, indexer);
   stored.close();
   expect((await readFile(packPath)).equals(pack)).toBe(true);
   const theirs = join(directory, `${name}-theirs`);
@@ -38,37 +40,53 @@ async function expectGitsIndex(name: string, pack: Buffer, pieceBytes: number): 
   expect((await readFile(indexPath)).equals(await readFile(`${theirs}.idx`))).toBe(true);
 }
 
-it.each([1, 7, 4096, 2 ** 24])(
-  'writes the same index as git for a pack that arrives in pieces of %i bytes',
-  async (pieceBytes) => {
-    const builder = new PackBuilder();
-    const text = 'a line that comes again and again\n'.repeat(40);
-    const id = builder.add('blob', text);
-    builder.add('blob', '');
-    let offset = builder.entry(encodeEntryHeader(3, text.length + 1), deflateSync(`${text}!`));
-    for (let i = 1; i < 60; i++) {
-      const size = text.length + i;
-      offset = builder.offsetDelta(
-        offset,
-        deltaOf(size, size + 1, Buffer.concat([copyInstruction(0, size), Buffer.of(1, 65 + (i % 26))])),
-      );
-      builder.referenceDelta(id, deltaOf(text.length, 200 + i, copyInstruction(i, 200 + i)));
-    }
-    await expectGitsIndex(`pieces-${pieceBytes}`, builder.build(), pieceBytes);
-  },
-);
-
-it('resolves reference deltas that come before their base, and whose base is itself a delta', async () => {
-  const builder = new PackBuilder();
-  const text = 'some text to begin with, and a little more of it';
-  const middle = `${text}1`;
-  builder.referenceDelta(objectId('blob', middle), deltaOf(middle.length, 10, copyInstruction(0, 10)));
-  builder.referenceDelta(
-    objectId('blob', text),
-    deltaOf(text.length, middle.length, Buffer.concat([copyInstruction(0, text.length), Buffer.of(1, 0x31)])),
+describe.each([
+  ['native', nativeIndexer],
+  ['isomorphic-git', isomorphicGitIndexer],
+] as const)('by the %s indexer', (name, indexer) => {
+  it.each([1, 7, 4096, 2 ** 24])(
+    'writes the same index as git for a pack that arrives in pieces of %i bytes',
+    async (pieceBytes) => {
+      const builder = new PackBuilder();
+      const text = 'a line that comes again and again\n'.repeat(40);
+      const id = builder.add('blob', text);
+      builder.add('blob', '');
+      let offset = builder.entry(encodeEntryHeader(3, text.length + 1), deflateSync(`${text}!`));
+      for (let i = 1; i < 60; i++) {
+        const size = text.length + i;
+        offset = builder.offsetDelta(
+          offset,
+          deltaOf(size, size + 1, Buffer.concat([copyInstruction(0, size), Buffer.of(1, 65 + (i % 26))])),
+        );
+        builder.referenceDelta(id, deltaOf(text.length, 200 + i, copyInstruction(i, 200 + i)));
+      }
+      await expectGitsIndex(`pieces-${pieceBytes}-${name}`, builder.build(), pieceBytes, indexer);
+    },
   );
-  builder.add('blob', text);
-  await expectGitsIndex('forward', builder.build(), 64);
+
+  it('resolves reference deltas that come before their base, and whose base is itself a delta', async () => {
+    const builder = new PackBuilder();
+    const text = 'some text to begin with, and a little more of it';
+    const middle = `${text}1`;
+    builder.referenceDelta(objectId('blob', middle), deltaOf(middle.length, 10, copyInstruction(0, 10)));
+    builder.referenceDelta(
+      objectId('blob', text),
+      deltaOf(text.length, middle.length, Buffer.concat([copyInstruction(0, text.length), Buffer.of(1, 0x31)])),
+    );
+    builder.add('blob', text);
+    await expectGitsIndex(`forward-${name}`, builder.build(), 64, indexer);
+  });
+
+  it('resolves a chain whose every base comes later, as far as the indexer goes', async () => {
+    const texts = Array.from({ length: 6 }, (_, i) => 'x'.repeat(20 + i));
+    const builder = new PackBuilder();
+    for (const [i, text] of texts.entries()) {
+      const base = texts[i + 1];
+      if (base === undefined) builder.add('blob', text);
+      else builder.referenceDelta(objectId('blob', base), deltaOf(base.length, text.length, copyInstruction(0, text.length)));
+    }
+    await expectGitsIndex(`backwards-${name}`, builder.build(), 64, indexer);
+  });
 });
 
 it('builds bases again that it dropped to stay within memory', async () => {

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
-import { writeSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { crc32, deflateSync } from 'node:zlib';
 import { GitFault } from '#shared/git/git-fault.ts';
 import type { TolerableFault } from '#shared/git/objects/tolerable-faults.ts';
-import { encodeEntryHeader, encodePackHeader, packHeaderBytes, packTrailerBytes } from '#shared/git/packs/format/pack-entry.ts';
+import { encodePackHeader, packHeaderBytes, packTrailerBytes } from '#shared/git/packs/format/pack-entry.ts';
 import { encodePackIndex } from '#shared/git/packs/format/pack-index.ts';
 import { DeltaCache } from '#shared/git/packs/intake/delta-cache.ts';
-import { DeltaResolver, largestDeltaWork } from '#shared/git/packs/intake/delta-resolver.ts';
+import { largestDeltaWork } from '#shared/git/packs/intake/delta-resolver.ts';
 import { LinkCheck } from '#shared/git/packs/intake/link-check.ts';
+import { nativeIndexer } from '#shared/git/packs/intake/native-indexer.ts';
+import type { PackIndexer } from '#shared/git/packs/intake/pack-indexer.ts';
 import { type PackLimits, PackScanner } from '#shared/git/packs/intake/pack-scanner.ts';
 import { checkSpecialFiles } from '#shared/git/packs/intake/special-files.ts';
+import { writeAll } from '#shared/git/packs/intake/write-all.ts';
 import { ObjectDatabase } from '#shared/git/packs/reading/object-database.ts';
 import { OpenPack } from '#shared/git/packs/reading/open-pack.ts';
-import { openBytes } from '#shared/git/packs/reading/random-access.ts';
 import type { YieldToEventLoop } from '#shared/git/yield-to-event-loop.ts';
 
 /** How to receive a pack. Plain data, which can be sent to a thread. */
@@ -47,7 +47,7 @@ const largePackBytes = 8 * 1024 * 1024;
  * Receives a pack: writes it to a file while it arrives, checks every object and that no object they refer to is missing,
  * appends the bases that a thin pack lacks, writes the index, and flushes the files to stable storage.
  *
- * @param stored the objects of the repository that the pack is for
+ * @param stored the objects of the repository that the pack is for. Has the inflater of the indexer
  * @returns undefined for a pack without objects
  * @throws GitFault when the pack is invalid
  */
@@ -56,12 +56,13 @@ export async function intakePack(
   request: IntakeRequest,
   stored: ObjectDatabase,
   yieldToEventLoop: YieldToEventLoop,
+  indexer: PackIndexer = nativeIndexer,
 ): Promise<IntakeResult | undefined> {
   const links = new LinkCheck(request.withoutHistory !== true, new Set(request.tolerated));
   const addObject = (_entry: number, type: number, oid: Buffer, content: Buffer | undefined): void =>
     links.addObject(type, oid, content);
   const deltas = new DeltaCache();
-  const scanner = new PackScanner(request.limits, deltas, addObject);
+  const scanner = new PackScanner(request.limits, deltas, addObject, indexer.openInflater);
   const file = await open(request.packPath, 'wx+', 0o444);
   try {
     const received = await receive(input, scanner, file);
@@ -70,30 +71,22 @@ export async function intakePack(
     const flushed = received >= largePackBytes ? file.datasync() : Promise.resolve();
     flushed.catch(() => undefined);
     if (entries.count === 0) return undefined;
-    let packEnd = received - packTrailerBytes;
-    let checksum = scanner.checksum ?? Buffer.alloc(0);
-
-    const source = openBytes(request.packPath);
-    const resolver = new DeltaResolver({
+    const sent = entries.count;
+    const { packPath, limits } = request;
+    const packEnd = await indexer.indexDeltas({
       entries,
-      file: source,
       deltas,
-      packEnd,
-      limits: request.limits,
+      packPath,
+      file,
+      packEnd: received - packTrailerBytes,
+      limits,
+      stored,
       onObject: addObject,
       yieldToEventLoop,
     });
-    try {
-      if (resolver.unresolved > 0) await resolver.resolveWithin();
-      const sent = entries.count;
-      if (resolver.unresolved > 0) packEnd = await appendBases(resolver, stored, scanner, file, packEnd);
-      if (resolver.unresolved > 0) throw new GitFault(`the pack has ${resolver.unresolved} deltas without a base`);
-      for (let base = sent; base < entries.count; base++) links.checkBase(entries.types[base] ?? 0, entries.oid(base));
-      if (entries.count > sent) checksum = await seal(file, entries.count, packEnd, yieldToEventLoop);
-    } finally {
-      resolver.close();
-      source.close();
-    }
+    for (let base = sent; base < entries.count; base++) links.checkBase(entries.types[base] ?? 0, entries.oid(base));
+    const checksum =
+      entries.count > sent ? await seal(file, entries.count, packEnd, yieldToEventLoop) : (scanner.checksum ?? Buffer.alloc(0));
     await links.finish((oid) => stored.readType(oid), yieldToEventLoop);
     await Promise.all([
       flushed.then(() => file.datasync()),
@@ -121,7 +114,7 @@ async function checkSpecialFilesOf(
   if (!links.hasSpecialFiles) return;
   const { packPath, indexPath, linksPath } = request;
   const received = new OpenPack({ key: packPath, pack: packPath, index: indexPath, links: linksPath });
-  const database = new ObjectDatabase([...stored.packs, received]);
+  const database = new ObjectDatabase([...stored.packs, received], stored.openInflater);
   try {
     await checkSpecialFiles(links.specialFiles(), database, largestWork, yieldToEventLoop, links.warnings);
   } finally {
@@ -134,37 +127,11 @@ async function receive(input: AsyncIterable<Uint8Array>, scanner: PackScanner, f
   let position = 0;
   for await (const chunk of input) {
     scanner.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
-    // Synchronous, like reading: handing each chunk to the thread pool would take longer than writing it.
     writeAll(file, chunk, position);
     position += chunk.length;
     if (scanner.done) return position;
   }
   throw new GitFault('the connection ended in the middle of the pack');
-}
-
-/** Appends the bases of a thin pack that only the repository has, in place of the trailer. Returns the new end. */
-async function appendBases(
-  resolver: DeltaResolver,
-  stored: ObjectDatabase,
-  scanner: PackScanner,
-  file: FileHandle,
-  packEnd: number,
-): Promise<number> {
-  const { entries } = scanner;
-  let end = packEnd;
-  for (const oid of resolver.missingBases()) {
-    const base = stored.read(oid);
-    if (base === undefined) continue;
-    if (!(await resolver.resolveOnto(oid, base.type, () => base.data))) continue;
-    const head = encodeEntryHeader(base.type, base.data.length);
-    const bytes = Buffer.concat([head, deflateSync(base.data)]);
-    writeAll(file, bytes, end);
-    const entry = entries.add(end, base.type);
-    entries.crcs[entry] = crc32(bytes);
-    entries.setOid(entry, oid);
-    end += bytes.length;
-  }
-  return end;
 }
 
 /** Writes the new object count and checksum of a pack that has grown. */
@@ -193,9 +160,4 @@ async function writeNew(path: string, bytes: Buffer): Promise<void> {
   } finally {
     await file.close();
   }
-}
-
-function writeAll(file: FileHandle, bytes: Uint8Array, position: number): void {
-  for (let written = 0; written < bytes.length; )
-    written += writeSync(file.fd, bytes, written, bytes.length - written, position + written);
 }

@@ -5,7 +5,8 @@ import { hashInPlace, headroom, startObjectHash } from '#shared/git/objects/hash
 import { objectTypes, offsetDelta, referenceDelta, typeName } from '#shared/git/objects/object-type.ts';
 import { oidBytes } from '#shared/git/objects/oid-table.ts';
 import { EntryTable } from '#shared/git/packs/format/entry-table.ts';
-import { Inflater, type OutputRange } from '#shared/git/packs/format/inflater.ts';
+import type { Inflater, OpenInflater, OutputRange } from '#shared/git/packs/format/inflater.ts';
+import { openNativeInflater } from '#shared/git/packs/format/native-inflater.ts';
 import { emptyEntryHeader, packHeaderBytes, packTrailerBytes, readEntryHeader } from '#shared/git/packs/format/pack-entry.ts';
 import type { DeltaCache } from '#shared/git/packs/intake/delta-cache.ts';
 
@@ -42,7 +43,7 @@ export class PackScanner {
   readonly #limits: PackLimits;
   readonly #onObject: ObjectSink;
   readonly #deltas: DeltaCache;
-  readonly #inflater = new Inflater();
+  readonly #inflater: Inflater;
   readonly #packHash = createHash('sha1');
   readonly #header = emptyEntryHeader();
   #state: State = 'header';
@@ -59,7 +60,8 @@ export class PackScanner {
   #largeHash: Hash | undefined;
 
   /** @param deltas gets inflated deltas, as many as fit, so that they need not be inflated again when they are resolved */
-  constructor(limits: PackLimits, deltas: DeltaCache, onObject: ObjectSink) {
+  constructor(limits: PackLimits, deltas: DeltaCache, onObject: ObjectSink, openInflater: OpenInflater = openNativeInflater) {
+    this.#inflater = openInflater();
     this.#limits = limits;
     this.#deltas = deltas;
     this.#onObject = onObject;

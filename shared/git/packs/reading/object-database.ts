@@ -3,7 +3,8 @@ import { headroom } from '#shared/git/objects/hash-object.ts';
 import { offsetDelta, referenceDelta } from '#shared/git/objects/object-type.ts';
 import { oidBytes } from '#shared/git/objects/oid-table.ts';
 import { applyDelta, readDeltaHead } from '#shared/git/packs/format/delta.ts';
-import { Inflater } from '#shared/git/packs/format/inflater.ts';
+import type { Inflater, OpenInflater } from '#shared/git/packs/format/inflater.ts';
+import { openNativeInflater } from '#shared/git/packs/format/native-inflater.ts';
 import type { OpenPack } from '#shared/git/packs/reading/open-pack.ts';
 import { type EntryLocation, PackLookup } from '#shared/git/packs/reading/pack-lookup.ts';
 
@@ -25,12 +26,15 @@ export class ObjectDatabase {
   readonly packs: readonly OpenPack[];
   /** Bytes of all objects read so far, including the bases of deltas. */
   madeBytes = 0;
-  readonly #inflater = new Inflater();
+  readonly openInflater: OpenInflater;
+  readonly #inflater: Inflater;
   readonly #cache = new Map<string, StoredObject>();
   #cachedBytes = 0;
   readonly #lookup: PackLookup;
 
-  constructor(packs: readonly OpenPack[]) {
+  constructor(packs: readonly OpenPack[], openInflater: OpenInflater = openNativeInflater) {
+    this.openInflater = openInflater;
+    this.#inflater = openInflater();
     this.packs = packs;
     this.#lookup = new PackLookup(packs);
   }

@@ -5,7 +5,7 @@ import { PackGone } from '#shared/git/packs/reading/pack-gone.ts';
 /** Where the bytes of a pack or its index are: the path of a file, or shared memory. Both can be sent to a thread. */
 export type ByteLocation = string | SharedArrayBuffer;
 
-/** Bytes that can be read at any position. Reading is synchronous: it happens in worker threads only. */
+/** Bytes that can be read at any position. Reading is synchronous: it happens in worker threads, where there are any. */
 export interface RandomAccess {
   readonly size: number;
   /**
