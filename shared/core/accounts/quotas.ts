@@ -1,6 +1,7 @@
 import { deleteOldBuildStarts, insertBuildStart, readQuotaChanges } from '#shared/core/accounts/quotas-store.ts';
 import { lockTenant, readFirstTenantId } from '#shared/core/accounts/tenants-store.ts';
 import type { Context } from '#shared/core/context.ts';
+import { counted } from '#shared/counted.ts';
 import type { Db } from '#shared/database/db.ts';
 import { addSeconds, secondsPerHour } from '#shared/durations.ts';
 import { AppError } from '#shared/errors.ts';
@@ -65,20 +66,19 @@ export function quotaReached(name: QuotaName, limit: number, use: QuotaUse): App
   return new AppError('forbidden', messages[name](limit, use));
 }
 
-const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
 const ask = 'ask the operator of the platform for more.';
 
 const messages: Readonly<Record<QuotaName, (limit: number, use: QuotaUse) => string>> = {
-  apps: (limit, { used }) => `Your plan allows ${count(limit, 'app')}; this team has ${used}. Delete one, or ${ask}`,
+  apps: (limit, { used }) => `Your plan allows ${counted(limit, 'app')}; this team has ${used}. Delete one, or ${ask}`,
   instances: (limit, { wanted }) =>
-    `Your plan allows ${count(limit, 'instance')}; this team would have ${wanted}. Scale down with \`paas ps:scale\`, or ${ask}`,
+    `Your plan allows ${counted(limit, 'instance')}; this team would have ${wanted}. Scale down with \`paas ps:scale\`, or ${ask}`,
   memory_mib: (limit, { wanted }) =>
     `Your plan allows instances with ${limit} MiB of memory; this team's would have ${wanted} MiB. Scale down with \`paas ps:scale\`, or ${ask}`,
   builds_per_hour: (limit, { used }) =>
-    `Your plan allows ${count(limit, 'build')} an hour; this team has started ${used} in the last hour. Try again later, or ${ask}`,
+    `Your plan allows ${counted(limit, 'build')} an hour; this team has started ${used} in the last hour. Try again later, or ${ask}`,
   kvstores: (limit, { used }) =>
-    `Your plan allows ${count(limit, 'key-value store')}; this team has ${used}. Remove one, or ${ask}`,
+    `Your plan allows ${counted(limit, 'key-value store')}; this team has ${used}. Remove one, or ${ask}`,
   kvstore_memory_mib: (limit, { wanted }) =>
     `Your plan allows key-value stores with ${limit} MiB of memory; this team's would have ${wanted} MiB. Choose a smaller plan, or ${ask}`,
-  databases: (limit, { used }) => `Your plan allows ${count(limit, 'database')}; this team has ${used}. Remove one, or ${ask}`,
+  databases: (limit, { used }) => `Your plan allows ${counted(limit, 'database')}; this team has ${used}. Remove one, or ${ask}`,
 };

@@ -42,6 +42,8 @@ describe('a rollout step', () => {
 
   it('passes by its time, and later when there are errors that are too few to judge by', () => {
     expect(decideStep({ ...step, seconds: 10 }, rules)).toEqual({ action: 'advance', judgedBy: '3 requests, 0 errors' });
+    const single = { ...step, seconds: 10, candidate: { ...step.candidate, requests: 1, errors: 1 } };
+    expect(decideStep(single, rules)).toEqual({ action: 'advance', judgedBy: '1 request, 1 error' });
     const doubtful = { ...step, total: { requests: 3, errors: 1 } };
     expect(decideStep({ ...doubtful, seconds: 29 }, rules)).toEqual({ action: 'wait' });
     expect(decideStep({ ...doubtful, seconds: 30 }, rules)).toMatchObject({ action: 'advance' });

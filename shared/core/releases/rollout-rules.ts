@@ -1,5 +1,6 @@
 /** How core judges a rollout: pure functions from the driver's facts to the next order. */
 import { type Asked, excuseCrash, judgeAnswers } from '#shared/core/releases/answer-rules.ts';
+import { counted } from '#shared/counted.ts';
 import type { RolloutFacts } from '#shared/platform/rollouts.ts';
 import type { TrafficFacts } from '#shared/platform/traffic.ts';
 
@@ -125,7 +126,7 @@ export function decideStep(step: Step, rules: RolloutRules): StepDecision {
   const action = weight < 100 ? 'advance' : 'promote';
   return candidate.requests === 0
     ? { action }
-    : { action, judgedBy: `${candidate.requests} requests, ${candidate.errors} errors` };
+    : { action, judgedBy: `${counted(candidate.requests, 'request')}, ${counted(candidate.errors, 'error')}` };
 }
 
 function isStepOver({ weight, seconds, secondsSinceRequest, total, stable }: Step, rules: RolloutRules): boolean {
