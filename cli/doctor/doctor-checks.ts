@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { type AppSelection, type Context, defaultRemote } from '#cli/context/context.ts';
-import { parseSshAddress, sshProbe, sshVerdict } from '#cli/doctor/ssh-probe.ts';
+import { parseSshAddress, probeEnvironment, sshCommandOf, sshVerdict } from '#cli/doctor/ssh-probe.ts';
 import { toCliError } from '#cli/errors/api-failure.ts';
 import { findPublicKey, fingerprintsOf } from '#cli/git/ssh-key.ts';
 import { listKeys } from '#cli/queries/list-keys.ts';
@@ -35,7 +35,7 @@ export async function* examine(context: Context, flags: AppSelection): AsyncGene
   if (!git.ok) return;
   const { finding, pushUrl } = await checkRemote(context, flags);
   if (finding !== undefined) yield finding;
-  if (ssh.ok && pushUrl !== undefined) yield await checkSshLogin(pushUrl);
+  if (ssh.ok && pushUrl !== undefined) yield await checkSshLogin(context, pushUrl);
 }
 
 async function checkTool(check: string, args: readonly string[], fix: string): Promise<Finding> {
@@ -100,13 +100,18 @@ async function checkRemote(context: Context, flags: AppSelection): Promise<{ fin
   }
 }
 
-async function checkSshLogin(pushUrl: string): Promise<Finding> {
+/** By git, which knows best how it is told to run ssh. */
+async function checkSshLogin(context: Context, pushUrl: string): Promise<Finding> {
   const address = parseSshAddress(pushUrl);
   const check = 'git push';
   if (address === undefined)
     return { check, ok: false, detail: `${pushUrl} is no address for ssh`, fix: 'ask the operator of the platform' };
-  const result = await runTool('ssh', sshProbe(address));
-  return { check, ...sshVerdict(address, result?.stderr ?? '') };
+  const configured = await runTool('git', ['config', '--get', 'core.sshCommand']);
+  const sshCommand = configured?.code === 0 ? configured.stdout.trim() : undefined;
+  const env = context.terminal.env;
+  const result = await runTool('git', ['ls-remote', '--', pushUrl], probeEnvironment(env, sshCommand));
+  const ended = result ?? { code: null, stderr: 'git is not installed' };
+  return { check, ...sshVerdict(address, ended, sshCommandOf(env, sshCommand)) };
 }
 
 async function attempt(check: string, look: () => Promise<string>): Promise<Finding> {

@@ -1,22 +1,27 @@
 import { expect, it } from 'vitest';
-import { parseSshAddress, sshProbe, sshVerdict } from '#cli/doctor/ssh-probe.ts';
+import { parseSshAddress, probeEnvironment, sshVerdict } from '#cli/doctor/ssh-probe.ts';
 
-it('ssh logs in without questions and without accepting a new host key', () => {
-  const address = parseSshAddress('ssh://git@localhost:2222/hello.git');
-  expect(address).toEqual({ user: 'git', host: 'localhost', port: '2222' });
-  expect(address === undefined ? [] : sshProbe(address)).toEqual([
-    '-T',
-    '-o',
-    'BatchMode=yes',
-    '-o',
-    'StrictHostKeyChecking=yes',
-    '-o',
-    'ConnectTimeout=5',
-    '-p',
-    '2222',
-    '--',
-    'git@localhost',
-  ]);
+const options = '-o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=5';
+
+it.each([
+  [{}, undefined, `ssh ${options}`],
+  [{ GIT_SSH_COMMAND: 'ssh -i key' }, 'ssh -i other', `ssh -i key ${options}`],
+  [{ GIT_SSH: '/opt/plink' }, 'ssh -i other', `ssh -i other ${options}`],
+  [{ GIT_SSH: '/opt/plink' }, undefined, undefined],
+])(
+  'the login is tried with the ssh that git uses for %o and core.sshCommand %s, without questions',
+  (env, configured, command) => {
+    expect(probeEnvironment({ ...env, HOME: '/home/ada' }, configured)).toEqual({
+      ...env,
+      HOME: '/home/ada',
+      GIT_TERMINAL_PROMPT: '0',
+      ...(command === undefined ? {} : { GIT_SSH_COMMAND: command }),
+    });
+  },
+);
+
+it('an address has a user, a host and a port', () => {
+  expect(parseSshAddress('ssh://git@localhost:2222/hello.git')).toEqual({ user: 'git', host: 'localhost', port: '2222' });
 });
 
 it.each([
@@ -41,8 +46,19 @@ it.each([
     "if the platform was reinstalled: ssh-keygen -R '[localhost]:2222'",
   ],
   ['ssh: connect to host localhost port 2222: Connection refused', false, 'see the output of: ssh -T -p 2222 git@localhost'],
-  ['Hello ada@example.com. There is no shell here.', true, undefined],
+  [
+    'remote: There is no app hello.\nfatal: Could not read from remote repository.',
+    false,
+    'see the output of: ssh -T -p 2222 git@localhost',
+  ],
 ])('%s means %s', (stderr, ok, fix) => {
-  const verdict = sshVerdict({ user: 'git', host: 'localhost', port: '2222' }, stderr);
+  const verdict = sshVerdict({ user: 'git', host: 'localhost', port: '2222' }, { code: 128, stderr }, 'ssh');
   expect({ ok: verdict.ok, fix: verdict.fix }).toEqual({ ok, fix });
+});
+
+it('git that reads the app means that the login works', () => {
+  expect(sshVerdict({ user: 'git', host: 'localhost', port: '2222' }, { code: 0, stderr: 'Warning: …' }, 'ssh')).toEqual({
+    ok: true,
+    detail: 'login at localhost:2222 works',
+  });
 });

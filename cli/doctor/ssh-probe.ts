@@ -12,16 +12,37 @@ export function parseSshAddress(pushUrl: string): SshAddress | undefined {
   return { user: match[1], host: match[2].replace(/^\[|\]$/g, ''), port: match[3] ?? '22' };
 }
 
-/** Arguments for ssh to log in without asking questions and without accepting a new host key. */
-export function sshProbe({ user, host, port }: SshAddress): readonly string[] {
-  const options = ['BatchMode=yes', 'StrictHostKeyChecking=yes', 'ConnectTimeout=5'];
-  return ['-T', ...options.flatMap((option) => ['-o', option]), '-p', port, '--', `${user}@${host}`];
+/** Options that make ssh log in without asking questions and without accepting a new host key. */
+const probeOptions = '-o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=5';
+
+/**
+ * The environment in which git tries the login as it would for a push.
+ * @param env of the user
+ * @param configured `core.sshCommand` of git; undefined without one
+ */
+export function probeEnvironment(env: Environment, configured: string | undefined): Environment {
+  const quiet = { ...env, GIT_TERMINAL_PROMPT: '0' };
+  // GIT_SSH is a program, not a command line: it gets no options of ours.
+  if (env['GIT_SSH_COMMAND'] === undefined && configured === undefined && env['GIT_SSH'] !== undefined) return quiet;
+  return { ...quiet, GIT_SSH_COMMAND: `${sshCommandOf(env, configured)} ${probeOptions}` };
 }
 
-/** The result of a login by the error output of ssh. The platform has no shell: the message that says so means success. */
-export function sshVerdict({ user, host, port }: SshAddress, stderr: string): { ok: boolean; detail: string; fix?: string } {
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What git runs for ssh, as it chooses it. */
+export function sshCommandOf(env: Environment, configured: string | undefined): string {
+  return env['GIT_SSH_COMMAND'] ?? configured ?? env['GIT_SSH'] ?? 'ssh';
+}
+
+/** The result of `git ls-remote`, by its exit code and error output. @param ssh as `sshCommandOf` returns it */
+export function sshVerdict(
+  { user, host, port }: SshAddress,
+  { code, stderr }: { code: number | null; stderr: string },
+  ssh: string,
+): { ok: boolean; detail: string; fix?: string } {
   const address = `${host}:${port}`;
-  const connect = `ssh -T -p ${port} ${user}@${host}`;
+  if (code === 0) return { ok: true, detail: `login at ${address} works` };
+  const connect = `${ssh} -T -p ${port} ${user}@${host}`;
   if (/REMOTE HOST IDENTIFICATION HAS CHANGED/.test(stderr)) {
     return {
       ok: false,
@@ -41,5 +62,6 @@ export function sshVerdict({ user, host, port }: SshAddress, stderr: string): { 
   if (/Connection refused|Could not resolve|timed out|No route|Connection closed|Connection reset/.test(stderr)) {
     return { ok: false, detail: `ssh cannot reach ${address}`, fix: `see the output of: ${connect}` };
   }
-  return { ok: true, detail: `login at ${address} works` };
+  const reason = stderr.trim().split('\n')[0] ?? '';
+  return { ok: false, detail: `git cannot read the app: ${reason}`, fix: `see the output of: ${connect}` };
 }

@@ -9,10 +9,17 @@ export interface ToolResult {
   readonly stderr: string;
 }
 
-/** Runs a program without standard input. Undefined if it is not installed. */
-export function runTool(command: string, args: readonly string[]): Promise<ToolResult | undefined> {
+/**
+ * Runs a program without standard input. Undefined if it is not installed.
+ * @param env default: the environment of this process
+ */
+export function runTool(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Promise<ToolResult | undefined> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
     const output = { stdout: '', stderr: '' };
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       output.stdout += text;
