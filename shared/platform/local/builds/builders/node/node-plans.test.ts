@@ -45,6 +45,17 @@ describe('the plan of a Node.js app', () => {
     }
   });
 
+  it.each([
+    ['26.1.0', 'npm_package_config_node_gyp_nodedir'],
+    ['22.19.0', 'npm_config_nodedir'],
+  ])('with Node.js %s tells node-gyp where the headers are by %s', async (version, variable) => {
+    const source = await openSource({ 'package.json': manifest, 'package-lock.json': '{}' });
+    const node = { version, path: [], mounts: [], headers: '/opt/node' };
+    const context = { toolchains: { ...toolchains, findNode: async () => node }, env: {}, cache: 'cold' } as const;
+    const { env } = await nodeBuilder.plan(source, context);
+    expect(Object.entries(env ?? {}).filter(([name]) => name.endsWith('nodedir'))).toEqual([[variable, '/opt/node']]);
+  });
+
   it('with yarn.lock of version 1 installs exactly that by Yarn 1', async () => {
     const plan = await planFor({ 'package.json': manifest, 'yarn.lock': '# yarn lockfile v1\n' });
     const install = 'yarn install --production=false --non-interactive --frozen-lockfile';

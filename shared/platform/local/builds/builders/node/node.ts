@@ -47,7 +47,7 @@ export const nodeBuilder: Builder = {
         npm_config_update_notifier: 'false',
         NEXT_TELEMETRY_DISABLED: '1',
         // Native addons are compiled with these rather than with a download.
-        ...(headers === undefined ? {} : { npm_config_nodedir: headers }),
+        ...(headers === undefined ? {} : { [headersVariable(tools.node?.version ?? '')]: headers }),
         ...install.env,
       },
       path: [...tools.all.flatMap(({ path }) => path), '/app/node_modules/.bin'],
@@ -86,6 +86,11 @@ export const nodeScriptBuilder: Builder = {
     return undefined;
   },
 };
+
+/** Where node-gyp finds the headers. The npm of Node.js 24 and later warns of the older name, and its node-gyp knows the newer one. */
+function headersVariable(nodeVersion: string): string {
+  return Number.parseInt(nodeVersion, 10) >= 24 ? 'npm_package_config_node_gyp_nodedir' : 'npm_config_nodedir';
+}
 
 /** What cannot start is refused before its dependencies are installed. A build or a framework may still make something to start. */
 async function refuseWithoutStart(source: SourceTree, manifest: PackageJson, workspace: Workspace): Promise<void> {
