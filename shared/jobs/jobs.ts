@@ -51,7 +51,7 @@ export const slotsOfJobs: Readonly<Record<JobName, JobSlots>> = {
 };
 
 export interface EnqueueOptions {
-  /** Whose work it is. Tenants with waiting jobs take turns, and none takes more than half of the slots. */
+  /** Whose work it is. Tenants with waiting jobs take turns, and none takes more slots than it leaves free. */
   tenant?: TenantId | undefined;
   /** A second job with the same key replaces the first one while that has not started. */
   key?: string | undefined;

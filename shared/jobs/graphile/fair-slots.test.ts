@@ -106,8 +106,26 @@ describe('slots of jobs', () => {
     await startWorker({ builds: 4 });
     await expectStarted(4);
     await enqueueBuilds(honest, 4);
+    await expectStarted(6);
+    await enqueueBuilds(other, 4);
     await expectStarted(8);
-    expect(countStarted(honest)).toBe(4);
+    expect([honest, other].map(countStarted)).toEqual([2, 2]);
+  });
+
+  it('are not all taken by three tenants whose jobs never end', async () => {
+    await startWorker({ builds: 8 });
+    const accomplice = 'accomplice' as TenantId;
+    for (const [tenant, total] of [
+      [greedy, 4],
+      [accomplice, 6],
+      [other, 7],
+    ] as const) {
+      await enqueueBuilds(tenant, 20);
+      await expectStarted(total);
+    }
+    await enqueueBuilds(honest, 1);
+    await expectStarted(8);
+    expect(countStarted(honest)).toBe(1);
   });
 
   it('of one kind are not taken by jobs of another', async () => {

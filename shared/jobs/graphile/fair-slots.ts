@@ -40,7 +40,8 @@ const freshMilliseconds = 500;
 const longestFetchMilliseconds = 5000;
 
 /**
- * Slots that no tenant takes from another. A tenant gets at most half of the slots of a kind. A free slot goes to the waiting tenant
+ * Slots that no tenant takes from another. A tenant gets another slot of a kind only while it has fewer than are free: alone it gets half
+ * of them, and the more tenants are busy, the fewer it gets, so that the next tenant finds one free. A free slot goes to the waiting tenant
  * with the fewest running jobs, and among equals to the one that was served the longest ago: however many jobs a tenant has in the
  * queue, another one waits for the end of one job at most. Waiting jobs take no slot.
  */
@@ -128,10 +129,9 @@ export function createFairSlots({ db, log, counts }: { db: Db; log: Log; counts:
   };
 }
 
-/** Tenants that have as many slots as one may have. */
-function listServed({ count, runningOf }: Usage): string[] {
-  const most = Math.ceil(count / 2);
-  return [...runningOf].filter(([, running]) => running >= most).map(([tenant]) => tenant);
+/** Tenants that have as many slots as one may have: as many as are free. */
+function listServed({ count, running: taken, runningOf }: Usage): string[] {
+  return [...runningOf].filter(([, running]) => running >= count - taken).map(([tenant]) => tenant);
 }
 
 /** The tenant whose turn it is; undefined when none may have another slot. */
