@@ -190,6 +190,11 @@ describe('an archive is refused, and nothing of it unpacked,', () => {
       gzipSync(tarOf({ path: 'p', type: 'x', content: '99 path=b\n' }, file)),
       'malformed pax record',
     ],
+    [
+      'with pax records that take long to read',
+      gzipSync(tarOf({ path: 'p', type: 'x', content: '5 a=\n'.repeat(100_000) }, file)),
+      'more than 1000 pax records',
+    ],
     ['with a pax header that never ends', gzipSync(tarOf({ path: 'p', type: 'x', size: 2 * mebibyte })), 'larger than 1 MiB'],
     [
       'with a directory that has bytes',

@@ -11,8 +11,9 @@ import type { RemoteTips } from '#shared/sources/source-hosts.ts';
 
 const agent = encodePacket('agent=paas\n');
 const sha1 = encodePacket('object-format=sha1\n');
-/** Largest number of lines in a greeting or a list of refs. */
+/** Largest number of lines in a greeting or a list of refs, and of their bytes together: a line can have 64 KiB. */
 const mostLines = 10_000;
+const mostBytes = 4 * 1024 * 1024;
 const errorBand = 3;
 const symrefPrefix = 'symref-target:';
 
@@ -109,6 +110,7 @@ export async function* readPack(reader: ByteReader): AsyncGenerator<Uint8Array> 
 
 async function readLines(reader: ByteReader): Promise<string[]> {
   const lines: string[] = [];
+  let bytes = 0;
   try {
     for (;;) {
       const packet = await readPacket(reader);
@@ -118,7 +120,8 @@ async function readLines(reader: ByteReader): Promise<string[]> {
       const line = packetText(packet);
       refuseError(line);
       lines.push(line);
-      if (lines.length > mostLines) throw notGit('its answer is too long');
+      bytes += packet.length;
+      if (lines.length > mostLines || bytes > mostBytes) throw notGit('its answer is too long');
     }
   } catch (error) {
     throw error instanceof GitFault ? notGit(error.message) : error;

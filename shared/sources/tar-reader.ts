@@ -31,6 +31,9 @@ const blockBytes = 512;
 const pieceBytes = 256 * 1024;
 /** Far more than the attributes that macOS and SELinux write. */
 const longestExtension = 1024 * 1024;
+/** Of one entry. A record has five bytes or more, and compresses to almost nothing. */
+const mostRecords = 1000;
+const zeros = Buffer.alloc(64 * 1024);
 
 /** What an entry of type x, L or K states about the next entry. */
 interface Extension {
@@ -116,7 +119,11 @@ async function expectEnd(reader: ByteReader): Promise<void> {
 }
 
 function isZero(bytes: Uint8Array): boolean {
-  return bytes.every((byte) => byte === 0);
+  for (let at = 0; at < bytes.length; at += zeros.length) {
+    const part = bytes.subarray(at, at + zeros.length);
+    if (!zeros.subarray(0, part.length).equals(part)) return false;
+  }
+  return true;
 }
 
 function readHeader(block: Buffer): Header {
@@ -172,7 +179,10 @@ function readExtension(type: string, bytes: Buffer): Extension {
 /** pax records: `length key=value\n`; the length counts the whole record. */
 function readRecords(bytes: Buffer): ReadonlyMap<string, Buffer> {
   const records = new Map<string, Buffer>();
+  let count = 0;
   for (let at = 0; at < bytes.length; ) {
+    count += 1;
+    if (count > mostRecords) throw archiveFault(`has an entry with more than ${mostRecords} pax records`);
     const [, digits = ''] = /^([1-9]\d{0,7}) /.exec(bytes.toString('latin1', at, at + 9)) ?? [];
     const end = at + Number(digits);
     const keyAt = at + digits.length + 1;
