@@ -1,4 +1,5 @@
 import { chown, mkdir, writeFile } from 'node:fs/promises';
+import { z } from 'zod';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { Procfile } from '#shared/platform/procfile.ts';
 import type { ImageDescription, PlaceTree } from '../images/images.ts';
@@ -17,6 +18,8 @@ export interface ContainerBuild {
   readonly runner: StepRunner;
   /** The home directory of the build, on the host. */
   readonly home: string;
+  /** What buildah sees, and cannot write, at `toolTargets.config`; on the host. */
+  readonly config: string;
   readonly output: BuildOutput;
   readonly registries: ImageRegistries;
   /** Credentials of registries, as in a `~/.docker/config.json`. Secret. */
@@ -67,27 +70,40 @@ export async function makeContainerImage(
   };
 }
 
-async function writeConfig({ home, registries, credentials, owner }: ContainerBuild): Promise<void> {
-  const files = { ...planContainersConfig(registries), 'auth.json': checkCredentials(credentials ?? '{}') };
-  const directory = `${home}/.config/containers`;
-  await mkdir(directory, { recursive: true });
-  for (const path of [`${home}/.config`, directory]) await chown(path, owner, owner);
+async function writeConfig({ config, registries, credentials, owner }: ContainerBuild): Promise<void> {
+  const files = { ...planContainersConfig(registries), 'auth.json': planCredentials(credentials ?? '{}') };
+  await mkdir(config, { recursive: true });
   for (const [name, text] of Object.entries(files)) {
-    await writeFile(`${directory}/${name}`, text, { mode: 0o600 });
-    await chown(`${directory}/${name}`, owner, owner);
+    await writeFile(`${config}/${name}`, text, { mode: 0o600 });
+    await chown(`${config}/${name}`, owner, owner);
   }
 }
 
-function checkCredentials(text: string): string {
+const credentialsSchema = z.object({ auths: z.record(z.string(), z.object({ auth: z.string().optional() })).default({}) });
+
+/**
+ * Credentials alone: a helper would be a program that runs with the rights of buildah.
+ * @param text content of a ~/.docker/config.json
+ * @returns the same with nothing but its credentials
+ * @throws BuildFailure for anything else, and where it has none but those of helpers
+ */
+export function planCredentials(text: string): string {
+  let content: unknown;
   try {
-    JSON.parse(text);
-    return text;
+    content = JSON.parse(text);
   } catch {
-    throw new BuildFailure(
-      'The config variable DOCKER_AUTH_CONFIG is not valid JSON. It must be the content of a ~/.docker/config.json.',
-    );
+    throw new BuildFailure(`The config variable DOCKER_AUTH_CONFIG is not valid JSON. ${credentialsHint}`);
   }
+  const parsed = credentialsSchema.safeParse(content);
+  if (!parsed.success) throw new BuildFailure(`The config variable DOCKER_AUTH_CONFIG is not supported. ${credentialsHint}`);
+  const auths = Object.entries(parsed.data.auths).filter(([, { auth }]) => auth !== undefined);
+  const { credHelpers, credsStore } = content as Readonly<Record<string, unknown>>;
+  if (auths.length === 0 && (credHelpers ?? credsStore) !== undefined)
+    throw new BuildFailure(`The config variable DOCKER_AUTH_CONFIG names programs that know the credentials. ${credentialsHint}`);
+  return JSON.stringify({ auths: Object.fromEntries(auths) });
 }
+
+const credentialsHint = 'It must be the content of a ~/.docker/config.json, with "auth" for each registry in "auths".';
 
 async function run({ runner, output }: ContainerBuild, step: ContainerStep): Promise<void> {
   try {

@@ -89,6 +89,7 @@ async function openContainerBuild(
   { directories, output, volume, uid, findFullestVolume, signal }: ContainerAttempt,
   registries: RegistrySettings,
 ): Promise<ContainerBuild> {
+  const config = `${directories.base}/containers`;
   const runner = createStepRunner({
     ...{ sandbox: parts.sandbox, limits: parts.limits, diskSpace: parts.diskSpace },
     ...{ directories, uid, findFullestVolume, output, signal },
@@ -103,12 +104,13 @@ async function openContainerBuild(
       { source: directories.tmp, target: '/var/tmp', writable: true },
       { source: parts.places.parts.node, target: toolTargets.node },
       { source: fileURLToPath(new URL('./containers/keep-times.ts', import.meta.url)), target: toolTargets.keepTimes },
+      { source: config, target: toolTargets.config },
       ...registries.mounts,
       ...(await volume.mountTools([containerCache], (directory) => chown(directory, uid, uid))),
     ],
   });
   return {
-    ...{ runner, output, home: directories.home, owner: uid, longestBytes: parts.limits.slugBytes },
+    ...{ runner, output, config, home: directories.home, owner: uid, longestBytes: parts.limits.slugBytes },
     registries: parts.imageRegistries,
     credentials: spec.env['DOCKER_AUTH_CONFIG'],
   };

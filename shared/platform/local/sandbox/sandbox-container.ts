@@ -2,6 +2,7 @@
  * Containers in the sandbox: code that expects users of its own, root among them, and the root directory of an image. Both kinds are in
  * a user namespace, whose root is the app's uid outside. This file is the pure part, as `sandbox.ts`.
  */
+import { AppError } from '#shared/errors.ts';
 import type { NameFiles } from './name-files.ts';
 import type { UserRange } from './user-ranges.ts';
 
@@ -69,12 +70,16 @@ export interface ContainerTools {
  * A second bubblewrap, inside: it has only the rights of the user namespace, so that links in the image lead nowhere but in the sandbox.
  * Environment and filter go through descriptors. `nsenter` enters no namespace here: it changes root directory, working directory and user
  * at once, and the image needs no program for that.
+ * @throws AppError 'validation_failed' for a variable with a NUL: what follows it would be read as an option
  */
 export function planContainer(
   program: ContainerProgram,
   { root, uid, gid }: Extract<SandboxContainer, { kind: 'image' }>,
   tools: ContainerTools,
 ): ContainerPlan {
+  for (const [name, value] of Object.entries(program.env))
+    if (`${name}${value}`.includes('\0'))
+      throw new AppError('validation_failed', `${name} contains a NUL byte, which no environment can hold.`);
   const [optionsAt, filterAt, hostsAt, resolversAt] = [0, 1, 2, 3].map((index) => String(tools.firstDescriptor + index)) as [
     string,
     string,

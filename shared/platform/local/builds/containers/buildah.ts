@@ -5,8 +5,12 @@ export const containerCache = 'containers';
 
 const cache = `/cache/${containerCache}`;
 
-/** Where the platform's Node.js and its script are during a build. */
-export const toolTargets = { node: '/opt/paas/node/bin/node', keepTimes: '/opt/paas/keep-times.ts' } as const;
+/** Where the platform's Node.js, its script, and the configuration of buildah are during a build. Nothing there can be written. */
+export const toolTargets = {
+  node: '/opt/paas/node/bin/node',
+  keepTimes: '/opt/paas/keep-times.ts',
+  config: '/etc/containers',
+} as const;
 
 /** Where a step leaves what it has found out about the image, in the home directory of the build. */
 export const answers = { config: 'image.json', users: 'passwd', groups: 'group', sizes: 'sizes' } as const;
@@ -14,9 +18,13 @@ export const answers = { config: 'image.json', users: 'passwd', groups: 'group',
 /** The name of the image within the storage. */
 const tag = 'localhost/app';
 
+/**
+ * buildah reads its configuration again and again, and RUN can write to all of the build's own directories, also by the ids of its cache
+ * mounts. A program that the configuration names would have the rights of buildah: so it is read where nobody writes, and so is that of git.
+ */
 const environment: Readonly<Record<string, string>> = {
   PATH: '/usr/local/bin:/usr/bin:/bin',
-  HOME: '/home/app',
+  HOME: toolTargets.config,
   TMPDIR: '/tmp',
   LANG: 'C.UTF-8',
   // The platform has made the user namespace already.
@@ -24,10 +32,10 @@ const environment: Readonly<Record<string, string>> = {
   BUILDAH_ISOLATION: 'chroot',
   STORAGE_DRIVER: 'overlay',
   STORAGE_OPTS: '',
-  CONTAINERS_STORAGE_CONF: '/home/app/.config/containers/storage.conf',
-  CONTAINERS_CONF: '/home/app/.config/containers/containers.conf',
-  CONTAINERS_REGISTRIES_CONF: '/home/app/.config/containers/registries.conf',
-  REGISTRY_AUTH_FILE: '/home/app/.config/containers/auth.json',
+  CONTAINERS_STORAGE_CONF: `${toolTargets.config}/storage.conf`,
+  CONTAINERS_CONF: `${toolTargets.config}/containers.conf`,
+  CONTAINERS_REGISTRIES_CONF: `${toolTargets.config}/registries.conf`,
+  REGISTRY_AUTH_FILE: `${toolTargets.config}/auth.json`,
 };
 
 /** A command of a build. */
@@ -40,7 +48,7 @@ export interface ContainerStep {
  * What all scripts begin with. Versions of buildah have different names for the directory with the caches of RUN. A mount namespace of the user namespace's own is needed to mount anything.
  */
 const preamble = `set -eu
-b() { command=$1; shift; buildah --root ${cache}/storage --runroot /tmp/buildah-run "$command" "$@"; }
+b() { paas_command=$1; shift; buildah --root ${cache}/storage --runroot /tmp/buildah-run "$paas_command" "$@"; }
 mkdir -p ${cache}/mounts /tmp/buildah-run
 for name in buildah-cache buildah-cache-0; do [ -e /tmp/$name ] || ln -s ${cache}/mounts /tmp/$name; done
 `;
@@ -64,22 +72,33 @@ function script(text: string, args: readonly string[], env: Readonly<Record<stri
 }
 
 /**
- * Builds an image and examines it. Values of build arguments go through the environment, since arguments of a program can be seen.
+ * Builds an image and examines it. Values of build arguments go through the environment, since arguments of a program can be seen, and have
+ * their own names for buildah alone: a variable such as NODE_OPTIONS would have Node.js run code of the app with the rights of the tools.
  * @param dockerfile relative to /app
+ * @param buildArguments names are those of `chooseBuildArguments`
  */
 export function planImageBuild(
   dockerfile: string,
   buildArguments: Readonly<Record<string, string>>,
   environment: Readonly<Record<string, string>>,
 ): ContainerStep {
+  const names = Object.keys(buildArguments);
   const options = [
     '--layers', '--format', 'docker', '--network', 'host', '--tag', tag, '--file', dockerfile,
-    ...Object.keys(buildArguments).flatMap((name) => ['--build-arg', name]),
+    ...names.flatMap((name) => ['--build-arg', name]),
   ]; // biome-ignore format: as typed on a command line
-  return script(`${toolTargets.node} ${toolTargets.keepTimes} /app ${cache}/times.json\nb build "$@" /app\n${examine}`, options, {
-    ...environment,
-    ...buildArguments,
-  });
+  // Some shells have read-only variables such as UID: without `command` they would end.
+  const exported = names.map((name, index) => `command export ${name}="$${argumentVariable(index)}" || :\n`).join('');
+  const values = Object.fromEntries(names.map((name, index) => [argumentVariable(index), buildArguments[name] ?? '']));
+  return script(
+    `${toolTargets.node} ${toolTargets.keepTimes} /app ${cache}/times.json\n(\n${exported}b build "$@" /app\n)\n${examine}`,
+    options,
+    { ...environment, ...values },
+  );
+}
+
+function argumentVariable(index: number): string {
+  return `PAAS_BUILD_ARGUMENT_${index}`;
 }
 
 /** Copies the files of the image to a directory, with their owners. @param workdir absolute in the image; created if missing */

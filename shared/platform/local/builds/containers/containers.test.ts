@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { planCredentials } from '../container-build.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 import { planImageBuild } from './buildah.ts';
 import { explainContainerFailure } from './container-causes.ts';
@@ -31,13 +32,29 @@ describe('a Dockerfile', () => {
     const text = 'ARG NODE=22\nFROM node:$NODE\narg A B="x y" C \\\n  D=1\nARG LD_PRELOAD\nARG PATH\nENV SECRET=1\n# ARG E\n';
     const env = { NODE: '20', A: '1', B: '2', D: '3', LD_PRELOAD: '/evil.so', PATH: '/evil', SECRET: 's', E: 'e' };
     expect(chooseBuildArguments(text, env)).toEqual({ NODE: '20', A: '1', B: '2', D: '3' });
+    const ofGit = { GIT_SSH_COMMAND: '/evil', GIT_CONFIG_COUNT: '1', GIT_COMMIT: 'abc', GIT_DIR: '/evil', GIT_DIRECTORY: 'x' };
+    const asked = Object.keys(ofGit).join(' ');
+    expect(chooseBuildArguments(`ARG ${asked}`, ofGit)).toEqual({ GIT_COMMIT: 'abc', GIT_DIRECTORY: 'x' });
   });
 
   it('gets their values by the environment, not in arguments that others could see', () => {
     const { argv, env } = planImageBuild('Dockerfile', { TOKEN: 'canary-2f' }, {});
     expect(argv.join(' ')).toContain('--build-arg TOKEN');
     expect(argv.join(' ')).not.toContain('canary-2f');
-    expect(env['TOKEN']).toBe('canary-2f');
+    expect(Object.values(env)).toContain('canary-2f');
+    // Any other program of the build would obey a variable such as NODE_OPTIONS.
+    expect(env).not.toHaveProperty('TOKEN');
+  });
+
+  it('gets credentials of registries, but no programs that know them', () => {
+    const auths = { 'registry.example': { auth: 'YTpi', email: 'a@b' }, 'other.example': {} };
+    const helpers = { credHelpers: { 'registry.example': 'x/../../app/evil' } };
+    expect(JSON.parse(planCredentials(JSON.stringify({ auths, ...helpers })))).toEqual({
+      auths: { 'registry.example': { auth: 'YTpi' } },
+    });
+    expect(() => planCredentials(JSON.stringify(helpers))).toThrow('names programs that know the credentials');
+    expect(() => planCredentials('no')).toThrow('is not valid JSON');
+    expect(() => planCredentials('{"auths": []}')).toThrow('is not supported');
   });
 });
 
@@ -80,6 +97,13 @@ describe('the configuration of an image', () => {
   it.each(['nobody', 'node:wheel', '70000', '-1'])('is refused for USER %s, which the image does not have', (User) => {
     expect(() => readImageConfig(inspected({ User }), files)).toThrow(`USER ${User}: the image has no such`);
   });
+
+  it.each([{ Env: ['A=x\0--cap-add\0ALL'] }, { User: '0\0' }, { WorkingDir: '/\0' }, { Cmd: ['x\0'] }])(
+    'is refused with a NUL: %j',
+    (config) => {
+      expect(() => readImageConfig(inspected(config), files)).toThrow('contains a NUL character');
+    },
+  );
 
   it('names what is not used', () => {
     const { notes } = readImageConfig(inspected({ Healthcheck: { Test: ['CMD', 'true'] }, Volumes: { '/data': {} } }), files);

@@ -32,9 +32,12 @@ export function readBuildArguments(dockerfile: string): readonly string[] {
   return [...new Set(declared.map(([, name]) => name ?? ''))];
 }
 
-/** Variables by which an app could change the programs of the platform that build it, or that these set themselves. */
+/**
+ * Variables by which an app could change the programs of the platform that build it (buildah, and git for ADD), or that these set
+ * themselves.
+ */
 const reserved =
-  /^(?:LD_|BUILDAH_|CONTAINERS_|STORAGE_|REGISTRY_|_CONTAINERS_|XDG_|GLIBC_|DOCKER_AUTH_CONFIG$|GODEBUG$|GOTRACEBACK$|HOME$|PATH$|TMPDIR$)/;
+  /^(?:LD_|BUILDAH_|CONTAINERS_|STORAGE_|REGISTRY_|_CONTAINERS_|PAAS_BUILD_ARGUMENT_|XDG_|GLIBC_|GCONV_PATH$|GO(?:DEBUG|TRACEBACK|COVERDIR)$|(?:DOCKER_AUTH_CONFIG|DOCKER_CONFIG|HOME|PATH|TMPDIR|IFS|ENV|SSH_ASKPASS)$|GIT_(?:SSH|CONFIG|TRACE|ASKPASS|EXEC_PATH|PROXY|TEMPLATE|EXTERNAL|EDITOR|PAGER|DIR$|WORK_TREE$))/;
 
 /** The app's variables that a Dockerfile asks for. @param env of the app */
 export function chooseBuildArguments(

@@ -45,11 +45,14 @@ const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 
 /**
  * @param inspected what `buildah inspect --type image` printed
- * @throws BuildFailure for a USER that the image does not have
+ * @throws BuildFailure for a USER that the image does not have, and for a NUL
  */
 export function readImageConfig(inspected: string, files: UserFiles): ImageConfig {
   const config = schema.parse(JSON.parse(inspected)).Docker.config ?? {};
   const words = [...(config.Entrypoint ?? []), ...(config.Cmd ?? [])];
+  const texts = [...words, ...(config.Env ?? []), config.User ?? '', config.WorkingDir ?? ''];
+  if (texts.some((text) => text.includes('\0')))
+    throw new BuildFailure('The configuration of the image contains a NUL character, which no program can be given.');
   const user = resolveUser(config.User ?? '', files);
   const ports = Object.keys(config.ExposedPorts ?? {}).flatMap((text) => {
     const [, port] = /^(\d{1,5})(?:\/tcp)?$/.exec(text) ?? [];

@@ -13,7 +13,7 @@ const runCapabilities = [
   'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'NET_BIND_SERVICE', 'SETFCAP', 'SETGID', 'SETPCAP', 'SETUID', 'SYS_CHROOT',
 ]; // biome-ignore format: a list of words
 
-/** Files by name, for `.config/containers` in the home directory. */
+/** Files by name, for the directory of buildah's configuration. */
 export function planContainersConfig({ mirrors, insecure }: ImageRegistries): Readonly<Record<string, string>> {
   const text = (value: string): string => JSON.stringify(value);
   const mirrored = Object.entries(mirrors).map(
@@ -35,6 +35,6 @@ export function planContainersConfig({ mirrors, insecure }: ImageRegistries): Re
     // Mounted by the kernel, not by a program of the host that is for ordinary users.
     'storage.conf':
       '[storage]\ndriver = "overlay"\nrunroot = "/tmp/buildah-run"\ngraphroot = "/cache/containers/storage"\n[storage.options.overlay]\nmount_program = ""\n',
-    'containers.conf': `[containers]\ndefault_capabilities = [${runCapabilities.map(text).join(', ')}]\n`,
+    'containers.conf': `[containers]\ndefault_capabilities = [${runCapabilities.map(text).join(', ')}]\n[engine]\ntmp_dir = "/tmp/buildah-run/libpod"\n`,
   };
 }
