@@ -35,13 +35,22 @@ export async function createHonestTenant(platform: RunningPlatform): Promise<Hon
   const commits: string[] = [];
   const failures: string[] = [];
 
+  const visitHome = async (awaited: string): Promise<string> => {
+    try {
+      return (await visit(platform, appName)).body;
+    } catch (error) {
+      failures.push(`a visitor who waited for ${awaited}: ${String(error)}`);
+      return '';
+    }
+  };
+
   const pushVersion = async (): Promise<number> => {
     const word = `version ${commits.length + 1}`;
     commits.push(await copy.commit(nodeApp(word)));
     const begun = performance.now();
     const pushed = await copy.push();
     if (pushed.code !== 0) failures.push(`push of ${word}: ${pushed.output.slice(-300)}`);
-    while (pushed.code === 0 && (await visit(platform, appName)).body !== word) {
+    while (pushed.code === 0 && (await visitHome(word)) !== word) {
       if (performance.now() - begun > 120_000) {
         failures.push(`${word} is not served`);
         break;
@@ -60,9 +69,12 @@ export async function createHonestTenant(platform: RunningPlatform): Promise<Hon
       const asking = (async () => {
         while (!over) {
           const begun = performance.now();
-          const { status } = await user.ask('GET', `/v1/apps/${appName}`);
+          const asked = await user.ask('GET', `/v1/apps/${appName}`).then(
+            ({ status }) => String(status),
+            (error: unknown) => String(error),
+          );
           answers.push(performance.now() - begun);
-          if (status !== 200) failures.push(`the API answered ${status}`);
+          if (asked !== '200') failures.push(`the API answered ${asked}`);
           await new Promise((resolve) => setTimeout(resolve, apiEveryMilliseconds));
         }
       })();
