@@ -29,6 +29,7 @@ import { addQuotaRoutes } from '#api/routes/quotas/quotas.ts';
 import { addConfigRoutes } from '#api/routes/releases/config.ts';
 import { addProcessRoutes } from '#api/routes/releases/processes.ts';
 import { addReleaseRoutes } from '#api/routes/releases/releases.ts';
+import { addRunRoutes } from '#api/routes/releases/runs.ts';
 import { addSettingsRoutes } from '#api/routes/releases/settings.ts';
 import { addCommitRoutes } from '#api/routes/repositories/commits.ts';
 import { addServiceRoutes, type ServiceFacts } from '#api/routes/service.ts';
@@ -42,6 +43,7 @@ import type { AppDeletion, Apps, Domains } from '#shared/core/apps/apps.ts';
 import type { BuildCacheService, Builds, PipelineAccess } from '#shared/core/builds/builds.ts';
 import type { TenantQuotas } from '#shared/core/quotas/quotas.ts';
 import type { Config, Processes, Releases } from '#shared/core/releases/releases.ts';
+import type { Runs } from '#shared/core/releases/runs.ts';
 import type { Settings } from '#shared/core/releases/settings.ts';
 import type { Commits } from '#shared/core/repositories/commits.ts';
 import type { GitSources } from '#shared/core/repositories/git-sources.ts';
@@ -73,6 +75,7 @@ export interface ApiServices {
   commits: Commits;
   config: Config;
   processes: Processes;
+  runs: Runs;
   settings: Settings;
   addons: AppAddons;
   domains: Domains;
@@ -133,6 +136,7 @@ export function createApi(options: ApiOptions): Api {
   addCommitRoutes(api, services.commits);
   addConfigRoutes(api, services.config);
   addProcessRoutes(api, services.processes);
+  addRunRoutes(api, services.runs, streams);
   addSettingsRoutes(api, services.settings);
   addAddonRoutes(api, services.addons);
   addLogRoutes(api, services.logs, streams);
@@ -161,6 +165,7 @@ const nouns: Record<string, string> = {
   token_id: 'token',
   session_id: 'session',
   member: 'member',
+  run: 'run',
   invitation: 'invitation',
 };
 

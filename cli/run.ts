@@ -1,4 +1,4 @@
-import { parseArguments } from '#cli/command-line/arguments.ts';
+import { countOwnWords, parseArguments } from '#cli/command-line/arguments.ts';
 import { type Command, globalFlags } from '#cli/command-line/command.ts';
 import { findCommand } from '#cli/command-line/find-command.ts';
 import { commandHelp, overview } from '#cli/command-line/help-text.ts';
@@ -11,7 +11,7 @@ import { painter } from '#cli/output/paint.ts';
 import type { Terminal } from '#cli/terminal/terminal.ts';
 
 /** Runs one command line. Returns its exit code. Writes to the given terminal only. */
-export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<number> {
   try {
     return (await dispatch(argv, terminal)) ?? exitCodes.ok;
   } catch (error) {
@@ -19,7 +19,7 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
   }
 }
 
-async function dispatch(argv: readonly string[], terminal: Terminal): Promise<ExitCode | void> {
+async function dispatch(argv: readonly string[], terminal: Terminal): Promise<number | void> {
   const [name, ...rest] = argv;
   if (name === undefined || name === '--help' || name === '-h') {
     terminal.stdout.write(overview(commands, painter(terminal.stdout, terminal.env)));
@@ -32,14 +32,14 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<Ex
   if (name.startsWith('-')) throw usageError(`The command must come before its flags: paas COMMAND ${name}`, 'See `paas help`.');
   const command = findCommand(name, commands);
   // For help, the arguments may be incomplete.
-  if (wantsHelp(rest)) {
+  if (wantsHelp(rest.slice(0, countOwnWords(rest, { flags: { ...command.flags, ...globalFlags }, args: command.args })))) {
     terminal.stdout.write(commandHelp(command, painter(terminal.stdout, terminal.env)));
     return;
   }
   return runCommand(command, rest, terminal);
 }
 
-async function runCommand(command: Command, argv: readonly string[], terminal: Terminal): Promise<ExitCode | void> {
+async function runCommand(command: Command, argv: readonly string[], terminal: Terminal): Promise<number | void> {
   let input: ReturnType<typeof parse>;
   try {
     input = parse(command, argv);

@@ -30,6 +30,7 @@ import { runDeployJob } from '#shared/core/releases/deploy-job.ts';
 import { readLoggedEnvironments } from '#shared/core/releases/logged-environments.ts';
 import { createProcesses, runEnsureWorkloadJob, runRestartJob } from '#shared/core/releases/processes-service.ts';
 import { createReleases } from '#shared/core/releases/releases-service.ts';
+import { createRuns } from '#shared/core/releases/runs-service.ts';
 import { createSettings } from '#shared/core/releases/settings-service.ts';
 import { createCommits } from '#shared/core/repositories/commits-service.ts';
 import { createGitSources } from '#shared/core/repositories/git-sources-service.ts';
@@ -63,6 +64,7 @@ export function createServices(context: Context): Services {
     commits: createCommits(context),
     config: createConfig(context),
     processes: createProcesses(context),
+    runs: createRuns(context),
     settings: createSettings(context),
     addons: createAddons(context),
     domains: createDomains(context),

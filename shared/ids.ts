@@ -16,6 +16,8 @@ export type ReleaseId = Brand<'ReleaseId'>;
 /** UUIDv4. */
 export type DeployId = Brand<'DeployId'>;
 /** UUIDv4. */
+export type RunId = Brand<'RunId'>;
+/** UUIDv4. */
 export type SshKeyId = Brand<'SshKeyId'>;
 /** UUIDv4 with the embedded issuer. */
 export type SessionId = Brand<'SessionId'>;

@@ -143,6 +143,12 @@ export const processParams = appParams.extend({
     .regex(/^[A-Za-z0-9_-]{1,64}$/)
     .openapi({ param: { name: 'type', in: 'path' }, description: 'Process type.', example: 'web' }),
 });
+export const runParams = appParams.extend({
+  run: z
+    .string()
+    .regex(key)
+    .openapi({ param: { name: 'run', in: 'path' }, description: 'Id of the run, from its first event.' }),
+});
 export const addonParams = appParams.extend({
   addon_type: z
     .string()

@@ -33,6 +33,17 @@ describe('parseArguments', () => {
     expect(parseArguments(['a'], specs).args).toEqual({ one: 'a', rest: [] });
   });
 
+  it('takes a command line from its first word on, with all of its flags', () => {
+    const specs = { flags, args: { command: { kind: 'command', summary: 'the command' } } } as const;
+    const parse = (...argv: string[]) => parseArguments(argv, specs);
+    expect(parse('-a', 'hello', 'npm', 'run', '-t', '--help', '--', 'x')).toMatchObject({
+      flags: { app: 'hello', tail: false },
+      args: { command: ['npm', 'run', '-t', '--help', '--', 'x'] },
+    });
+    expect(parse('-t', '--', '-x', 'y')).toMatchObject({ flags: { tail: true }, args: { command: ['-x', 'y'] } });
+    expect(() => parse('-t')).toThrow(expect.objectContaining({ message: 'COMMAND is missing: the command.', exitCode: 2 }));
+  });
+
   it.each([
     [['--tial'], 'Unknown flag --tial.'],
     [['-x'], 'Unknown flag -x.'],

@@ -9,9 +9,12 @@ export type FlagSpec =
   | { readonly kind: 'string' | 'integer'; readonly short?: string; readonly value: string; readonly summary: string }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** An argument. `many` takes all remaining ones, at least one. `any` may take none. Both must be the last. */
+/**
+ * An argument. `many` takes all remaining ones, at least one. `any` may take none. `command` is another command line, with its flags, and
+ * has at least one word. Each of these must be the last.
+ */
 export interface ArgumentSpec {
-  readonly kind: 'required' | 'optional' | 'many' | 'any';
+  readonly kind: 'required' | 'optional' | 'many' | 'any' | 'command';
   readonly summary: string;
 }
 
@@ -54,13 +57,9 @@ export function parseArguments<const Flags extends FlagSpecs, const Arguments ex
   argv: readonly string[],
   specs: { flags: Flags; args: Arguments },
 ): ParsedArguments<Flags, Arguments> {
-  const { tokens } = parseArgs({
-    args: [...argv],
-    options: optionConfig(specs.flags),
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  });
+  const own = countOwnWords(argv, specs);
+  const command = argv.slice(own);
+  const tokens = tokenize(argv.slice(0, own), specs.flags);
   const flags: Values = Object.fromEntries(
     Object.entries(specs.flags).map(([name, spec]) => [name, spec.kind === 'boolean' ? false : undefined]),
   );
@@ -71,8 +70,21 @@ export function parseArguments<const Flags extends FlagSpecs, const Arguments ex
   }
   return {
     flags: flags as FlagValues<Flags>,
-    args: readPositionals(positionals, specs) as ArgumentValues<Arguments>,
+    args: readPositionals([...positionals, ...command], specs) as ArgumentValues<Arguments>,
   };
+}
+
+/** How many words of `argv` belong to the command itself: all, but for one with an argument of the kind `command`, which starts there. */
+export function countOwnWords(argv: readonly string[], { flags, args }: { flags: FlagSpecs; args: ArgumentSpecs }): number {
+  if (!Object.values(args).some(({ kind }) => kind === 'command')) return argv.length;
+  const before = Object.values(args).length - 1;
+  const positionals = tokenize(argv, flags).filter(({ kind }) => kind === 'positional');
+  return positionals[before]?.index ?? argv.length;
+}
+
+function tokenize(argv: readonly string[], flags: FlagSpecs) {
+  const options = optionConfig(flags);
+  return parseArgs({ args: [...argv], options, strict: false, allowPositionals: true, tokens: true }).tokens;
 }
 
 function optionConfig(flags: FlagSpecs): Record<string, { type: 'boolean' | 'string'; short?: string }> {
@@ -115,7 +127,7 @@ function readPositionals(positionals: readonly string[], specs: { flags: FlagSpe
   const rest = [...positionals];
   for (const [name, spec] of Object.entries(specs.args)) {
     const wantsOne = spec.kind === 'required' || spec.kind === 'optional';
-    if (rest.length === 0 && (spec.kind === 'required' || spec.kind === 'many')) {
+    if (rest.length === 0 && spec.kind !== 'optional' && spec.kind !== 'any') {
       throw usageError(`${name.toUpperCase()} is missing: ${spec.summary}.`);
     }
     values[name] = wantsOne ? rest.shift() : rest.splice(0);

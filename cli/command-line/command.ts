@@ -1,6 +1,5 @@
 import type { ArgumentSpecs, FlagSpecs, ParsedArguments } from '#cli/command-line/arguments.ts';
 import type { Context } from '#cli/context/context.ts';
-import type { ExitCode } from '#cli/errors/cli-error.ts';
 
 /** Headings of `paas help`, in their order. */
 export const commandGroups = [
@@ -34,8 +33,8 @@ export interface Command<Flags extends FlagSpecs = FlagSpecs, Arguments extends 
   readonly flags: Flags;
   readonly args: Arguments;
   readonly examples?: readonly string[];
-  /** Resolves with the exit code, or with nothing for 0. */
-  run(context: Context, input: ParsedArguments<Flags, Arguments>): Promise<ExitCode | void>;
+  /** Resolves with the exit code, an `ExitCode` unless it is that of another program, or with nothing for 0. */
+  run(context: Context, input: ParsedArguments<Flags, Arguments>): Promise<number | void>;
 }
 
 /** Infers the types of the parameters of `run` from the declared flags and arguments. */

@@ -51,7 +51,7 @@ function argumentUsage(args: ArgumentSpecs): string[] {
     const label = name.toUpperCase();
     if (spec.kind === 'required') return label;
     if (spec.kind === 'optional') return `[${label}]`;
-    return spec.kind === 'many' ? `${label}...` : `[${label}...]`;
+    return spec.kind === 'any' ? `[${label}...]` : `${label}...`;
   });
 }
 

@@ -17,6 +17,7 @@ import { metrics } from '#cli/commands/metrics.ts';
 import { ps, psScale, restart } from '#cli/commands/processes.ts';
 import { quotas } from '#cli/commands/quotas.ts';
 import { releases, rollback } from '#cli/commands/releases.ts';
+import { run } from '#cli/commands/run.ts';
 import { sessions, sessionsEnd } from '#cli/commands/sessions.ts';
 import { settings, settingsSet, settingsUnset } from '#cli/commands/settings.ts';
 import { status } from '#cli/commands/status.ts';
@@ -68,6 +69,7 @@ export const commands: readonly Command[] = [
   ps,
   psScale,
   restart,
+  run,
   metrics,
   addons,
   addonsCreate,

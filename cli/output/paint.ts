@@ -9,7 +9,9 @@ export type Paint = (style: Style, text: string) => string;
 /** As much of a writable stream as the command line uses. */
 export interface OutputStream {
   readonly isTTY?: boolean | undefined;
-  write(text: string): unknown;
+  readonly columns?: number | undefined;
+  readonly rows?: number | undefined;
+  write(text: string | Uint8Array): unknown;
 }
 
 /** Styles for this stream: none unless it is a terminal, NO_COLOR (no-color.org) is unset or empty, and TERM is not `dumb`. */

@@ -9,8 +9,8 @@ export async function runInProcess(
 ): Promise<CommandResult> {
   const output = { stdout: '', stderr: '' };
   const collect = (name: keyof typeof output) => ({
-    write: (text: string) => {
-      output[name] += text;
+    write: (text: string | Uint8Array) => {
+      output[name] += typeof text === 'string' ? text : Buffer.from(text).toString();
     },
   });
   const stdin = Readable.from([input]);

@@ -21,9 +21,17 @@ export interface SmallPlatform {
   readonly settings: Schemas['Settings'];
   /** Of every app, newest first. */
   readonly deploys: Schemas['Deploy'][];
+  /** Commands that were run: each prints its input in upper case, and exits with 42. The stream of the command `lost` breaks. */
+  readonly runs: SmallRun[];
   /** Makes all access tokens invalid. */
   expireTokens(): void;
   close(): Promise<void>;
+}
+
+/** A command that was run. */
+export interface SmallRun {
+  readonly request: { readonly command: string | readonly string[]; readonly input?: boolean; readonly terminal?: object };
+  input: string;
 }
 
 /** The password of every account. */
@@ -139,6 +147,33 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
   hono.get('/v1/apps/:id/releases', (c) => c.json({ data: [], next_cursor: null }));
   hono.get('/v1/apps/:id/deploys', (c) => c.json({ data: platform.deploys, next_cursor: null }));
   hono.get('/v1/apps/:id/processes', (c) => c.json({ data: [], next_cursor: null }));
+  const runs = new Map<string, ReturnType<typeof Promise.withResolvers<void>>>();
+  hono.post('/v1/apps/:id/runs', async (c) => {
+    const request = await c.req.json<SmallRun['request']>();
+    const id = crypto.randomUUID();
+    const run: SmallRun = { request, input: '' };
+    platform.runs.push(run);
+    const inputEnded = Promise.withResolvers<void>();
+    runs.set(id, inputEnded);
+    return streamSSE(c, async (stream) => {
+      const write = (event: string, data: Schemas['RunEvent']) => stream.writeSSE({ event, data: JSON.stringify(data) });
+      await write('run', { id, release_version: 1 });
+      if (request.input === true) await inputEnded.promise;
+      await write('output', { stream: 'stdout', base64: Buffer.from(run.input.toUpperCase()).toString('base64') });
+      await write('output', { stream: 'stderr', base64: Buffer.from('warning\n').toString('base64') });
+      if (request.command !== 'lost') await write('exit', { exit_code: 42 });
+    });
+  });
+  let refusedInputs = 0;
+  hono.post('/v1/apps/:id/runs/:run/input', async (c) => {
+    // The first part comes too early.
+    if (refusedInputs++ === 0) return refuse(409, 'conflict', 'The command has not read its input yet.');
+    const { base64 = '', end = false } = await c.req.json<{ base64?: string; end?: boolean }>();
+    const run = platform.runs.at(-1);
+    if (run !== undefined) run.input += Buffer.from(base64, 'base64').toString();
+    if (end) runs.get(c.req.param('run'))?.resolve();
+    return c.body(null, 204);
+  });
   const isWatched = { over: false };
   hono.get('/v1/apps/:id/builds/:bid', (c) => c.json({ data: theBuild(platform, isWatched.over) }));
   hono.get('/v1/apps/:id/builds/:bid/logs', (c) =>
@@ -184,6 +219,7 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
     appLog: { entries: [], breaksAfter: new Set() },
     config: {},
     deploys: [],
+    runs: [],
     settings: {
       health_path: null,
       health_timeout_seconds: null,

@@ -100,6 +100,20 @@ export interface Workloads {
    * Kubernetes: creates the Job `run-<id>`; where it exists already it follows that one.
    */
   runOnce(run: CommandRun, line: LineSink, signal: AbortSignal): Promise<number>;
+  /**
+   * Runs a command once while somebody watches: yields that it was started, what it prints as it comes, then its exit code, and ends.
+   * A slow reader slows the command. The command ends when the signal aborts, or the reader stops.
+   *
+   * Kubernetes: the Job of `runOnce`, followed by its pod's log; input is the `attach` of the pod.
+   */
+  runAttached(run: AttachedRun, signal: AbortSignal): AsyncIterable<RunOutput>;
+  /**
+   * Gives a run with `input` more of its standard input, at most 1 MiB at a time; null ends it. What is written is read by the command
+   * in this order. False when no such run is under way here.
+   *
+   * @throws AppError `conflict` when the command has not read what it was given before
+   */
+  writeInput(runId: string, bytes: Uint8Array | null): Promise<boolean>;
 }
 
 /** A command that is run once. */
@@ -111,6 +125,28 @@ export interface CommandRun {
   /** A shell command line. Only a shell inside the app's own sandbox ever sees it. */
   command: string;
 }
+
+/** A command that somebody watches. */
+export interface AttachedRun extends CommandRun {
+  /** Whether `writeInput` feeds its standard input, which is empty otherwise. */
+  input: boolean;
+  /** Left out: the command has no terminal. */
+  terminal?: RunTerminal | undefined;
+}
+
+/** A terminal for a command. Its output is all 'stdout'. */
+export interface RunTerminal {
+  columns: number;
+  rows: number;
+  /** What TERM says. */
+  name: string;
+}
+
+/** That it was started and `writeInput` reaches it; what it prints; then its exit code, 128 + n when it was ended by signal n. */
+export type RunOutput =
+  | { readonly started: true }
+  | { readonly stream: 'stdout' | 'stderr'; readonly bytes: Uint8Array }
+  | { readonly exitCode: number };
 
 /** 'crashed': it has ended by itself and is about to be started again. 'stopping': it gets no traffic any more. */
 export type InstanceState = 'starting' | 'up' | 'crashed' | 'stopping';

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -85,6 +87,30 @@ describe('paas against a real platform', () => {
     expect(pushed.stderr).toContain('deployed');
     expect(pushed.code).toBe(0);
     expect(await visit(platform, 'hello')).toEqual({ status: 200, body: 'one' });
+  });
+
+  it('runs commands in the app, with its environment, input, exit code and a terminal', async () => {
+    await done('config:set', 'GREETING=hello there');
+    const shell = await person.paas(['run', 'cat; echo "$GREETING from $DYNO"; exit 9'], { cwd, env, input: 'piped\n' });
+    expect(shell).toMatchObject({ code: 9, stdout: 'piped\nhello there from run\n' });
+    const words = await person.paas(['run', '--no-input', 'printf', '%s|', "it's", '$HOME'], { cwd, env });
+    expect(words).toMatchObject({ code: 0, stdout: "it's|$HOME|" });
+    // script gives the command line a terminal.
+    const launcher = new URL('../../cli/paas', import.meta.url).pathname;
+    const session = spawn('script', ['-qec', `stty columns 90 rows 20; '${launcher}' run bash`, '/dev/null'], {
+      cwd,
+      env: { ...person.env, ...env },
+    });
+    let output = '';
+    let isTyped = false;
+    session.stdout.on('data', (bytes: Buffer) => {
+      output += bytes.toString();
+      if (!isTyped && output.includes('$ ')) isTyped = session.stdin.write('stty size; tty -s && echo typed; exit 4\n');
+    });
+    const [code] = (await once(session, 'close')) as [number];
+    session.stdin.destroy();
+    expect(output.replaceAll('\r', '')).toContain('20 90\ntyped\n');
+    expect(code).toBe(4);
   });
 
   it('shows the account, the key and the app', async () => {

@@ -25,6 +25,7 @@ import * as appSettings from '#shared/database/migrations/0023-app-settings.ts';
 import * as sourceDirectory from '#shared/database/migrations/0024-source-directory.ts';
 import * as commitTitles from '#shared/database/migrations/0025-commit-titles.ts';
 import * as sourceTokens from '#shared/database/migrations/0026-source-tokens.ts';
+import * as runs from '#shared/database/migrations/0027-runs.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -54,4 +55,5 @@ export const migrations: Record<string, Migration> = {
   '0024-source-directory': sourceDirectory,
   '0025-commit-titles': commitTitles,
   '0026-source-tokens': sourceTokens,
+  '0027-runs': runs,
 };

@@ -101,5 +101,27 @@ export function describeWorkloads(name: string, openFixture: () => Promise<Workl
       );
       await expect(run).rejects.toThrow('enough');
     });
+
+    it('runs a command for a reader, who gets its output and then its exit code', async () => {
+      const run = { id: crypto.randomUUID(), spec: app.web(1), command: fixture.runs.exits9, input: false };
+      let output = '';
+      let exitCode: number | undefined;
+      for await (const item of workloads.runAttached(run, never)) {
+        if ('exitCode' in item) exitCode = item.exitCode;
+        else if ('stream' in item) output += new TextDecoder().decode(item.bytes);
+      }
+      expect([output, exitCode]).toEqual(['out\n', 9]);
+    });
+
+    it('ends a watched command when its signal aborts, and when its reader stops', async () => {
+      const run = () => ({ id: crypto.randomUUID(), spec: app.web(1), command: fixture.runs.hangs, input: false });
+      const cancel = new AbortController();
+      const read = async (): Promise<void> => {
+        for await (const item of workloads.runAttached(run(), cancel.signal))
+          if ('stream' in item) cancel.abort(new Error('enough'));
+      };
+      await expect(read()).rejects.toThrow('enough');
+      for await (const item of workloads.runAttached(run(), never)) if ('stream' in item) break;
+    });
   });
 }

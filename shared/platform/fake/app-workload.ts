@@ -17,8 +17,11 @@ export interface FakeAppsOptions {
 export interface ProgramScript {
   /** Undefined: it comes up. */
   boot?(imageUrl: string, process: ProcessSpec): { exitCode: number; output: readonly string[] } | undefined;
-  /** Gives the exit code. Rejects with the signal's reason when that aborts. */
-  run?(command: string, line: (text: string) => void, signal: AbortSignal): Promise<number>;
+  /**
+   * Gives the exit code. Rejects with the signal's reason when that aborts.
+   * @param input all of its standard input, once it has ended; left out for runs that nobody watches
+   */
+  run?(command: string, line: (text: string) => void, signal: AbortSignal, input?: () => Promise<string>): Promise<number>;
 }
 
 /** The apps that the fakes of Workloads and Rollouts share. */

@@ -1,4 +1,5 @@
 import type { AppId } from '#shared/ids.ts';
+import { followRun } from '#shared/platform/followed-run.ts';
 import type { Workloads } from '#shared/platform/workloads.ts';
 import { type FakeApps, openFakeApp } from './app-workload.ts';
 
@@ -8,9 +9,26 @@ export interface FakeWorkloads extends Workloads {
   crash(appId: AppId, name: string): void;
 }
 
+/** The standard input of a run. */
+class FakeInput {
+  readonly #parts: Uint8Array[] = [];
+  readonly #ended = Promise.withResolvers<void>();
+
+  write(bytes: Uint8Array | null): void {
+    if (bytes === null) this.#ended.resolve();
+    else this.#parts.push(bytes);
+  }
+
+  async readAll(): Promise<string> {
+    await this.#ended.promise;
+    return this.#parts.map((bytes) => new TextDecoder().decode(bytes)).join('');
+  }
+}
+
 /** Workloads without processes. */
 export function createFakeWorkloads(fake: FakeApps): FakeWorkloads {
   const { apps, router, logs, script } = fake;
+  const inputs = new Map<string, FakeInput>();
   return {
     async ensureWorkload(spec) {
       const app = openFakeApp(fake, spec.appId);
@@ -38,6 +56,25 @@ export function createFakeWorkloads(fake: FakeApps): FakeWorkloads {
     async runOnce({ command }, line, signal) {
       signal.throwIfAborted();
       return (await script.run?.(command, line, signal)) ?? 0;
+    },
+    async *runAttached({ id, command, input }, signal) {
+      signal.throwIfAborted();
+      const given = new FakeInput();
+      if (input) inputs.set(id, given);
+      try {
+        yield* followRun(
+          async (line, end) =>
+            (await script.run?.(command, line, end, () => (input ? given.readAll() : Promise.resolve('')))) ?? 0,
+          signal,
+        );
+      } finally {
+        inputs.delete(id);
+      }
+    },
+    async writeInput(runId, bytes) {
+      const input = inputs.get(runId);
+      input?.write(bytes);
+      return input !== undefined;
     },
     crash(appId, name) {
       apps.get(appId)?.crash(name);

@@ -7,15 +7,15 @@ import type { OfferedPort } from '#shared/remote/remote-server.ts';
 type Port = Exclude<keyof Platform, 'capabilities'>;
 
 /**
- * What processes beside the worker may ask of the platform: what the REST API shows, and what it begins. All else is work of jobs, which
+ * What processes beside the worker may ask of the platform: what the REST API shows and begins, and runs that somebody watches. All else is work of jobs, which
  * run where the driver is.
  */
 const callable = {
   caches: { calls: ['ensureCache', 'deleteCache', 'readCache'] },
   builds: { calls: ['cancelBuild', 'checkBuild'] },
   images: { calls: ['imageExists'] },
-  workloads: { calls: ['readInstances'] },
-  logs: { calls: ['readLogs'], streams: ['followLogs'] },
+  workloads: { calls: ['readInstances', 'writeInput'], streams: ['runAttached'] },
+  logs: { calls: ['readLogs', 'appendPlatformLog'], streams: ['followLogs'] },
   metrics: { calls: ['readUsage', 'readSeries'] },
   certificates: { calls: ['readCertificate'] },
   addons: { calls: ['findProblem', 'readAddon'] },

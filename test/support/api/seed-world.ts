@@ -1,5 +1,5 @@
 import { seedCommit } from '#test/support/api/seed-commit.ts';
-import { seedBuild, seedRelease } from '#test/support/api/seeds.ts';
+import { seedBuild, seedRelease, seedRun } from '#test/support/api/seeds.ts';
 import { type TestApi, type TestUser, testPassword } from '#test/support/api/test-api.ts';
 
 /** Values of path parameters, by name. */
@@ -23,6 +23,7 @@ export async function seedWorld(test: TestApi, user: TestUser): Promise<Record<s
   // A session besides the one that is used.
   await test.ask('POST', '/v1/auth/login', { json: { email: user.email, password: testPassword } });
   const sessions = await test.ask('GET', '/v1/auth/sessions', { as: user });
+  const run = await seedRun(test, user, app.id);
   await seedCommit(test, app.id, { 'README.md': 'Hello' });
   return {
     id: app.id,
@@ -32,6 +33,7 @@ export async function seedWorld(test: TestApi, user: TestUser): Promise<Record<s
     revision: 'main',
     range: 'main...main',
     type: 'web',
+    run,
     addon_type: addon.body.data.addon_type,
     key: key.body.data.id,
     token_id: token.body.data.id,

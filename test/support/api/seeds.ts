@@ -3,8 +3,11 @@ import { readAppById, setCurrentRelease } from '#shared/core/apps/apps-store.ts'
 import { createBuild, withCaches } from '#shared/core/builds/build-creation.ts';
 import type { BuildRow } from '#shared/core/builds/builds-store.ts';
 import { createRelease } from '#shared/core/releases/release-creation.ts';
+import { readBaseRelease } from '#shared/core/releases/releases-store.ts';
+import { insertRun } from '#shared/core/releases/runs-store.ts';
+import { workloadSpec } from '#shared/core/releases/workload-spec.ts';
 import { createBuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
-import type { AppId, ObjectId, ReleaseId, TenantId, UserId } from '#shared/ids.ts';
+import { type AppId, newUuid, type ObjectId, type ReleaseId, type RunId, type TenantId, type UserId } from '#shared/ids.ts';
 import type { TestApi, TestUser } from '#test/support/api/test-api.ts';
 
 const commit = '5478677c3a5a1f2c8f1c1fbb6b9d7c7a6e1d2f30' as ObjectId;
@@ -47,6 +50,18 @@ export async function seedRelease(
   await context.db.updateTable('deploys').set({ status: 'live', weight: 100 }).where('id', '=', deployId).execute();
   await setCurrentRelease(context.db, app.id, releaseId);
   return releaseId;
+}
+
+/** A one-off command that goes on, and reads its input. */
+export async function seedRun({ context }: TestApi, user: TestUser, appId: string): Promise<RunId> {
+  const app = await requireRow(context, appId);
+  const release = await readBaseRelease(context.db, app.id);
+  if (release === undefined) throw new Error('no release');
+  const id = newUuid<RunId>();
+  await insertRun(context.db, { id, app_id: app.id, user_id: user.id as UserId });
+  const run = { id, spec: await workloadSpec(context, app, release), command: 'cat', input: true };
+  await context.platform.workloads.runAttached(run, new AbortController().signal)[Symbol.asyncIterator]().next();
+  return id;
 }
 
 async function requireRow({ db }: TestApi['context'], appId: string) {

@@ -240,6 +240,7 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
       response = await request(path, { method, headers, ...(body === undefined ? {} : { body }) });
     }
     const type = response.headers.get('content-type')?.split(';')[0] ?? '';
+    if (type === 'text/event-stream') await response.body?.cancel();
     const text = type === 'text/event-stream' ? '' : await response.text();
     const parsed: unknown = text === '' ? undefined : type === 'application/json' ? JSON.parse(text) : text;
     contract.check(method, path, response.status, type, parsed);

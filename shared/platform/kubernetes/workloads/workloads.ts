@@ -1,5 +1,6 @@
 import { AppError } from '#shared/errors.ts';
 import type { AppLogs } from '#shared/platform/app-logs.ts';
+import { followRun } from '#shared/platform/followed-run.ts';
 import type { Workloads } from '#shared/platform/workloads.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { kinds } from '../cluster/kinds.ts';
@@ -117,5 +118,16 @@ export function createKubernetesWorkloads({ cluster, objects, rollouts, settings
       await logs.appendPlatformLog(run.spec.appId, `run exited with code ${code}`);
       return code;
     },
+    async *runAttached(run, signal) {
+      if (run.input || run.terminal !== undefined)
+        throw new AppError(
+          'validation_failed',
+          'This platform cannot give a command an input. Use `paas run --no-tty --no-input`.',
+        );
+      await objects.applySecrets(run.spec);
+      yield* followRun((line, end) => runJob({ cluster, settings }, run, line, end), signal);
+    },
+
+    writeInput: () => Promise.resolve(false),
   };
 }

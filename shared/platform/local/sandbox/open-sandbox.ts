@@ -10,7 +10,7 @@ import { planSandbox, type SandboxHost, type SandboxSpec } from './sandbox.ts';
 import { type ControlGroups, openControlGroups } from './sandbox-cgroup.ts';
 import { readSandboxHost } from './sandbox-host.ts';
 import type { SandboxLayer } from './sandbox-layer.ts';
-import type { SandboxedProcess, SandboxOutput, SandboxRecord } from './sandbox-process.ts';
+import type { SandboxedProcess, SandboxRecord, SandboxStreams } from './sandbox-process.ts';
 import { endSandbox, isSandboxAlive, SandboxStartError, signalSandbox, spawnSandboxed } from './sandbox-process.ts';
 import { seccompFilter } from './sandbox-seccomp.ts';
 import { openSandboxUids } from './sandbox-uids.ts';
@@ -38,7 +38,7 @@ export interface Sandbox {
   /** The network of an owner's code, created if missing. Undefined where all code shares the host's network. */
   ensureNetwork(owner: string): Promise<AppNetwork | undefined>;
   /** @throws SandboxStartError when it cannot be set up (`problem`, or a mount that is not there) */
-  spawn(spec: SandboxSpec, output: { stdout: SandboxOutput; stderr: SandboxOutput }): Promise<SandboxedProcess>;
+  spawn(spec: SandboxSpec, output: SandboxStreams): Promise<SandboxedProcess>;
   isAlive(record: SandboxRecord): Promise<boolean>;
   /** Sends the signal to every process inside. */
   signal(record: SandboxRecord, signal: NodeJS.Signals): Promise<void>;
@@ -75,7 +75,7 @@ export async function openSandbox({ dataDir, path, networks }: SandboxOptions): 
   const host = await readSandboxHost(path, groups.kind, layerDirectory);
   const uids = openSandboxUids(`${dataDir}/uids`);
   const ranges = openUserRanges(`${dataDir}/uid-ranges`);
-  const start = (spec: SandboxSpec, output: { stdout: SandboxOutput; stderr: SandboxOutput }): Promise<SandboxedProcess> =>
+  const start = (spec: SandboxSpec, output: SandboxStreams): Promise<SandboxedProcess> =>
     startIn({ host, groups, ownVolumes: volumesRoot(dataDir) }, spec, output);
   await groups.sweep();
   const layerProblem = host === undefined ? missing : await probeSandbox(start, { source: '/usr', target: '/app', bytes: 65536 });
@@ -127,7 +127,7 @@ interface StartPlace {
 async function startIn(
   { host, groups, ownVolumes }: StartPlace,
   spec: SandboxSpec,
-  output: { stdout: SandboxOutput; stderr: SandboxOutput },
+  output: SandboxStreams,
 ): Promise<SandboxedProcess> {
   if (host === undefined) throw new SandboxStartError(missing);
   const [procs, names, mounts] = await Promise.all([

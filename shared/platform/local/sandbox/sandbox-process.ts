@@ -27,6 +27,13 @@ export interface SandboxRecord {
 /** Where the code's output goes: a pipe to read from, or an open file, which needs no reader. */
 export type SandboxOutput = 'pipe' | { readonly fd: number };
 
+/** Where the code's output goes, and whether its input comes from a pipe; left out: it is empty. */
+export interface SandboxStreams {
+  readonly stdout: SandboxOutput;
+  readonly stderr: SandboxOutput;
+  readonly stdin?: 'pipe' | undefined;
+}
+
 export interface SandboxExit {
   /** Exit code of the code inside; 128 plus the number of the signal that killed it. */
   readonly code: number;
@@ -38,6 +45,8 @@ export interface SandboxedProcess {
   /** Undefined when the output goes to a file. */
   readonly stdout: Readable | undefined;
   readonly stderr: Readable | undefined;
+  /** Undefined when the input is empty. */
+  readonly stdin: Writable | undefined;
   /** Resolves when no process is left inside. Pipes can still be read to their end then. */
   readonly exited: Promise<SandboxExit>;
   /** Lets this process end without waiting for the sandbox. */
@@ -48,20 +57,16 @@ export interface SandboxedProcess {
 export class SandboxStartError extends Error {}
 
 /**
- * Executes a plan. stdin is empty; the sandbox is a session and process group of its own.
+ * Executes a plan. The sandbox is a session and process group of its own.
  * @throws SandboxStartError with bwrap's message when the sandbox itself could not be set up
  */
-export async function spawnSandboxed(
-  id: string,
-  plan: SandboxPlan,
-  output: { stdout: SandboxOutput; stderr: SandboxOutput },
-): Promise<SandboxedProcess> {
+export async function spawnSandboxed(id: string, plan: SandboxPlan, output: SandboxStreams): Promise<SandboxedProcess> {
   const child = spawn(plan.command, plan.args, {
     env: plan.env,
     cwd: '/',
     detached: true,
     stdio: coverInherited([
-      'ignore',
+      output.stdin ?? 'ignore',
       output.stdout === 'pipe' ? 'pipe' : output.stdout.fd,
       output.stderr === 'pipe' ? 'pipe' : output.stderr.fd,
       ...plan.descriptors.map((data) => (isOpenFile(data) ? data.fd : ('pipe' as const))),
@@ -69,6 +74,8 @@ export async function spawnSandboxed(
   });
   const closed = waitForClose(child);
   const [stdout, stderr] = [child.stdout, child.stderr].map(buffered);
+  const stdin = child.stdin ?? undefined;
+  stdin?.on('error', () => undefined); // the code has ended, or closed it
   // Before bwrap gets its options, without which it starts nothing that would have the priority of this process.
   if (child.pid !== undefined) lowerPriority(child.pid);
   plan.descriptors.forEach((data, index) => {
@@ -87,6 +94,7 @@ export async function spawnSandboxed(
     record,
     stdout,
     stderr,
+    stdin,
     exited: closed.then(async (code) => {
       await endSandbox(record);
       return { code };

@@ -1,5 +1,5 @@
 /** How the workload driver runs an app's programs. `sandboxed-programs.ts` implements it. */
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import type { AppId, TenantId } from '#shared/ids.ts';
 import type { SandboxUsage } from '../sandbox/open-sandbox.ts';
 import type { SandboxExit, SandboxRecord } from '../sandbox/sandbox-process.ts';
@@ -17,6 +17,8 @@ export interface ProgramSpec {
   env: Readonly<Record<string, string>>;
   /** File descriptors of pipes; 'pipe' gives `stdout` and `stderr` of the program instead. */
   output: { stdout: number; stderr: number } | 'pipe';
+  /** Whether its input comes from a pipe; left out: it is empty. */
+  input?: boolean;
   /** Whether it runs on when this process ends. */
   survivesControlPlane: boolean;
 }
@@ -29,6 +31,8 @@ export interface Program {
   record: SandboxRecord;
   stdout: Readable | undefined;
   stderr: Readable | undefined;
+  /** Undefined when the input is empty. */
+  stdin: Writable | undefined;
   exited: Promise<SandboxExit>;
   /** Lets this process end while the program runs. */
   unref(): void;

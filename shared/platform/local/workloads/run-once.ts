@@ -4,7 +4,8 @@ import type { LineSink } from '#shared/platform/builds.ts';
 import { workloadEnvironment } from '#shared/platform/workload-environment.ts';
 import type { CommandRun } from '#shared/platform/workloads.ts';
 import { readLines } from '../logs/read-lines.ts';
-import { describeEnd, type Programs } from './programs.ts';
+import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
+import { describeEnd, type ProgramSpec, type Programs } from './programs.ts';
 
 /** What a run needs. */
 export interface RunDependencies {
@@ -15,39 +16,17 @@ export interface RunDependencies {
 
 /** Runs a command to its end. When the signal aborts, it ends all its processes, then rejects with the signal's reason. */
 export async function runProgramOnce(
-  { programs, clock, stopSeconds }: RunDependencies,
-  { id: runId, spec, command }: CommandRun,
+  dependencies: RunDependencies,
+  run: CommandRun,
   line: LineSink,
   signal: AbortSignal,
 ): Promise<number> {
   signal.throwIfAborted();
-  // An earlier attempt at this run ends with its control plane, but not necessarily before this one begins.
-  const id = `run.${runId}.${crypto.randomUUID().slice(0, 8)}`;
-  const program = await programs.start({
-    id,
-    appId: spec.appId,
-    tenantId: spec.tenantId,
-    imageUrl: spec.imageUrl,
-    command,
-    env: {
-      ...workloadEnvironment(spec),
-      DYNO: 'run',
-      PAAS_APP: spec.appName,
-      PAAS_RELEASE: `v${spec.releaseVersion}`,
-      PAAS_PROCESS: 'run',
-    },
-    output: 'pipe',
-    survivesControlPlane: false,
-  });
-  const end = async (): Promise<void> => {
-    await programs.terminate(program.record);
-    const patience = AbortSignal.timeout(stopSeconds * 1000);
-    while (!patience.aborted && (await programs.isAlive(program.record))) await clock.sleep(20);
-    await programs.end(program.record);
-  };
+  const { programs } = dependencies;
+  const program = await programs.start(planRun(run));
   let ending: Promise<void> | undefined;
   const onAbort = (): void => {
-    ending = end();
+    ending = endGently(dependencies, program.record);
   };
   signal.addEventListener('abort', onAbort, { once: true });
   // It may have aborted while the program was being started.
@@ -63,4 +42,33 @@ export async function runProgramOnce(
     signal.removeEventListener('abort', onAbort);
     await programs.end(program.record);
   }
+}
+
+/** The program of a run, which ends with the control plane. */
+export function planRun({ id: runId, spec, command }: CommandRun): ProgramSpec {
+  return {
+    // An earlier attempt at this run ends with its control plane, but not necessarily before this one begins.
+    id: `run.${runId}.${crypto.randomUUID().slice(0, 8)}`,
+    appId: spec.appId,
+    tenantId: spec.tenantId,
+    imageUrl: spec.imageUrl,
+    command,
+    env: {
+      ...workloadEnvironment(spec),
+      DYNO: 'run',
+      PAAS_APP: spec.appName,
+      PAAS_RELEASE: `v${spec.releaseVersion}`,
+      PAAS_PROCESS: 'run',
+    },
+    output: 'pipe',
+    survivesControlPlane: false,
+  };
+}
+
+/** Ends a program by SIGTERM, and kills what is left after the time to stop. */
+export async function endGently({ programs, clock, stopSeconds }: RunDependencies, record: SandboxRecord): Promise<void> {
+  await programs.terminate(record);
+  const patience = AbortSignal.timeout(stopSeconds * 1000);
+  while (!patience.aborted && (await programs.isAlive(record))) await clock.sleep(20);
+  await programs.end(record);
 }

@@ -32,7 +32,7 @@ export function createSandboxedPrograms({ sandbox, readImage }: SandboxedProgram
         for (const fd of [spec.output.stdout, spec.output.stderr]) fchownSync(fd, outside(image, uid), uid);
       try {
         const plan = planProgram(spec, image, { uid, network: network?.namespace, layers: sandbox.layers });
-        const process = await sandbox.spawn(plan, { stdout, stderr });
+        const process = await sandbox.spawn(plan, { stdout, stderr, stdin: spec.input === true ? 'pipe' : undefined });
         const stopSignal = image.container?.stopSignal;
         return {
           ...process,

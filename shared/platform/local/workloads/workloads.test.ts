@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +10,7 @@ import { describeWorkloads } from '#shared/platform/contract/workloads.ts';
 import type { RolloutFacts } from '#shared/platform/rollouts.ts';
 import { rollOut } from '#shared/platform/testing/roll-out.ts';
 import { visitRouter } from '#shared/platform/testing/visit-router.ts';
-import type { WorkloadSpec } from '#shared/platform/workloads.ts';
+import type { RunOutput, WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { AppRoute } from '#shared/routing/app-route.ts';
 import { createFakeRouter } from '#shared/routing/fake-router.ts';
 import {
@@ -211,6 +212,73 @@ describe('local commands', () => {
         const code = await workloads.runOnce(run, (line) => lines.push(line), new AbortController().signal);
         expect([code, lines.toSorted()]).toEqual([0, ['err', 'out']]);
       }
+    } finally {
+      await stopAll();
+      await removeDataDir(dataDir);
+    }
+  });
+
+  const never = new AbortController().signal;
+  /** Reads a run to its end. */
+  async function readAll(
+    output: AsyncIterable<RunOutput>,
+  ): Promise<{ stdout: string; stderr: string; exitCode: number | undefined }> {
+    const seen = { stdout: '', stderr: '', exitCode: undefined as number | undefined };
+    for await (const item of output) {
+      if ('exitCode' in item) seen.exitCode = item.exitCode;
+      if ('stream' in item) seen[item.stream] += new TextDecoder().decode(item.bytes);
+    }
+    return seen;
+  }
+
+  it('that somebody watches read what is written to them, in order, and as much as there is', async () => {
+    const dataDir = await makeDataDir();
+    const { workloads, stopAll } = await openWorkloadFixture(dataDir, createFakeRouter());
+    try {
+      const spec = specOf(newUuid(), 1, await makeImage(dataDir, 'reader', { file: '' }));
+      const run = { id: crypto.randomUUID(), spec, command: 'sleep 1; sha256sum; echo done >&2; exit 7', input: true };
+      const hash = createHash('sha256');
+      const events = workloads.runAttached(run, never)[Symbol.asyncIterator]();
+      expect((await events.next()).value).toEqual({ started: true });
+      const end = readAll({ [Symbol.asyncIterator]: () => events });
+      for (let part = 0; part < 20; part += 1) {
+        const bytes = new Uint8Array(300_000).fill(part);
+        hash.update(bytes);
+        expect(await workloads.writeInput(run.id, bytes)).toBe(true);
+      }
+      expect(await workloads.writeInput(run.id, null)).toBe(true);
+      expect(await end).toEqual({ stdout: `${hash.digest('hex')}  -\n`, stderr: 'done\n', exitCode: 7 });
+      expect(await workloads.writeInput(run.id, null)).toBe(false);
+      expect(await readAll(workloads.runAttached({ ...run, input: false, command: 'cat' }, never))).toMatchObject({
+        exitCode: 0,
+      });
+    } finally {
+      await stopAll();
+      await removeDataDir(dataDir);
+    }
+  });
+
+  it('that somebody watches may have a terminal, in which Ctrl-C reaches the program', async () => {
+    const dataDir = await makeDataDir();
+    const { workloads, stopAll } = await openWorkloadFixture(dataDir, createFakeRouter());
+    try {
+      const spec = specOf(newUuid(), 1, await makeImage(dataDir, 'terminal', { file: '' }));
+      const terminal = { columns: 101, rows: 31, name: 'vt100' };
+      const command = 'tty -s && stty size; echo "$TERM $0"; trap "echo caught; exit 5" INT; echo ready; sleep 1000 & wait';
+      const run = { id: crypto.randomUUID(), spec, command, input: true, terminal };
+      let output = '';
+      let exitCode: number | undefined;
+      let interrupted = false;
+      for await (const item of workloads.runAttached(run, never)) {
+        if ('exitCode' in item) exitCode = item.exitCode;
+        if ('stream' in item) output += new TextDecoder().decode(item.bytes);
+        if (output.includes('ready') && !interrupted) {
+          interrupted = true;
+          await workloads.writeInput(run.id, new TextEncoder().encode('\x03'));
+        }
+      }
+      expect(output.replaceAll('\r', '')).toBe('31 101\nvt100 /bin/sh\nready\n^Ccaught\n');
+      expect(exitCode).toBe(5);
     } finally {
       await stopAll();
       await removeDataDir(dataDir);

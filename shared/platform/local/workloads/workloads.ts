@@ -19,6 +19,7 @@ import { readInstanceUsage } from './instance-usage.ts';
 import type { Programs } from './programs.ts';
 import { ensureRelease, restartInstances } from './release-moves.ts';
 import { createLocalRollouts } from './rollouts.ts';
+import { type RunInputs, runAttachedProgram, writeRunInput } from './run-attached.ts';
 import { runProgramOnce } from './run-once.ts';
 import type { InstanceTimings } from './supervised-instance.ts';
 
@@ -110,6 +111,8 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
     trafficPollMilliseconds: timings.trafficPollMilliseconds,
   });
 
+  const inputs: RunInputs = new Map();
+  const runs = { programs, clock, stopSeconds: timings.stopSeconds, inputs };
   const workloads: Workloads = {
     ensureWorkload: (spec) => apps.run(spec.appId, (app, over) => ensureRelease(app, spec, over)),
     restartWorkload: (appId) => apps.run(appId, restartInstances),
@@ -129,8 +132,9 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
         .map(({ facts }) => facts)
         .sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }) || a.releaseVersion - b.releaseVersion);
     },
-    runOnce: (run, line, signal) =>
-      runProgramOnce({ programs, clock, stopSeconds: timings.stopSeconds }, run, line, AbortSignal.any([signal, apps.closing])),
+    runOnce: (run, line, signal) => runProgramOnce(runs, run, line, AbortSignal.any([signal, apps.closing])),
+    runAttached: (run, signal) => runAttachedProgram(runs, run, AbortSignal.any([signal, apps.closing])),
+    writeInput: (runId, bytes) => writeRunInput(runs.inputs, runId, bytes),
   };
 
   const metrics: UsageMetrics = {
