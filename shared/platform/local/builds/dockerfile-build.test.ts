@@ -63,6 +63,13 @@ CMD id -u > id; exec httpd -f -p $PORT
     expect(image.processes).toEqual({ web: '/httpd httpd -f -p 18431' });
   });
 
+  it('may name a base image without its registry', async () => {
+    const { outcome, log } = await real.build(newUuid<AppId>(), { Dockerfile: 'FROM busybox:1\nCMD ["/bin/true"]\n' });
+    // Docker Hub may be out of reach of the tests.
+    expect(log).toMatch(/docker\.io\/library\/busybox:1/);
+    if (outcome.status === 'failed') expect(outcome.cause).toMatch(/could not be reached|does not exist|refused access/);
+  });
+
   it('is told which instruction failed', async () => {
     const { outcome } = await real.build(newUuid<AppId>(), { Dockerfile: `${base}RUN exit 7\n`, busybox: program });
     expect(outcome).toMatchObject({ status: 'failed', cause: expect.stringMatching(/RUN exit 7.*exit code 7/) });

@@ -102,6 +102,8 @@ async function openContainerBuild(
       { source: directories.home, target: '/home/app', writable: true },
       // buildah reads its own images by files there, and builds everything anew where it cannot.
       { source: directories.tmp, target: '/var/tmp', writable: true },
+      // Names without a registry, such as node:22, are looked up in a file that it makes there.
+      { source: directories.tmp, target: '/var/cache', writable: true },
       { source: parts.places.parts.node, target: toolTargets.node },
       { source: fileURLToPath(new URL('./containers/keep-times.ts', import.meta.url)), target: toolTargets.keepTimes },
       { source: config, target: toolTargets.config },
