@@ -1,4 +1,5 @@
 import { BuildFailure } from '#shared/platform/build-failure.ts';
+import { isDebianTool } from './debian/debian-tools.ts';
 import type { Toolchain } from './toolchain.ts';
 import type { Toolchains } from './toolchains.ts';
 
@@ -7,9 +8,10 @@ import type { Toolchains } from './toolchains.ts';
  * are not seen.
  */
 export function besideDebian(toolchains: Toolchains): Toolchains {
-  const visible = async <T extends Pick<Toolchain, 'path'>>(label: string, found: Promise<T>): Promise<T> => {
+  const visible = async <T extends Pick<Toolchain, 'path' | 'mounts'>>(label: string, found: Promise<T>): Promise<T> => {
     const toolchain = await found;
-    if (!toolchain.path.some((directory) => directory.startsWith('/usr/'))) return toolchain;
+    const ofHost = toolchain.path.some((directory) => directory.startsWith('/usr/'));
+    if (!ofHost && !toolchain.mounts.some((mount) => mount.kind === 'stored' && isDebianTool(mount.name))) return toolchain;
     throw new BuildFailure(`${label} of this platform is not seen beside a language that comes from Debian's packages.`);
   };
   return {

@@ -28,6 +28,29 @@ describe.skipIf(!hasPython)('a Python that the host does not have', () => {
     });
   });
 
+  it("comes from Debian's packages if it cannot be downloaded, also for the next build", async () => {
+    const installed: string[] = [];
+    const offline: ToolStore = {
+      listVersions: async (name) => (name === 'python' ? ['3.99.1'] : name === 'debian-python' ? ['3.99.0+1.deb14u1'] : []),
+      async ensureTool({ name, version }) {
+        installed.push(name);
+        if (name === 'python') throw new BuildFailure('python could not be downloaded: host could not be reached.');
+        return `/tools/${name}/${version}`;
+      },
+    };
+    const toolchains = toolchainsWith(offline);
+    const python = await toolchains.findPython([{ version: '3.99', source: '.python-version' }]);
+    expect(python).toEqual({
+      version: '3.99.0',
+      executable: '/usr/bin/python3.99',
+      pip: false,
+      path: [],
+      mounts: [{ kind: 'stored', name: 'debian-python', version: '3.99.0+1.deb14u1' }],
+    });
+    await toolchains.findPython([{ version: '3.99', source: '.python-version' }]);
+    expect(installed).toEqual(['python', 'debian-python', 'debian-python']);
+  });
+
   it('is what all files of the app ask for', async () => {
     const requests = [
       { version: '>=3.98', source: 'pyproject.toml' },
@@ -60,4 +83,11 @@ describe.skipIf(!hasRust)('a Rust that the host does not have', () => {
       /^rust-toolchain\.toml asks for Rust 1\.1, and this platform has \d.*rustup toolchain install 1\.1$/,
     );
   });
+});
+
+it("a Java that the host does not have comes from Debian's packages", async () => {
+  const offered: ToolStore = { ...store, listVersions: async (name) => (name === 'debian-java' ? ['99.0.1+9.deb13u1'] : []) };
+  const java = await toolchainsWith(offered).findJava({ version: '99', source: 'system.properties' });
+  expect(java.home).toMatch(/^\/usr\/lib\/jvm\/java-99-openjdk-(amd64|arm64)$/);
+  expect(java).toMatchObject({ version: '99.0.1', mounts: [{ kind: 'stored', name: 'debian-java' }] });
 });

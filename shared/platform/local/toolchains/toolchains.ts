@@ -2,11 +2,12 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { coerce, compare, rcompare, satisfies } from 'semver';
+import { millisecondsPerHour } from '#shared/durations.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import { findHostJavas, findHostJavaTool } from './host-java.ts';
 import type { LanguageName } from './host-languages.ts';
 import { findHostGo, findHostNode, findHostPythons, findHostRusts } from './host-toolchains.ts';
-import { findLanguage } from './languages.ts';
+import { findLanguage, plainVersion } from './languages.ts';
 import { fitsRust, toRustChannel } from './rust-versions.ts';
 import { programsOf, type StoredTool, type StoredToolName, targetOf } from './stored-tools.ts';
 import type { ToolStore } from './tool-store.ts';
@@ -21,13 +22,13 @@ export interface Toolchains {
   /** A tool of the store, in the newest version that is asked for. Installs it. */
   findTool(name: StoredToolName, request: VersionRequest): Promise<Toolchain>;
   /**
-   * A Python of the host where one fits, else one of the store.
+   * A Python of the host where one fits, else one of the store, else one of Debian's packages.
    * @param requests all of them hold: of a file of pins, of the project
    */
   findPython(requests?: readonly VersionRequest[]): Promise<PythonToolchain>;
   /** The host's Go where it is of the release that is asked for, else one of the store. */
   findGo(request?: VersionRequest): Promise<Toolchain>;
-  /** A JDK of the host: '17', '17.0.2', '>=11'. */
+  /** A JDK of the host, else one of Debian's packages: '17', '17.0.2', '>=11'. */
   findJava(request?: VersionRequest): Promise<JavaToolchain>;
   /** Of the host, for apps that bring no wrapper. */
   findJavaTool(name: 'mvn' | 'gradle'): Promise<Omit<Toolchain, 'version'>>;
@@ -84,6 +85,8 @@ export function openToolchains({ env, platformNodeVersion, store }: ToolchainsOp
     await store.ensureTool(tool);
     return { version: tool.version, path: [programsOf(tool)], mounts: [{ kind: 'stored', ...tool }] };
   };
+  // After a download that failed, so that each build does not wait for the next one.
+  let preferDebianUntil = 0;
   const findTool: Toolchains['findTool'] = async (name, request) =>
     ensureStored({ name, version: await chooseStored(store, name, request) });
   const findStoredPython = async (
@@ -98,11 +101,40 @@ export function openToolchains({ env, platformNodeVersion, store }: ToolchainsOp
     const asked = `${wanted?.source} asks for Python ${wanted?.version}, and this platform has ${has.join(', ')}`;
     const fix = `Ask for one of them, or let its operator install it: uv python install ${wanted?.version}`;
     if (version === undefined) throw new BuildFailure(`${asked}. ${fix}`);
-    const stored = await ensureStored({ name: 'python', version }).catch((error: unknown) => {
+    const debian = chooseVersion(
+      '*',
+      (await listDebian('debian-python')).filter((each) => ranges.every((range) => satisfies(each, range))),
+    );
+    if (debian !== undefined && Date.now() < preferDebianUntil) return findDebianPython(debian);
+    try {
+      const stored = await ensureStored({ name: 'python', version });
+      return { ...stored, executable: `${programsOf({ name: 'python', version })}/python3`, pip: true };
+    } catch (error) {
       if (!(error instanceof BuildFailure)) throw error;
+      preferDebianUntil = Date.now() + millisecondsPerHour;
+      const fallback = debian === undefined ? undefined : await findDebianPython(debian).catch(() => undefined);
+      if (fallback !== undefined) return fallback;
       throw new BuildFailure(`${asked}. ${error.message.replace(/ Try again.*/, '')} ${fix}`);
-    });
-    return { ...stored, executable: `${programsOf({ name: 'python', version })}/python3`, pip: true };
+    }
+  };
+  const listDebian = (name: 'debian-python' | 'debian-java'): Promise<readonly string[]> =>
+    store.listVersions(name).catch(() => []);
+  /** Its programs are in the directories of the system. */
+  const findDebianPython = async (version: string): Promise<PythonToolchain> => {
+    const tool = { name: 'debian-python', version } as const;
+    await store.ensureTool(tool);
+    const plain = plainVersion(version);
+    const executable = `/usr/bin/python${plain.split('.').slice(0, 2).join('.')}`;
+    return { version: plain, executable, pip: false, path: [], mounts: [{ kind: 'stored', ...tool }] };
+  };
+  const findDebianJava = async (range: string): Promise<JavaToolchain | undefined> => {
+    const version = chooseVersion(range, await listDebian('debian-java'));
+    if (version === undefined) return undefined;
+    const tool = { name: 'debian-java', version } as const;
+    await store.ensureTool(tool);
+    const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
+    const home = `/usr/lib/jvm/java-${version.split('.')[0]}-openjdk-${architecture}`;
+    return { version: plainVersion(version), home, path: [`${home}/bin`], mounts: [{ kind: 'stored', ...tool }] };
   };
   return {
     findTool,
@@ -135,13 +167,14 @@ export function openToolchains({ env, platformNodeVersion, store }: ToolchainsOp
       return satisfies(found.version, range) || request === undefined ? found : findTool('go', request);
     },
     async findJava(request) {
-      const found = await javas();
-      if (found === undefined)
-        throw new BuildFailure('No JDK on this platform. Its operator can install one: apt-get install -y default-jdk-headless');
+      const found = (await javas()) ?? [];
       const range = request === undefined ? '*' : toJavaRange(request.version);
       if (range === undefined) throw new BuildFailure(notAVersion('Java', request));
-      const chosen = found.find(({ version }) => satisfies(coerce(version)?.version ?? '0.0.0', range));
+      const chosen =
+        found.find(({ version }) => satisfies(coerce(version)?.version ?? '0.0.0', range)) ?? (await findDebianJava(range));
       if (chosen !== undefined) return chosen;
+      if (found.length === 0)
+        throw new BuildFailure('No JDK on this platform. Its operator can install one: apt-get install -y default-jdk-headless');
       const has = found.map(({ version }) => version).join(', ');
       throw new BuildFailure(
         `${request?.source} asks for Java ${request?.version}, and this platform has ${has}. Ask for one of them, or let its operator install it into /usr/lib/jvm.`,

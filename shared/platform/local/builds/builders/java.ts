@@ -18,7 +18,9 @@ export const javaBuilder: Builder = {
     const request = await findJavaRequest(source, context.env);
     const java = await context.toolchains.findJava(request);
     const wrapper = (await source.hasFile(maven ? 'mvnw' : 'gradlew')) ? (maven ? './mvnw' : './gradlew') : undefined;
-    const tool = wrapper === undefined ? await context.toolchains.findJavaTool(maven ? 'mvn' : 'gradle') : undefined;
+    // Debian's packages of a JDK come with Maven.
+    const hasMaven = maven && java.mounts.some(({ kind }) => kind === 'stored');
+    const tool = wrapper === undefined && !hasMaven ? await context.toolchains.findJavaTool(maven ? 'mvn' : 'gradle') : undefined;
     const program = wrapper ?? (maven ? 'mvn' : 'gradle');
     const arguments_ = maven
       ? ['--batch-mode', '--no-transfer-progress', '-DskipTests', 'package']

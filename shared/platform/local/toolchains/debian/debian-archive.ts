@@ -7,7 +7,6 @@ import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { millisecondsPerDay, millisecondsPerMinute } from '#shared/durations.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
-import type { DebianRelease } from './debian-tools.ts';
 
 export interface DebianArchive {
   /** Versions by package; without those that the release does not have. @throws Error if the archive cannot be reached */
@@ -25,9 +24,10 @@ const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
 /**
  * @param directory for apt's lists, absolute
+ * @param codename of the release
  * @param mirrors where the host gets its own packages from
  */
-export function openDebianArchive(directory: string, release: DebianRelease, mirrors: DebianMirrors, env: Env): DebianArchive {
+export function openDebianArchive(directory: string, codename: string, mirrors: DebianMirrors, env: Env): DebianArchive {
   const sources = `${directory}/sources.list`;
   const apt = async (
     program: 'apt-get' | 'apt-cache',
@@ -60,7 +60,7 @@ export function openDebianArchive(directory: string, release: DebianRelease, mir
     for (const name of ['state', 'lists/partial', 'cache/archives/partial'])
       await mkdir(`${directory}/${name}`, { recursive: true });
     await writeFile(`${directory}/status`, '');
-    await writeFile(sources, sourcesOf(release.codename, mirrors));
+    await writeFile(sources, sourcesOf(codename, mirrors));
     try {
       await apt('apt-get', ['update', '-qq']);
     } catch (error) {

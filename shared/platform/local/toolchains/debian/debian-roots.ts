@@ -1,6 +1,6 @@
 /** Directories with the files of Debian packages, of which sandboxes see /usr and parts of /etc in place of the host's. */
 import { execFile, spawn } from 'node:child_process';
-import { access, mkdir, open, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { ifMissing } from '#shared/files/if-missing.ts';
 
@@ -97,16 +97,13 @@ async function findExtensions(share: string, version: string): Promise<readonly 
 }
 
 /** Parts of /etc that a root brings, as far as it has them. */
-const settings = ['ImageMagick-6', 'ImageMagick-7', 'fonts', 'nginx', 'php'] as const;
+const settings = /^(?:ImageMagick-[67]|fonts|nginx|php|maven|java-\d+-openjdk)$/;
 
 /** What sandboxes see of a root: sources and targets. The root's /usr takes the place of the host's. */
 export async function listRootMounts(root: string): Promise<readonly { source: string; target: string }[]> {
-  const found = settings.map(async (name) => {
-    const source = `${root}/etc/${name}`;
-    return access(source).then(
-      () => [{ source, target: `/etc/${name}` }],
-      () => [],
-    );
-  });
-  return [{ source: `${root}/usr`, target: '/usr' }, ...(await Promise.all(found)).flat()];
+  const found = (await readdir(`${root}/etc`).catch(ifMissing([] as string[]))).filter((name) => settings.test(name));
+  return [
+    { source: `${root}/usr`, target: '/usr' },
+    ...found.map((name) => ({ source: `${root}/etc/${name}`, target: `/etc/${name}` })),
+  ];
 }

@@ -14,7 +14,7 @@ export const debianReleases: readonly DebianRelease[] = [
   { codename: 'bullseye', ruby: '2.7', php: '7.4' },
 ];
 
-export const debianToolNames = ['ruby', 'php', 'elixir', 'erlang'] as const;
+export const debianToolNames = ['ruby', 'php', 'elixir', 'erlang', 'debian-python', 'debian-java'] as const;
 export type DebianToolName = (typeof debianToolNames)[number];
 
 export function isDebianTool(name: string): name is DebianToolName {
@@ -22,7 +22,8 @@ export function isDebianTool(name: string): name is DebianToolName {
 }
 
 /** What a toolchain consists of in one release. */
-export interface DebianToolPackages {
+export interface DebianOffer {
+  readonly codename: string;
   /** Its version is that of the toolchain. */
   readonly main: string;
   /** All others by name. Those that the release does not have are left out. */
@@ -49,7 +50,46 @@ const erlangParts = [
   'syntax-tools', 'tools', 'xmerl',
 ] as const; // biome-ignore format: a list of words
 
-export function packagesOf(tool: DebianToolName, { ruby, php }: DebianRelease): DebianToolPackages {
+/** Versions that no stable release has come from the next one, and Java 8 from the one after that. */
+const pythons = [
+  ['forky', '3.15'],
+  ['forky', '3.14'],
+  ['trixie', '3.13'],
+  ['bookworm', '3.11'],
+  ['bullseye', '3.9'],
+] as const;
+const javas = [
+  ['trixie', '25'],
+  ['trixie', '21'],
+  ['bookworm', '17'],
+  ['bullseye', '11'],
+  ['sid', '8'],
+] as const;
+
+/** Where a toolchain comes from, in the order of preference. */
+export function offersOf(tool: DebianToolName): readonly DebianOffer[] {
+  switch (tool) {
+    case 'debian-python':
+      return pythons.map(([codename, version]) => ({
+        codename,
+        main: `python${version}`,
+        others: ['venv', 'dev'].map((part) => `python${version}-${part}`).concat(compilers, common),
+      }));
+    case 'debian-java':
+      return javas.map(([codename, version]) => ({
+        codename,
+        main: `openjdk-${version}-jdk-headless`,
+        others: ['maven', ...common],
+      }));
+    default:
+      return debianReleases.map((release) => ({ codename: release.codename, ...packagesOf(tool, release) }));
+  }
+}
+
+function packagesOf(
+  tool: Exclude<DebianToolName, 'debian-python' | 'debian-java'>,
+  { ruby, php }: DebianRelease,
+): Omit<DebianOffer, 'codename'> {
   const erlang = erlangParts.map((part) => `erlang-${part}`);
   switch (tool) {
     case 'ruby':

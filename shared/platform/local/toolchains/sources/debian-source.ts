@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import type { Log } from '#shared/log.ts';
 import { type DebianArchive, openDebianArchive, readDebianMirrors } from '../debian/debian-archive.ts';
 import { unpackDebianRoot } from '../debian/debian-roots.ts';
-import { type DebianToolName, debianReleases, packagesOf, toSemver } from '../debian/debian-tools.ts';
+import { type DebianToolName, offersOf, toSemver } from '../debian/debian-tools.ts';
 import type { SourceParts, ToolSource } from './tool-source.ts';
 
 export interface DebianSourceParts extends Pick<SourceParts, 'hostEnv'> {
@@ -18,7 +18,7 @@ interface Candidate {
 }
 
 /**
- * A language of three releases of Debian. Versions have Debian's revision as build metadata: '3.1.2+7.deb12u1'. There are none where the host
+ * A language of releases of Debian. Versions have Debian's revision as build metadata: '3.1.2+7.deb12u1'. There are none where the host
  * gets no packages from Debian.
  */
 export function createDebianSource(parts: DebianSourceParts, tool: DebianToolName): ToolSource {
@@ -41,16 +41,15 @@ async function findCandidates(
 ): Promise<readonly Candidate[]> {
   const mirrors = await readDebianMirrors(hostEnv);
   if (mirrors.size === 0) return [];
-  const found = debianReleases.map(async (release): Promise<readonly Candidate[]> => {
-    const lists = `${directory}/.debian/${release.codename}`;
-    const archive = openDebianArchive(lists, release, mirrors, hostEnv);
-    const { main, others } = packagesOf(tool, release);
+  const found = offersOf(tool).map(async ({ codename, main, others }): Promise<readonly Candidate[]> => {
+    const lists = `${directory}/.debian/${codename}`;
+    const archive = openDebianArchive(lists, codename, mirrors, hostEnv);
     try {
       const candidates = await inTurn(lists, () => archive.readCandidates([main, ...others]));
       const version = toSemver(candidates.get(main) ?? '');
       return version === undefined ? [] : [{ version, packages: [...candidates.keys()], archive }];
     } catch (error) {
-      log?.warn('the packages of a Debian release could not be listed', { release: release.codename, error });
+      log?.warn('the packages of a Debian release could not be listed', { release: codename, error });
       return [];
     }
   });

@@ -4,8 +4,8 @@ import type { SourceTree } from '../../plans/source-tree.ts';
 export interface Django {
   /** Where manage.py is, relative to the app; '' for the app itself. */
   readonly directory: string;
-  /** Whether the settings say where static files are collected. */
-  readonly collectsStatic: boolean;
+  /** Whether the settings say where static files are collected; 'perhaps' if only under a condition. */
+  readonly collectsStatic: 'yes' | 'perhaps' | 'no';
   /** @param has whether a program is installed */
   command(has: (program: string) => Promise<boolean>): Promise<string>;
 }
@@ -43,10 +43,14 @@ async function findManage(source: SourceTree): Promise<string | undefined> {
   return undefined;
 }
 
-async function setsStaticRoot(source: SourceTree, packages: readonly string[]): Promise<boolean> {
+async function setsStaticRoot(source: SourceTree, packages: readonly string[]): Promise<Django['collectsStatic']> {
   const files = ['settings.py', 'settings/__init__.py', 'settings/base.py', 'settings/common.py', 'settings/production.py'];
+  let found: Django['collectsStatic'] = 'no';
   for (const directory of packages)
-    for (const file of files)
-      if (/^[ \t]*STATIC_ROOT[ \t]*=/m.test((await source.readText(`${directory}/${file}`)) ?? '')) return true;
-  return false;
+    for (const file of files) {
+      const text = (await source.readText(`${directory}/${file}`)) ?? '';
+      if (/^STATIC_ROOT[ \t]*=/m.test(text)) return 'yes';
+      if (/^[ \t]*STATIC_ROOT[ \t]*=/m.test(text)) found = 'perhaps';
+    }
+  return found;
 }

@@ -91,6 +91,8 @@ describe('the plan of a Python app', () => {
     expect(stepsOf(await planFor(django)).at(-1)).toBe('python manage.py collectstatic --noinput');
     expect(stepsOf(await planFor(django, { DISABLE_COLLECTSTATIC: '1' })).at(-1)).toContain('pip');
     expect(stepsOf(await planFor({ ...django, 'site/settings.py': '' })).at(-1)).toContain('pip');
+    const perhaps = { ...django, 'site/settings.py': 'if not DEBUG:\n    STATIC_ROOT = "x"\n' };
+    expect(stepsOf(await planFor(perhaps)).at(-1)).toContain('STATIC_ROOT is not set');
     const below = { 'requirements.txt': 'django', 'shop/manage.py': '', 'shop/site/settings/base.py': 'STATIC_ROOT = "x"\n' };
     expect(stepsOf(await planFor(below)).at(-1)).toBe('python shop/manage.py collectstatic --noinput');
   });

@@ -81,7 +81,11 @@ function uvEnvironment(python: PythonToolchain): Readonly<Record<string, string>
 async function collectStatic(source: SourceTree, env: Readonly<Record<string, string>>): Promise<readonly BuildStep[]> {
   if ((env['DISABLE_COLLECTSTATIC'] ?? '0') !== '0') return [];
   const django = await findDjango(source);
-  if (django === undefined || !django.collectsStatic) return [];
-  const argv = ['python', django.directory === '' ? 'manage.py' : `${django.directory}/manage.py`, 'collectstatic', '--noinput'];
-  return [{ title: argv.join(' '), argv }];
+  if (django === undefined || django.collectsStatic === 'no') return [];
+  const manage = django.directory === '' ? 'manage.py' : `${django.directory}/manage.py`;
+  const argv = ['python', manage, 'collectstatic', '--noinput'];
+  return [{ title: argv.join(' '), argv: django.collectsStatic === 'yes' ? argv : ['/bin/sh', '-c', collectIfSet, manage] }];
 }
+
+const collectIfSet =
+  'if python "$0" diffsettings --all | grep -q "STATIC_ROOT = None"; then echo "STATIC_ROOT is not set: no static files to collect"; else exec python "$0" collectstatic --noinput; fi';
