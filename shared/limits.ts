@@ -4,6 +4,7 @@ import { secondsPerDay, secondsPerMinute } from '#shared/durations.ts';
 
 const mebibyte = 1024 * 1024;
 
+/** Bounds that hold everywhere; those that operators change are settings. Bytes, seconds and counts by name. */
 export const limits = {
   http: {
     bodyBytes: mebibyte,

@@ -9,6 +9,7 @@ export interface Log {
 /** `error` may be any thrown value; its stack appears only in the operator's log. */
 export type LogFields = Record<string, unknown>;
 
+/** From most to least; `silent` logs nothing. */
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 

@@ -13,6 +13,11 @@ export interface StreamLimits {
 
 const retryAfterSeconds = 10;
 
+/**
+ * Bounds the event streams that are open at the same time.
+ * @param ofUser the most of one user
+ * @param all the most of the process
+ */
 export function createStreamLimits({ ofUser, all }: { ofUser: number; all: number } = limits.http.eventStreams): StreamLimits {
   const byUser = new Map<string, number>();
   let open = 0;

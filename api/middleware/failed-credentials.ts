@@ -26,6 +26,7 @@ export interface FailedCredentials {
 
 const policy = eventPolicies.failedCredentials;
 
+/** Counts failed credentials by the source of the request, for every process of the platform. */
 export function createFailedCredentials({ eventLimits, clientAddress }: FailedCredentialsOptions): FailedCredentials {
   const sourceOf = (request: Request): string => sourceKey(clientAddress(request));
   return {

@@ -23,6 +23,7 @@ export const roleSchema = z.enum(['owner', 'admin', 'developer', 'viewer'] satis
 
 export const UserSchema = z.object({ id: z.string(), email: z.string(), role: roleSchema, tenant: TenantSchema }).openapi('User');
 
+/** A session's tokens as the API answers them. */
 export function presentTokens(tokens: TokenSet): z.infer<typeof TokensSchema> {
   return {
     access_token: tokens.accessToken,
@@ -32,6 +33,7 @@ export function presentTokens(tokens: TokenSet): z.infer<typeof TokensSchema> {
   };
 }
 
+/** The caller, with the tenant that the call is for. */
 export function presentUser(principal: Principal, tenant: Tenant): z.infer<typeof UserSchema> {
   return { id: principal.userId, email: principal.email, role: principal.role, tenant: { id: tenant.id, name: tenant.name } };
 }

@@ -29,6 +29,7 @@ export const AddonCredentialsSchema = z
   })
   .openapi('AddonCredentials');
 
+/** An add-on without its credentials. */
 export function presentAddon(addon: Addon): z.infer<typeof AddonSchema> {
   return {
     app_id: addon.appId,

@@ -27,6 +27,7 @@ export const NewApiTokenSchema = z
   })
   .openapi('NewApiToken');
 
+/** An API token without its secret, which is shown once, when it is created. */
 export function presentApiToken(token: ApiToken): z.infer<typeof ApiTokenSchema> {
   return {
     id: token.id,

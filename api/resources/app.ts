@@ -25,6 +25,7 @@ export const AppSchema = z
   })
   .openapi('App');
 
+/** An app with its addresses and its current release. */
 export function presentApp(app: App): z.infer<typeof AppSchema> {
   return {
     id: app.id,

@@ -54,6 +54,7 @@ export const BuildCacheFlushSchema = z
   })
   .openapi('BuildCacheFlush');
 
+/** A build without its log. */
 export function presentBuild(build: Build): z.infer<typeof BuildSchema> {
   return {
     id: build.id,
@@ -77,6 +78,7 @@ export function presentBuild(build: Build): z.infer<typeof BuildSchema> {
   };
 }
 
+/** A line of a build's log. */
 export function presentBuildLogLine(entry: BuildLogLine): z.infer<typeof BuildLogLineSchema> {
   return { seq: entry.seq, ts: entry.ts.toISOString(), line: entry.line };
 }

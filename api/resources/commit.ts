@@ -49,6 +49,7 @@ export const PathSchema = z
   })
   .openapi('RepositoryPath');
 
+/** A commit with its whole message. */
 export function presentCommit({ oid: id, tree, parents, message, author, committer }: CommitFacts): z.infer<typeof CommitSchema> {
   return {
     oid: id,
@@ -64,10 +65,12 @@ function presentSignature({ name, email, at, utcOffsetMinutes }: Signature): z.i
   return { name, email, at: at.toISOString(), utc_offset_minutes: utcOffsetMinutes };
 }
 
+/** The commits and the files between two commits. */
 export function presentComparison({ commits, files, isComplete }: Comparison): z.infer<typeof ComparisonSchema> {
   return { commits: commits.map(presentCommit), files: files.map((file) => ({ ...file })), is_complete: isComplete };
 }
 
+/** The entries of a directory, or the content of a file: as text, or in base64 where it is none. */
 export function presentPath(view: PathView): z.infer<typeof PathSchema> {
   const { path, commit, kind } = view;
   if (view.kind === 'directory') {

@@ -23,6 +23,7 @@ export const DomainSchema = z
   })
   .openapi('Domain');
 
+/** A custom domain, with the DNS record that proves it while it is pending. */
 export function presentDomain(domain: Domain): z.infer<typeof DomainSchema> {
   return {
     host: domain.host,

@@ -37,11 +37,13 @@ export const ReceivedDeliverySchema = z
   })
   .openapi('ReceivedDelivery');
 
+/** A webhook delivery and what became of it. */
 export function presentReceivedDelivery(delivery: ReceivedDelivery): z.infer<typeof ReceivedDeliverySchema> {
   const { provider, event, deliveryId, outcome, message, receivedAt } = delivery;
   return { provider, event, delivery_id: deliveryId, outcome, message, received_at: receivedAt.toISOString() };
 }
 
+/** The git source of an app, without its token. */
 export function presentGitSource({ url, branch, webhook, deployKey, hasToken }: GitSource): z.infer<typeof GitSourceSchema> {
   return {
     url,

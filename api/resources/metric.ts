@@ -21,6 +21,7 @@ export const MetricSeriesSchema = z
   })
   .openapi('MetricSeries');
 
+/** A metric with its points, oldest first. */
 export function presentMetricSeries(series: MetricSeries): z.infer<typeof MetricSeriesSchema> {
   return {
     name: series.name,

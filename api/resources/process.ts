@@ -36,6 +36,7 @@ export const LogEntrySchema = z
   })
   .openapi('LogEntry');
 
+/** A process type with its instances. */
 export function presentProcess(process: ProcessType): z.infer<typeof ProcessSchema> {
   return {
     type: process.type,
@@ -51,6 +52,7 @@ export function presentProcess(process: ProcessType): z.infer<typeof ProcessSche
   };
 }
 
+/** A line of an app's log. */
 export function presentLogEntry(entry: AppLogEntry): z.infer<typeof LogEntrySchema> {
   return {
     ts: entry.ts.toISOString(),

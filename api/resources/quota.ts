@@ -12,6 +12,7 @@ export const QuotaSchema = z
   })
   .openapi('Quota');
 
+/** A quota of a tenant; `limit` is null where there is none. */
 export function presentQuota({ name, limit, used }: Quota): z.infer<typeof QuotaSchema> {
   return { name, limit: limit >= unlimited ? null : limit, used };
 }

@@ -37,6 +37,7 @@ export const DeploySchema = z
   })
   .openapi('Deploy');
 
+/** A release without its variables. */
 export function presentRelease(release: Release): z.infer<typeof ReleaseSchema> {
   return {
     id: release.id,
@@ -54,6 +55,7 @@ export function presentRelease(release: Release): z.infer<typeof ReleaseSchema> 
   };
 }
 
+/** A deploy with the steps of its rollout. */
 export function presentDeploy(deploy: Deploy): z.infer<typeof DeploySchema> {
   return {
     id: deploy.id,

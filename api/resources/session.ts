@@ -21,6 +21,7 @@ export const EndedSessionsSchema = z
   .object({ sessions: z.int(), ssh_keys: z.int(), api_tokens: z.int() })
   .openapi('EndedSessions', { description: 'How many were ended, deleted and revoked.' });
 
+/** A session, and whether the call was made with it. */
 export function presentSession(session: Session & { current: boolean }): z.infer<typeof SessionSchema> {
   return {
     id: session.id,

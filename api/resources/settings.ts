@@ -35,6 +35,7 @@ export const SettingsSchema = z
   })
   .openapi('Settings');
 
+/** The settings of an app; null where none is set. */
 export function presentSettings(settings: AppSettings): z.infer<typeof SettingsSchema> {
   return {
     health_path: settings.healthPath,

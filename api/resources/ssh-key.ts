@@ -13,6 +13,7 @@ export const SshKeySchema = z
   })
   .openapi('SshKey');
 
+/** A registered public key. */
 export function presentSshKey(key: SshKey): z.infer<typeof SshKeySchema> {
   return {
     id: key.id,

@@ -24,11 +24,13 @@ export const JoinedTenantSchema = z
   .object({ id: z.string().openapi({ example: 'k3v9x2ab' }), name: z.string(), role: roleSchema })
   .openapi('JoinedTenant');
 
+/** A member of a tenant. */
 export function presentMember(member: Member): z.infer<typeof MemberSchema> {
   const { id, userId, email, role, createdAt } = member;
   return { id, user_id: userId, email, role, created_at: createdAt.toISOString() };
 }
 
+/** An invitation without its secret, which is shown once, when it is created. */
 export function presentInvitation(invitation: Invitation): z.infer<typeof InvitationSchema> {
   const { id, email, role, createdAt, expiresAt } = invitation;
   return { id, email, role, created_at: createdAt.toISOString(), expires_at: expiresAt.toISOString() };

@@ -78,6 +78,7 @@ export interface ServiceFacts {
   acceptsBuilds(): Promise<boolean>;
 }
 
+/** Adds the routes about the platform itself: health, and what clients discover. */
 export function addServiceRoutes(api: Api, identity: Pick<Identity, 'readKeys'>, facts: ServiceFacts): void {
   api.openapi(health, async (c) => {
     let acceptsBuilds: boolean;

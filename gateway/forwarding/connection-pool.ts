@@ -31,6 +31,7 @@ export interface PooledRequest {
   readonly onFailed: (error: NodeJS.ErrnoException) => void;
 }
 
+/** One pool for all upstreams. */
 export function createConnectionPool(timeouts: ForwardTimeouts): ConnectionPool {
   const agent = new Agent({
     // Shorter than usual servers keep idle connections: Node.js 5 s, gunicorn 2 s.

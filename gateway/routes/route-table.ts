@@ -43,6 +43,7 @@ interface Entry extends ServedApp {
 /** More than an app replaces between two readings. */
 const pastReleases = 8;
 
+/** An empty table. */
 export function createRouteTable(): RouteTable {
   const entries = new Map<AppId, Entry>();
   const byHost = new Map<string, Entry>();

@@ -16,6 +16,7 @@ export interface Addresses {
   readonly baseHost: string;
 }
 
+/** The addresses that follow from the settings. */
 export function createAddresses(
   settings: Pick<Settings, 'baseUrl' | 'appsDomain' | 'httpPort' | 'httpsPort' | 'sshPort'>,
 ): Addresses {

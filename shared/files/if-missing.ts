@@ -6,6 +6,7 @@ export function ifMissing<T>(value: T): (error: unknown) => T {
   };
 }
 
+/** Whether an error says that a file or directory does not exist. */
 export function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -22,6 +22,7 @@ const requestSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 const packCounts = [2, 4, 8, 16, 32, 64, 128, 512, 2048];
 const workSeconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 900];
 
+/** The metrics of the platform itself, in a registry of their own. */
 export function createPrometheusMetrics({
   pipeline,
   countBuildStarts,

@@ -15,6 +15,7 @@ export interface BuildTranscript {
 
 type End = { event: Extract<BuildEvent, { type: 'ended' }> } | { error: unknown };
 
+/** An empty transcript of a build that has not ended. */
 export function createBuildTranscript(): BuildTranscript {
   const lines: string[] = [];
   let end: End | undefined;

@@ -37,6 +37,7 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] } & { readonly latencies:
 /** The expiry of every certificate. */
 const certificateExpiry = new Date('2027-01-01T00:00:00.000Z');
 
+/** A router without a gateway. */
 export function createFakeRouter(): FakeRouter {
   const entries = new Map<AppId, Entry>();
   const certificates = new Set<string>();

@@ -70,6 +70,7 @@ const endSessions = createRoute({
   responses: { 200: answer(dataOf(EndedSessionsSchema), 'Ended.'), ...guarded, ...refusalsOf(422) },
 });
 
+/** Adds the routes by which users see and end their sessions. */
 export function addSessionRoutes(api: Api, sessions: Sessions): void {
   api.openapi(listSessions, async (c) => {
     const page = await sessions.listSessions(c.get('caller'), toPageQuery(c.req.valid('query')));

@@ -78,6 +78,7 @@ const deleteKey = createRoute({
   responses: { 204: { description: 'Deleted.' }, ...guarded, ...refusalsOf(404) },
 });
 
+/** Adds the routes of SSH keys. */
 export function addSshKeyRoutes(api: Api, sshKeys: Pick<SshKeys, 'addKey' | 'listKeys' | 'deleteKey'>): void {
   api.openapi(addKey, async (c) => {
     const { name, public_key, signature } = c.req.valid('json');

@@ -130,6 +130,7 @@ const accept = createRoute({
   responses: { 200: answer(dataOf(JoinedTenantSchema), 'Joined.'), ...guarded, ...withBody, ...refusalsOf(404, 409) },
 });
 
+/** Adds the routes of tenants, members and invitations. */
 export function addTeamRoutes(api: Api, team: Team): void {
   api.openapi(listTenants, async (c) => {
     const page = await team.listTenants(c.get('caller'), toPageQuery(c.req.valid('query')));

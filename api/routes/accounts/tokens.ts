@@ -78,6 +78,7 @@ const revokeToken = createRoute({
   responses: { 204: { description: 'Revoked. The token is refused from now on.' }, ...guarded, ...refusalsOf(404) },
 });
 
+/** Adds the routes of API tokens. */
 export function addTokenRoutes(api: Api, tokens: Pick<ApiTokens, 'createToken' | 'listTokens' | 'revokeToken'>): void {
   api.openapi(createToken, async (c) => {
     const { name, scope, expires_in_days } = c.req.valid('json');

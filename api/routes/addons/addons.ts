@@ -125,6 +125,7 @@ const deleteAddon = createRoute({
   responses: { 200: answer(Addon, 'The add-on is being deleted.'), ...guarded, ...refusalsOf(404) },
 });
 
+/** Adds the routes of add-ons. */
 export function addAddonRoutes(api: Api, addons: AppAddons): void {
   api.openapi(listAddons, async (c) => {
     const found = await addons.listAddons(c.get('caller'), c.req.valid('param').id);

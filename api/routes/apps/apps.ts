@@ -139,6 +139,7 @@ interface AppServices {
   sources: Pick<GitSources, 'setGitSource'>;
 }
 
+/** Adds the routes of apps, of their deletion and of the repository they follow. */
 export function addAppRoutes(api: Api, { apps, deletion, sources }: AppServices): void {
   api.openapi(createApp, async (c) => {
     const { name, git_url, branch: deployed } = c.req.valid('json');

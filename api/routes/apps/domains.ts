@@ -69,6 +69,7 @@ const removeDomain = createRoute({
   responses: { 204: { description: 'Removed. Requests stop within seconds.' }, ...guarded, ...refusalsOf(404) },
 });
 
+/** Adds the routes of custom domains. */
 export function addDomainRoutes(api: Api, domains: Domains): void {
   api.openapi(listDomains, async (c) => {
     const listed = await domains.listDomains(c.get('caller'), c.req.valid('param').id);

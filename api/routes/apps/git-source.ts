@@ -32,6 +32,7 @@ const listDeliveries = createRoute({
   },
 });
 
+/** Adds the routes that show an app's git source and its webhook deliveries. */
 export function addGitSourceRoutes(api: Api, sources: GitSources, webhooks: Pick<Webhooks, 'listDeliveries'>): void {
   api.openapi(listDeliveries, async (c) => {
     const deliveries = await webhooks.listDeliveries(c.get('caller'), c.req.valid('param').id);

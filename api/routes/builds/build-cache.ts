@@ -33,6 +33,7 @@ const flushCache = createRoute({
   },
 });
 
+/** Adds the routes that show and flush an app's build cache. */
 export function addBuildCacheRoutes(api: Api, buildCache: BuildCacheService): void {
   api.openapi(readCache, async (c) => {
     const { appId, pvcName, namespace } = await buildCache.readCache(c.get('caller'), c.req.valid('param').id);

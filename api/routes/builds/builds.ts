@@ -142,6 +142,7 @@ const cancelBuild = createRoute({
   responses: { 200: answer(dataOf(BuildSchema), 'Canceled, or being canceled.'), ...guarded, ...refusalsOf(404, 409) },
 });
 
+/** Adds the routes of builds and of their logs. @param streams bounds the logs that are followed */
 export function addBuildRoutes(api: Api, builds: Builds, streams: StreamLimits): void {
   api.openapi(startBuild, async (c) => {
     const { branch, commit, source_url, source_sha256, image } = c.req.valid('json');

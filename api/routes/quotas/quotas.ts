@@ -16,6 +16,7 @@ const listQuotas = createRoute({
   responses: { 200: answer(pageOf(QuotaSchema), 'All quotas.'), ...guarded },
 });
 
+/** Adds the route that lists a tenant's quotas. */
 export function addQuotaRoutes(api: Api, quotas: TenantQuotas): void {
   api.openapi(listQuotas, async (c) => {
     return c.json(presentWhole(await quotas.listQuotas(c.get('caller')), presentQuota), 200);

@@ -53,6 +53,7 @@ const changeConfig = createRoute({
   },
 });
 
+/** Adds the routes of an app's variables. */
 export function addConfigRoutes(api: Api, config: Config): void {
   api.openapi(readConfig, async (c) => {
     const withAddons = c.req.valid('query').addons === 'true';

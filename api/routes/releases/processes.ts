@@ -63,6 +63,7 @@ const restart = createRoute({
   },
 });
 
+/** Adds the routes of process types: list, scale, restart. */
 export function addProcessRoutes(api: Api, processes: Processes): void {
   api.openapi(listProcesses, async (c) => {
     const types = await processes.listProcesses(c.get('caller'), c.req.valid('param').id);

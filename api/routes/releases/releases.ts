@@ -54,6 +54,7 @@ const rollBack = createRoute({
   responses: { 201: answer(dataOf(DeploySchema), 'The deploy of the new release.'), ...guarded, ...refusalsOf(404, 409, 422) },
 });
 
+/** Adds the routes of releases, deploys and rollback. */
 export function addReleaseRoutes(api: Api, releases: Releases): void {
   api.openapi(listReleases, async (c) => {
     const page = await releases.listReleases(c.get('caller'), c.req.valid('param').id, toPageQuery(c.req.valid('query')));

@@ -36,6 +36,7 @@ const changeSettings = createRoute({
   responses: { 200: answer(AppSettings, 'All settings after the change.'), ...guarded, ...withBody, ...refusalsOf(404) },
 });
 
+/** Adds the routes of an app's settings. */
 export function addSettingsRoutes(api: Api, settings: Settings): void {
   api.openapi(readSettings, async (c) => {
     return c.json({ data: presentSettings(await settings.readSettings(c.get('caller'), c.req.valid('param').id)) }, 200);

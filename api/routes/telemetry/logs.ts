@@ -56,6 +56,7 @@ const readLogs = createRoute({
   },
 });
 
+/** Adds the route of an app's logs. @param streams bounds the logs that are followed */
 export function addLogRoutes(api: Api, logs: Logs, streams: StreamLimits): void {
   api.openapi(readLogs, async (c) => {
     const { id } = c.req.valid('param');

@@ -40,6 +40,7 @@ const readMetrics = createRoute({
   },
 });
 
+/** Adds the route of an app's metrics. */
 export function addMetricRoutes(api: Api, metrics: AppMetrics): void {
   api.openapi(readMetrics, async (c) => {
     const { range, kind } = c.req.valid('query');

@@ -25,6 +25,7 @@ export interface BodyBudget {
 
 const retryAfterSeconds = 5;
 
+/** Bounds the webhook bodies that are in memory at the same time, by source and in all. */
 export function createBodyBudget(most: BodyLimits = limits.http.webhooksInFlight): BodyBudget {
   const bySource = new Map<string, number>();
   const total = { all: 0, unproven: 0 };

@@ -63,6 +63,7 @@ export interface WebhookOptions {
   clientAddress(request: Request): string;
 }
 
+/** Adds the routes that receive webhook deliveries. */
 export function addWebhookRoutes(api: Api, webhooks: Webhooks, { failures, eventLimits, clientAddress }: WebhookOptions): void {
   const failed = createFailedDeliveries(eventLimits);
   const budget = createBodyBudget();

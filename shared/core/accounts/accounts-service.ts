@@ -15,6 +15,7 @@ import { readTenant } from '#shared/core/accounts/tenants-store.ts';
 import type { Context } from '#shared/core/context.ts';
 import { AppError } from '#shared/errors.ts';
 
+/** Sign-up, login and the account itself. Passwords and tokens are the business of `context.identity`. */
 export function createAccounts(context: Context): Accounts {
   const { db, identity } = context;
   return {

@@ -22,6 +22,7 @@ export const apiTokenPrefix = 'paas_';
 /** `last_used_at` is written at most this often: a write for each request would cost more than it is worth. */
 const lastUsedMilliseconds = millisecondsPerMinute;
 
+/** API tokens, of which only a hash is stored. */
 export function createApiTokens(context: Context): ApiTokens {
   const { db, clock } = context;
   return {

@@ -30,6 +30,7 @@ export interface TokenOwner {
   tenantId: TenantId;
 }
 
+/** Inserts a token. */
 export async function insertApiToken(db: Db, row: ApiTokenRow): Promise<void> {
   await db.insertInto('api_tokens').values(row).execute();
 }
@@ -84,6 +85,7 @@ export async function readApiTokenByHash(
     .executeTakeFirst();
 }
 
+/** Notes when the token was last used. */
 export async function setApiTokenUsed(db: Db, id: ApiTokenId, now: Date): Promise<void> {
   await db.updateTable('api_tokens').set({ last_used_at: now }).where('id', '=', id).execute();
 }

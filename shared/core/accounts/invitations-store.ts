@@ -25,6 +25,7 @@ declare module '#shared/database/db.ts' {
 
 export type InvitationRow = Selectable<Tables['invitations']>;
 
+/** Inserts an invitation. */
 export async function insertInvitation(db: Db, row: InvitationRow): Promise<void> {
   await db.insertInto('invitations').values(row).execute();
 }

@@ -81,6 +81,7 @@ export async function lockFirstMembership(trx: Db, userId: UserId): Promise<void
   await sql`select pg_advisory_xact_lock(hashtextextended(${`tenant of ${userId}`}, 0))`.execute(trx);
 }
 
+/** Undefined for a membership of another tenant, too. */
 export async function readMembershipById(db: Db, tenantId: TenantId, id: MembershipId): Promise<MembershipRow | undefined> {
   return db.selectFrom('memberships').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id).executeTakeFirst();
 }
@@ -118,6 +119,7 @@ export async function listTenantsOf(
     .execute();
 }
 
+/** Changes the role of a member. */
 export async function setRole(db: Db, id: MembershipId, role: Role): Promise<void> {
   await db.updateTable('memberships').set({ role }).where('id', '=', id).execute();
 }

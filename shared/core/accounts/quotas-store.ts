@@ -32,6 +32,7 @@ export async function deleteQuotaChanges(db: Db, tenantId: TenantId): Promise<vo
   await db.deleteFrom('tenant_quotas').where('tenant_id', '=', tenantId).execute();
 }
 
+/** Counts a build towards the tenant's quota of builds an hour. */
 export async function insertBuildStart(db: Db, tenantId: TenantId, startedAt: Date): Promise<void> {
   await db.insertInto('tenant_build_starts').values({ tenant_id: tenantId, started_at: startedAt }).execute();
 }

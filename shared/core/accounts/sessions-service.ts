@@ -9,6 +9,7 @@ import { toKeysetPage, toPage } from '#shared/core/page.ts';
 import { notFound } from '#shared/errors.ts';
 import { isUuid, type SessionId } from '#shared/ids.ts';
 
+/** The sessions of a user: login families of refresh tokens. */
 export function createSessions(context: Context): Sessions {
   const { db, identity } = context;
   const resolve = async (caller: Caller): Promise<Principal> => {

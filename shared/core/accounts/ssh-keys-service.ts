@@ -20,6 +20,7 @@ import { AppError, notFound } from '#shared/errors.ts';
 import { isUuid, newUuid, type SshKeyId } from '#shared/ids.ts';
 import { sshFingerprint, sshKeyHash } from '#shared/ssh-public-key.ts';
 
+/** The SSH keys of users, which are looked up by fingerprint at a login. */
 export function createSshKeys(context: Context): SshKeys {
   const { db, clock } = context;
   return {

@@ -42,6 +42,7 @@ export async function deleteKeyOfOthers(db: Db, keyHash: string, userId: UserId)
   await db.deleteFrom('ssh_keys').where('key_hash', '=', keyHash).where('user_id', '!=', userId).execute();
 }
 
+/** Undefined without such a key. */
 export async function readSshKey(db: Db, id: SshKeyId): Promise<SshKeyRow | undefined> {
   return db.selectFrom('ssh_keys').selectAll().where('id', '=', id).executeTakeFirst();
 }

@@ -33,6 +33,7 @@ import { hashSecretToken, newSecretToken } from '#shared/secret-token.ts';
 
 const invitationSeconds = 7 * secondsPerDay;
 
+/** The tenants of a user, their members and invitations. */
 export function createTeam(context: Context): Team {
   const { db, clock } = context;
   return {

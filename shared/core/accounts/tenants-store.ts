@@ -8,6 +8,7 @@ declare module '#shared/database/db.ts' {
   }
 }
 
+/** Inserts a tenant. */
 export async function insertTenant(db: Db, { id, name }: Tenant): Promise<void> {
   await db.insertInto('tenants').values({ id, name }).execute();
 }

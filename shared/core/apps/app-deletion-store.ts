@@ -26,6 +26,7 @@ export async function markRestoredWithPreviews(trx: Db, appId: AppId, deletedAt:
   return rows.map(({ id }) => id);
 }
 
+/** Marks an app as deleted. It can be restored until it is purged. */
 export async function markDeleted(trx: Db, appId: AppId, now: Date): Promise<void> {
   await trx.updateTable('apps').set({ deleted_at: now, updated_at: now }).where('id', '=', appId).execute();
 }

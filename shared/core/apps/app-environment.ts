@@ -12,6 +12,7 @@ export async function ensureAppEnvironment({ platform, addresses }: Context, app
   await platform.certificates.ensureCertificate(host);
 }
 
+/** Ensures what the platform keeps for an app, unless the app was deleted meanwhile. */
 export async function runEnsureAppJob(context: Context, appId: AppId): Promise<void> {
   const app = await readAppById(context.db, appId);
   if (app?.deleted_at === null) await ensureAppEnvironment(context, app);

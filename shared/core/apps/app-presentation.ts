@@ -13,6 +13,7 @@ export async function readChangedApp({ db, addresses }: Pick<Context, 'db' | 'ad
   return toApp(addresses, row);
 }
 
+/** The app of a row, with its addresses. */
 export function toApp(addresses: Addresses, row: AppRow): App {
   return {
     id: row.id,

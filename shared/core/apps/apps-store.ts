@@ -71,6 +71,7 @@ export async function findApp(db: Db, idOrName: string): Promise<AppRow | undefi
   return row;
 }
 
+/** Deleted apps, too. Undefined without such an app. */
 export async function readAppById(db: Db, appId: AppId): Promise<AppRow | undefined> {
   const [row] = await findById.execute(db, { app: appId });
   return row;
@@ -198,6 +199,7 @@ export async function setGitSource(
   await db.updateTable('apps').set({ git_url: url, branch, updated_at: now }).where('id', '=', appId).execute();
 }
 
+/** Makes a release the one that serves. */
 export async function setCurrentRelease(db: Db, appId: AppId, releaseId: ReleaseId): Promise<void> {
   await db.updateTable('apps').set({ current_release_id: releaseId, updated_at: new Date() }).where('id', '=', appId).execute();
 }

@@ -24,6 +24,7 @@ import type { Db } from '#shared/database/db.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import { limits } from '#shared/limits.ts';
 
+/** The custom domains of apps. */
 export function createDomains(context: Context): Domains {
   const { db } = context;
   return {

@@ -15,6 +15,7 @@ export type DomainRow = Selectable<Tables['domains']>;
 /** The domain of the one app that has the host, with that app's tenant, name and deletion. */
 export type HolderRow = DomainRow & Pick<Selectable<Tables['apps']>, 'tenant_id' | 'name' | 'deleted_at'>;
 
+/** Undefined if the app has no such domain. */
 export async function readDomain(db: Db, appId: AppId, host: string): Promise<DomainRow | undefined> {
   return db.selectFrom('domains').selectAll().where('app_id', '=', appId).where('host', '=', host).executeTakeFirst();
 }
@@ -58,6 +59,7 @@ export async function countDomains(db: Db, appId: AppId): Promise<number> {
   return count;
 }
 
+/** @throws a unique violation when the domain is not pending and another app has the host */
 export async function insertDomain(db: Db, row: DomainRow): Promise<void> {
   await db.insertInto('domains').values(row).execute();
 }
@@ -85,6 +87,7 @@ async function changeStatus(
     .execute();
 }
 
+/** Deletes the domain of an app, if there is one. */
 export async function deleteDomain(db: Db, appId: AppId, host: string): Promise<void> {
   await db.deleteFrom('domains').where('app_id', '=', appId).where('host', '=', host).execute();
 }

@@ -35,6 +35,7 @@ export function parseHost(text: string, addresses: Pick<Addresses, 'appsDomain' 
 /** Names that the public DNS will never have (RFC 2606, 6761, 6762, 8375, ICANN's `internal`): nobody can prove to own them. */
 const neverPublic = ['localhost', 'test', 'example', 'invalid', 'local', 'internal', 'home.arpa'];
 
+/** Whether the public DNS cannot have the host: `localhost`, `.test` and their like. */
 export function isNeverPublic(host: string): boolean {
   return neverPublic.some((suffix) => isOrIsBelow(host, suffix));
 }

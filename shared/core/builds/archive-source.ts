@@ -35,6 +35,7 @@ export async function toArchiveSource(
   return { archiveUrl: url.origin + url.pathname, sealedUrl, sha256: sha256?.toLowerCase() ?? null };
 }
 
+/** Whether a build is of an archive that is downloaded. */
 export function isArchive(source: BuildSource | null): source is ArchiveSource {
   return source !== null && 'archiveUrl' in source;
 }

@@ -7,6 +7,7 @@ import type { Context } from '#shared/core/context.ts';
 import type { AppId } from '#shared/ids.ts';
 import { buildCacheName, buildNamespace } from '#shared/names.ts';
 
+/** The build cache of an app, as its users see it. */
 export function createBuildCache(context: Context): BuildCacheService {
   const { db, platform } = context;
   return {

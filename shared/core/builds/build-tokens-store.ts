@@ -24,6 +24,7 @@ export interface BuildTokenRow {
   purpose: BuildTokenPurpose;
 }
 
+/** Inserts a token by which a build reaches its source and reports its end. */
 export async function insertBuildToken(db: Db, row: BuildTokenRow & { expires_at: Date }): Promise<void> {
   await db
     .insertInto('build_tokens')
@@ -58,6 +59,7 @@ export async function hasBuildToken(db: Db, { token_hash, build_id, purpose }: B
   return found !== undefined;
 }
 
+/** Deletes all tokens of a build. */
 export async function deleteBuildTokens(db: Db, buildId: BuildId): Promise<void> {
   await db.deleteFrom('build_tokens').where('build_id', '=', buildId).execute();
 }

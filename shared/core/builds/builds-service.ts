@@ -28,6 +28,7 @@ import { isOwnRepository } from '#shared/sources/git-url.ts';
 const logPageLines = 1000;
 const commitPattern = /^[0-9a-f]{40}$/;
 
+/** The builds of apps and their logs. */
 export function createBuilds(context: Context): Builds {
   const { db, git } = context;
   return {

@@ -46,6 +46,7 @@ type Attempt = Pick<BuildRow, 'id' | 'attempt'>;
 /** Statuses of a build that is not over. */
 const open = ['queued', 'running'] as const satisfies readonly BuildStatus[];
 
+/** Whether the build has succeeded, failed or was canceled. */
 export function isBuildOver({ status }: Pick<BuildRow, 'status'>): boolean {
   return status !== 'queued' && status !== 'running';
 }
@@ -84,6 +85,7 @@ export async function insertBuild(trx: Db, { ref_changes, source, ...row }: NewB
     .executeTakeFirstOrThrow();
 }
 
+/** Undefined without such a build. */
 export async function readBuildById(db: Db, buildId: BuildId): Promise<BuildRow | undefined> {
   return db.selectFrom('builds').selectAll().where('id', '=', buildId).executeTakeFirst();
 }
@@ -207,6 +209,7 @@ export async function recordCommit(db: Db, buildId: BuildId, commit: ObjectId): 
   await db.updateTable('builds').set({ commit }).where('id', '=', buildId).execute();
 }
 
+/** Notes which source an attempt builds. */
 export async function recordSource(db: Db, build: Attempt, source: BuildSource): Promise<void> {
   await db
     .updateTable('builds')

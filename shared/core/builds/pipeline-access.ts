@@ -16,6 +16,7 @@ import { limits } from '#shared/limits.ts';
 import { hashSecretToken } from '#shared/secret-token.ts';
 import { writeTar } from '#shared/sources/tar-writer.ts';
 
+/** What a build asks of the control plane with its own token. */
 export function createPipelineAccess(context: Context): PipelineAccess {
   const { db, clock, platform, wakeups } = context;
   return {

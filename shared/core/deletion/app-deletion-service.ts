@@ -12,6 +12,7 @@ import type { Context } from '#shared/core/context.ts';
 import { restoreWithinQuotas } from '#shared/core/deletion/restore-quota.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 
+/** Deletes and restores apps. */
 export function createAppDeletion(context: Context): AppDeletion {
   const { db, clock, wakeups } = context;
   return {

@@ -17,6 +17,7 @@ import { movedMessage } from '#shared/core/repositories/ref-moves.ts';
 import { notFound } from '#shared/errors.ts';
 import type { ApplyPush, RefResult } from '#shared/git/git-storage.ts';
 
+/** Pushes and fetches of the repositories of apps. */
 export function createPushes(context: Context): Pushes {
   return {
     async openRepository(principal, appName, access) {

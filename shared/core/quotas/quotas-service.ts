@@ -10,6 +10,7 @@ import { countInstances } from '#shared/core/releases/instances-store.ts';
 import { addSeconds, secondsPerHour } from '#shared/durations.ts';
 import { type Quotas, quotaNames } from '#shared/settings/quotas.ts';
 
+/** The quotas of a tenant and what is used of them. */
 export function createTenantQuotas(context: Context): TenantQuotas {
   const { db, clock } = context;
   return {

@@ -4,6 +4,7 @@ import type { Commits } from '#shared/core/repositories/commits.ts';
 import { notFound } from '#shared/errors.ts';
 import type { ObjectId, RepositoryId } from '#shared/ids.ts';
 
+/** Commits and files of an app's repository, for people who look at a release. */
 export function createCommits(context: Context): Commits {
   const { git } = context;
 

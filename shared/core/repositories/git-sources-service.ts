@@ -16,6 +16,7 @@ import { isOwnRepository, parseGitUrl } from '#shared/sources/git-url.ts';
 import type { SourceAccess } from '#shared/sources/source-hosts.ts';
 import { SourceUnavailable } from '#shared/sources/source-unavailable.ts';
 
+/** The repositories elsewhere that apps follow. */
 export function createGitSources(context: Context): GitSources {
   const { db, clock, addresses, settings } = context;
   return {

@@ -18,6 +18,7 @@ declare module '#shared/database/db.ts' {
 
 export type SourceKeyRow = Selectable<Tables['source_keys']>;
 
+/** Undefined for an app without a deploy key. */
 export async function readSourceKeyRow(db: Db, appId: AppId): Promise<SourceKeyRow | undefined> {
   return db.selectFrom('source_keys').selectAll().where('app_id', '=', appId).executeTakeFirst();
 }
@@ -46,6 +47,7 @@ export async function addHostKey(db: Db, appId: AppId, { host, key }: { host: st
   });
 }
 
+/** Forgets the host keys of the git host: the next one that it shows is trusted. */
 export async function clearHostKeys(db: Db, appId: AppId): Promise<void> {
   await db.updateTable('source_keys').set({ host_keys: '{}' }).where('app_id', '=', appId).execute();
 }

@@ -18,6 +18,7 @@ declare module '#shared/database/db.ts' {
 
 export type SourceTokenRow = Selectable<Tables['source_tokens']>;
 
+/** The sealed token. Undefined for an app without one. */
 export async function readSourceTokenRow(db: Db, appId: AppId): Promise<SourceTokenRow | undefined> {
   return db.selectFrom('source_tokens').selectAll().where('app_id', '=', appId).executeTakeFirst();
 }
@@ -32,6 +33,7 @@ export async function writeSourceToken(db: Db, row: SourceTokenRow): Promise<voi
     .execute();
 }
 
+/** Deletes the token of an app, if there is one. */
 export async function deleteSourceToken(db: Db, appId: AppId): Promise<void> {
   await db.deleteFrom('source_tokens').where('app_id', '=', appId).execute();
 }

@@ -31,6 +31,7 @@ declare module '#shared/database/db.ts' {
 export type HintRow = Selectable<Tables['source_hints']>;
 export type LookRow = Selectable<Tables['source_looks']>;
 
+/** Notes what a delivery named, until the git host was asked for it. */
 export async function insertHint(trx: Db, hint: Omit<HintRow, 'id'>): Promise<HintRow['id']> {
   const { id } = await trx.insertInto('source_hints').values(hint).returning('id').executeTakeFirstOrThrow();
   return id;
@@ -46,10 +47,12 @@ export async function hasHint(db: Db, id: HintRow['id']): Promise<boolean> {
   return (await db.selectFrom('source_hints').select('id').where('id', '=', id).executeTakeFirst()) !== undefined;
 }
 
+/** Deletes hints that were followed. */
 export async function deleteHints(trx: Db, ids: readonly HintRow['id'][]): Promise<void> {
   if (ids.length > 0) await trx.deleteFrom('source_hints').where('id', 'in', ids).execute();
 }
 
+/** What the git host answered last. Undefined before the first answer. */
 export async function readLook(db: Db, appId: AppId): Promise<LookRow | undefined> {
   return db.selectFrom('source_looks').selectAll().where('app_id', '=', appId).executeTakeFirst();
 }
@@ -60,6 +63,7 @@ export async function deleteLook(trx: Db, appId: AppId): Promise<void> {
   await trx.deleteFrom('source_hints').where('app_id', '=', appId).execute();
 }
 
+/** Replaces what the git host answered last. */
 export async function writeLook(
   trx: Db,
   { tips, ...look }: Omit<LookRow, 'tips'> & { tips: ReadonlyMap<string, ObjectId> },

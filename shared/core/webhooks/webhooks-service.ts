@@ -27,6 +27,7 @@ const deliveryDays = 90;
 /** Before the job looks, the request does: its answer then says what happened. */
 const graceSeconds = 10;
 
+/** Verifies and records deliveries, and follows them. */
 export function createWebhooks(context: Context): Webhooks {
   const platformSecret = (): string => {
     const { webhookSecret } = context.settings;

@@ -12,6 +12,7 @@ export interface DeliveryName {
   deliveryId: string;
 }
 
+/** Whether a delivery of this id was received before. */
 export async function hasDelivery(db: Db, { provider, deliveryId }: DeliveryName): Promise<boolean> {
   const found = await db
     .selectFrom('webhook_deliveries')

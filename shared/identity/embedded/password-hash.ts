@@ -19,6 +19,7 @@ export interface PasswordHash extends Argon2Cost {
   readonly tag: Uint8Array;
 }
 
+/** The encoded form of Argon2: `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. */
 export function formatPasswordHash({ memory, passes, parallelism, nonce, tag }: PasswordHash): string {
   return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpadded(nonce)}$${unpadded(tag)}`;
 }

@@ -20,6 +20,7 @@ export interface StepFailure {
   readonly memoryBytes: number;
 }
 
+/** The cause of a failed step in one line, from its exit code and the end of its output. */
 export function explainFailure(failure: StepFailure): string {
   const text = failure.tail.join('\n');
   if (failure.outOfMemory || /JavaScript heap out of memory|MemoryError|cannot allocate memory/i.test(text)) {

@@ -51,6 +51,7 @@ export interface BuildDrivers {
   recover(): Promise<void>;
 }
 
+/** The drivers of builds, caches and images on this machine, which share directories and limits. */
 export function createBuildDrivers(options: BuildDriversOptions): BuildDrivers {
   const { dataDir, sandbox, hostEnv, shareRegistryCredentials = false, limits: changed, log, diskSpace } = options;
   const volumes = options.volumes?.problem === undefined ? options.volumes : undefined;

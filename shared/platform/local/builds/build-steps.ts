@@ -48,6 +48,7 @@ export interface StepRunner {
   copy: CopyInSandbox;
 }
 
+/** Runs the steps of one build in its sandbox. */
 export function createStepRunner(parts: StepRunnerParts): StepRunner {
   return {
     runStep: ({ argv, env }, mount) =>

@@ -56,6 +56,7 @@ export interface AppLogCollectorOptions {
   log: Log;
 }
 
+/** Opens the collector of a data directory. */
 export async function openAppLogCollector({ directory, writer, clock, log }: AppLogCollectorOptions): Promise<AppLogCollector> {
   const rawDir = join(directory, 'raw');
   await mkdir(rawDir, { recursive: true, mode: 0o700 });

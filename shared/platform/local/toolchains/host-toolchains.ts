@@ -8,6 +8,7 @@ import type { ToolchainMount } from './toolchain-mounts.ts';
 /** Runs a program of the host: what it printed, trimmed, or undefined if it failed. */
 export type Answer = (program: string, args: readonly string[]) => Promise<string | undefined>;
 
+/** The Node.js of the host with its npm. Undefined without one that apps can use. */
 export async function findHostNode(path: string, answer: Answer): Promise<NodeToolchain | undefined> {
   const [node, npm] = [await findExecutable('node', path), await findExecutable('npm', path)];
   if (node === undefined || npm === undefined) return undefined;
@@ -102,6 +103,7 @@ print(json.dumps({'version': platform.python_version(), 'prefix': sys.base_prefi
     'ensurepip': find_spec('ensurepip') is not None and find_spec('venv') is not None, 'pip': major}))
 `;
 
+/** The Go of the host. Undefined without one. */
 export async function findHostGo(path: string, answer: Answer): Promise<Toolchain | undefined> {
   const program = await findExecutable('go', path);
   const said = program === undefined ? undefined : await answer(program, ['env', 'GOROOT', 'GOVERSION']);

@@ -48,6 +48,7 @@ const listedForMilliseconds = millisecondsPerHour;
 /** Of a release, or of a channel of Rust at a date. */
 const exactVersion = /^(\d+\.\d+(\.\d+)?([-+.0-9A-Za-z]*)|(nightly|beta)-\d{4}-\d\d-\d\d)$/;
 
+/** The store of a data directory. */
 export function createToolStore(options: ToolStoreOptions): ToolStore {
   const { directory } = options;
   const lists = new Map<string, { until: number; versions: Promise<readonly string[]> }>();

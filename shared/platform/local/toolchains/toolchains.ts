@@ -50,6 +50,7 @@ export interface ToolchainsOptions {
 
 const run = promisify(execFile);
 
+/** Opens the toolchains of this machine. */
 export function openToolchains({ env, platformNodeVersion, store }: ToolchainsOptions): Toolchains {
   const path = env.PATH ?? '/usr/local/bin:/usr/bin:/bin';
   const answer = async (program: string, args: readonly string[]): Promise<string | undefined> =>

@@ -6,6 +6,7 @@ import type { BuildPlan } from './builder.ts';
  */
 export type CombinedPlan = Pick<BuildPlan, 'env' | 'path' | 'toolchain' | 'cacheDirectories' | 'runtimeEnv'>;
 
+/** Combines the plans of an app that several builders build; the last one runs it. */
 export function combinePlans(plans: readonly BuildPlan[]): CombinedPlan {
   return {
     env: Object.assign({}, ...plans.map(({ env }) => env)) as Readonly<Record<string, string>>,

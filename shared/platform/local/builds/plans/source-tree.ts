@@ -17,6 +17,7 @@ export interface SourceTree {
 
 const longestText = 1024 * 1024;
 
+/** The files below a directory of the host. Links that lead out of it are not followed. */
 export function openSourceTree(root: string): SourceTree {
   const inside = async (path: string): Promise<string | undefined> => {
     const [base, full] = await Promise.all([realpath(root), realpath(`${root}/${path}`).catch(() => undefined)]);

@@ -19,6 +19,7 @@ const longestRules = 2000;
 /** Headers that frame a response are the server's. */
 const ownHeaders = /^(content-length|content-encoding|transfer-encoding|connection|date|content-range)$/i;
 
+/** Parses the texts of `_headers` and `_redirects`. */
 export function parseSiteRules(redirects: string, headers: string): SiteRules {
   const redirectRules = redirects.split('\n').slice(0, longestRules).flatMap(parseRedirect);
   const headerRules = parseHeaders(headers.split('\n').slice(0, longestRules));

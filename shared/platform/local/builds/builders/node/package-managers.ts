@@ -47,6 +47,7 @@ const npmEnv = {
   npm_config_prefer_offline: 'true',
 };
 
+/** Plans the installation by the package manager that the app uses. */
 export async function planNodeInstall(facts: InstallFacts): Promise<NodeInstall> {
   const plugAndPlay = facts.manager.tool === 'yarn-berry' && !(await usesNodeModules(facts.source));
   const tree = plugAndPlay ? undefined : await planTree(facts);

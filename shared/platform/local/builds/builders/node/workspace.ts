@@ -9,6 +9,7 @@ export interface Workspace {
   readonly packages: ReadonlyMap<string, PackageJson>;
 }
 
+/** Reads the manifests of all packages of the workspace. */
 export async function readWorkspace(source: SourceTree, manifest: PackageJson): Promise<Workspace> {
   const patterns = [...workspacePatterns(manifest), ...pnpmPatterns(await source.readText('pnpm-workspace.yaml'))];
   const packages = new Map<string, PackageJson>([['', manifest]]);

@@ -35,6 +35,7 @@ export function findInstaller({ files, pyproject }: PythonProject): InstallerNam
   return files.has('setup.py') ? 'pip' : 'none';
 }
 
+/** Plans the installation by the tool that the app's files are of. */
 export function planInstall(name: InstallerName, facts: InstallFacts): PythonInstall {
   switch (name) {
     case 'pip':
