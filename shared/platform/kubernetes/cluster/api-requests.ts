@@ -26,6 +26,7 @@ export interface ApiRequests {
 
 const attempts = 4;
 const firstPauseMilliseconds = 200;
+const longestPauseMilliseconds = 60_000;
 const timeoutMilliseconds = 30_000;
 const never = new AbortController().signal;
 
@@ -66,7 +67,7 @@ export function createApiRequests(config: KubeConfig): ApiRequests {
           const busy = response.status === 429;
           // Of a request that was refused for its rate nothing has happened: it may be sent again in any case.
           if (!(busy || response.status >= 500) || (last && !(busy && count < attempts))) return response;
-          milliseconds = Math.max(milliseconds, Number(response.headers.get('retry-after') ?? 0) * 1000);
+          milliseconds = Math.max(milliseconds, requestedPause(response));
           await response.body?.cancel();
         } catch (error) {
           signal?.throwIfAborted();
@@ -77,6 +78,12 @@ export function createApiRequests(config: KubeConfig): ApiRequests {
       }
     },
   };
+}
+
+/** What the API server asks for by `Retry-After`, in seconds; a date, or nonsense of a proxy, counts as nothing. */
+function requestedPause({ headers }: Response): number {
+  const seconds = Number(headers.get('retry-after') ?? 0);
+  return Number.isFinite(seconds) ? Math.min(seconds * 1000, longestPauseMilliseconds) : 0;
 }
 
 /** Nothing of the request has arrived. */

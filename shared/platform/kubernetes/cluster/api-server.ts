@@ -55,9 +55,7 @@ export function createApiServer(requests: ApiRequests): Cluster {
       const response = await requests.send({ method: 'GET', path: objectPath(reference) });
       return readExisting(response, { verb: 'get', ...reference });
     },
-    async list(selection) {
-      return (await listObjects(requests, selection)).items;
-    },
+    list: (selection) => listObjects(requests, selection),
     async serves(kind) {
       const response = await requests.send({ method: 'GET', path: groupPath(kind) });
       if (response.status === 404) {
@@ -84,7 +82,7 @@ export function createApiServer(requests: ApiRequests): Cluster {
       }
       return (await readExisting(response, { verb: 'delete', ...reference })) !== undefined;
     },
-    watch: (selection, signal) => watchObjects(requests, selection, signal),
+    watch: (selection, signal, listed) => watchObjects(requests, selection, { signal, listed }),
     async readPodLog({ namespace, name, container }, lines) {
       const attempt = { verb: 'get', kind: kindOf({ apiVersion: 'v1', kind: 'Pod' }), name, namespace, subresource: 'log' };
       const query = `container=${encodeURIComponent(container)}&tailLines=${lines}`;

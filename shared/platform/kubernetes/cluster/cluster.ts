@@ -25,7 +25,24 @@ export interface ObjectMetadata {
   creationTimestamp?: string;
   /** Set while the object is being deleted. */
   deletionTimestamp?: string;
+  managedFields?: readonly ManagedFields[];
   ownerReferences?: readonly { kind: string; name: string; uid: string }[];
+}
+
+/** Whose fields an object has. */
+export interface ManagedFields {
+  manager?: string;
+  operation?: string;
+  subresource?: string;
+  apiVersion?: string;
+  time?: string;
+  fieldsType?: string;
+  /** Names of fields, each with those in it: `{"f:spec": {"f:replicas": {}}}`. */
+  fieldsV1?: FieldNames;
+}
+
+interface FieldNames {
+  readonly [name: string]: FieldNames;
 }
 
 /** Names one object. */
@@ -76,9 +93,11 @@ export interface Cluster {
   delete(reference: ObjectReference): Promise<boolean>;
   /**
    * First the objects that there are, as `ADDED`, then each change. Ends with the signal. A connection that breaks is made
-   * anew; what was missed comes then, a deletion as `DELETED` with the object as it was last known.
+   * anew; what was missed comes then, a deletion as `DELETED` with the metadata of the object only.
+   * @param listed called each time when all objects that there are have been reported
+   * @throws AppError when the first list fails
    */
-  watch(selection: Selection, signal: AbortSignal): AsyncIterable<ClusterEvent>;
+  watch(selection: Selection, signal: AbortSignal, listed?: () => void): AsyncIterable<ClusterEvent>;
   /** The newest lines that a pod's container has printed, oldest first; undefined when there is no such pod, or no output. */
   readPodLog(pod: { namespace: string; name: string; container: string }, lines: number): Promise<string | undefined>;
 }

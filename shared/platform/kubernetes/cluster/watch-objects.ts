@@ -1,8 +1,10 @@
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
+import type { AppError } from '#shared/errors.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 import type { ApiRequests } from './api-requests.ts';
 import type { ClusterEvent, ClusterObject, Selection } from './cluster.ts';
-import { listObjects, readStatus } from './list-objects.ts';
+import { listPages, readStatus } from './list-objects.ts';
 import { collectionPath, labelSelector } from './object-path.ts';
 import { pause } from './pause.ts';
 import { refusal } from './refusals.ts';
@@ -13,37 +15,85 @@ const watchSeconds = 240;
 const silenceMilliseconds = 90_000;
 const pauses = { firstMilliseconds: 200, lastMilliseconds: 10_000 };
 
+interface WatchOptions {
+  signal: AbortSignal;
+  /** See `Cluster.watch`. */
+  listed?: (() => void) | undefined;
+}
+
 /** See `Cluster.watch`. */
 export async function* watchObjects(
   requests: ApiRequests,
   selection: Selection,
-  signal: AbortSignal,
+  { signal, listed }: WatchOptions,
 ): AsyncGenerator<ClusterEvent> {
   const known = new Map<string, ClusterObject>();
   let version: string | undefined;
+  let hasListed = false;
+  let hasWatched = false;
   let milliseconds = pauses.firstMilliseconds;
   while (!signal.aborted) {
+    let hasFailed = false;
     try {
       if (version === undefined) {
-        const { items, resourceVersion } = await listObjects(requests, selection);
-        for (const event of compare(known, items)) yield remember(known, event);
-        version = resourceVersion;
+        version = yield* listAnew(requests, selection, known);
+        hasListed = true;
+        listed?.();
       }
       for await (const { type, object } of openWatch(requests, selection, version, signal)) {
-        milliseconds = pauses.firstMilliseconds;
         // What has been missed is too old to be sent again: all is listed anew.
-        if (type === 'ERROR') version = undefined;
-        else version = object.metadata.resourceVersion ?? version;
-        if (type !== 'ERROR' && type !== 'BOOKMARK') yield remember(known, { type, object });
-        if (version === undefined) break;
+        if (type === 'ERROR') {
+          version = undefined;
+          hasFailed = true;
+          break;
+        }
+        hasWatched = true;
+        milliseconds = pauses.firstMilliseconds;
+        version = object.metadata.resourceVersion ?? version;
+        if (type !== 'BOOKMARK') yield remember(known, { type, object });
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (known.size === 0 && version === undefined) throw error;
-      version = undefined;
+      if (!hasListed) throw error;
+      hasFailed = true;
+      // A watch that only broke goes on where it was; one that is refused later on may be of a version that nobody has any more.
+      if (error instanceof RefusedWatch) {
+        if (!hasWatched) throw error.reason;
+        version = undefined;
+      }
     }
-    await pause(milliseconds, signal);
-    milliseconds = Math.min(milliseconds * 2, pauses.lastMilliseconds);
+    await pause(milliseconds * (0.5 + Math.random()), signal);
+    if (hasFailed) milliseconds = Math.min(milliseconds * 2, pauses.lastMilliseconds);
+  }
+}
+
+/** Lists everything, and reports what differs from what was known. Returns the version from which a watch goes on. */
+async function* listAnew(
+  requests: ApiRequests,
+  selection: Selection,
+  known: Map<string, ClusterObject>,
+): AsyncGenerator<ClusterEvent, string> {
+  const missing = new Map(known);
+  let version = '';
+  for await (const { items, resourceVersion } of listPages(requests, selection)) {
+    version = resourceVersion;
+    for (const object of items) {
+      const before = known.get(keyOf(object));
+      missing.delete(keyOf(object));
+      if (before === undefined) yield remember(known, { type: 'ADDED', object });
+      else if (before.metadata.resourceVersion !== object.metadata.resourceVersion)
+        yield remember(known, { type: 'MODIFIED', object });
+    }
+  }
+  for (const object of missing.values()) yield remember(known, { type: 'DELETED', object });
+  return version;
+}
+
+class RefusedWatch extends Error {
+  readonly reason: AppError;
+  constructor(reason: AppError) {
+    super(reason.message);
+    this.reason = reason;
   }
 }
 
@@ -74,7 +124,7 @@ async function* openWatch(
     );
     if (response.status === 410) return void (yield { type: 'ERROR', object: emptyObject });
     if (!response.ok || response.body === null)
-      throw refusal({ verb: 'watch', ...selection }, response.status, await readStatus(response));
+      throw new RefusedWatch(refusal({ verb: 'watch', ...selection }, response.status, await readStatus(response)));
     for await (const line of createInterface({ input: Readable.fromWeb(response.body) })) {
       clearTimeout(timer);
       timer = setTimeout(() => silence.abort(), silenceMilliseconds);
@@ -89,21 +139,16 @@ async function* openWatch(
 
 const emptyObject: ClusterObject = { apiVersion: '', kind: '', metadata: { name: '' } };
 
-/** What has changed between what was known and what there is. */
-function* compare(known: ReadonlyMap<string, ClusterObject>, items: readonly ClusterObject[]): Generator<ClusterEvent> {
-  const names = new Set(items.map(keyOf));
-  for (const [key, object] of [...known]) if (!names.has(key)) yield { type: 'DELETED', object };
-  for (const object of items) {
-    const before = known.get(keyOf(object));
-    if (before === undefined) yield { type: 'ADDED', object };
-    else if (before.metadata.resourceVersion !== object.metadata.resourceVersion) yield { type: 'MODIFIED', object };
-  }
-}
-
 function remember(known: Map<string, ClusterObject>, event: ClusterEvent): ClusterEvent {
   if (event.type === 'DELETED') known.delete(keyOf(event.object));
-  else known.set(keyOf(event.object), event.object);
+  else known.set(keyOf(event.object), identityOf(event.object));
   return event;
+}
+
+/** Thousands of objects are known at a time: only what says which object it was is kept of them. */
+function identityOf({ apiVersion, kind, metadata }: ClusterObject): ClusterObject {
+  const { name, namespace, labels, uid, resourceVersion, ownerReferences } = metadata;
+  return { apiVersion, kind, metadata: omitUndefined({ name, namespace, labels, uid, resourceVersion, ownerReferences }) };
 }
 
 const keyOf = ({ metadata: { namespace, name } }: ClusterObject): string => `${namespace ?? ''}/${name}`;

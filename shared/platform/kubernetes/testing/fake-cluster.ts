@@ -77,8 +77,8 @@ export function createFakeCluster(): FakeCluster {
       else store(object, 'DELETED');
       return true;
     },
-    async *watch(selection, signal) {
-      const queue: ClusterEvent[] = [...objects.values()].map((object) => ({ type: 'ADDED', object }));
+    async *watch(selection, signal, listed) {
+      const queue: ClusterEvent[] = [];
       let wake = (): void => undefined;
       const tell = (event: ClusterEvent): void => {
         queue.push(event);
@@ -88,6 +88,8 @@ export function createFakeCluster(): FakeCluster {
       const leave = (): void => wake();
       signal.addEventListener('abort', leave);
       try {
+        for (const object of [...objects.values()]) if (selects(selection, object)) yield { type: 'ADDED', object };
+        listed?.();
         while (!signal.aborted) {
           const event = queue.shift();
           if (event === undefined) await new Promise<void>((resolve) => (wake = resolve));
