@@ -27,6 +27,7 @@ export const kinds = {
   persistentVolumeClaim: builtIn('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
   deployment: builtIn('apps/v1', 'Deployment', 'deployments'),
   job: builtIn('batch/v1', 'Job', 'jobs'),
+  lease: builtIn('coordination.k8s.io/v1', 'Lease', 'leases'),
   networkPolicy: builtIn('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'),
   rollout: { ...builtIn('argoproj.io/v1alpha1', 'Rollout', 'rollouts'), from: 'Argo Rollouts' },
   httpRoute: { ...builtIn('gateway.networking.k8s.io/v1', 'HTTPRoute', 'httproutes'), from: 'Gateway API 1.5 or later' },
@@ -47,3 +48,6 @@ export function kindOf({ apiVersion, kind }: { apiVersion: string; kind: string 
   if (known === undefined) throw new Error(`The driver does not know the kind ${apiVersion}/${kind}.`);
   return known;
 }
+
+/** Whether every cluster has the kind. */
+export const isPartOfKubernetes = ({ from }: Kind): boolean => from === undefined;

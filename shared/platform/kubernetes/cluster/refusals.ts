@@ -20,9 +20,25 @@ export interface StatusBody {
   detailsKind?: string | undefined;
 }
 
+/** What the API server has answered, as the cause of a refusal. */
+class RefusedRequest extends Error {
+  readonly httpStatus: number;
+  constructor(httpStatus: number, message: string) {
+    super(message);
+    this.httpStatus = httpStatus;
+  }
+}
+
+/** Whether waiting helps: the API server did not answer, or failed, or was busy. */
+export function isOutage(error: unknown): boolean {
+  if (!(error instanceof AppError)) return false;
+  const { cause } = error;
+  return !(cause instanceof RefusedRequest) || cause.httpStatus >= 500 || cause.httpStatus === 429;
+}
+
 /** One sentence on what the API server refused and what to do; the answer itself is the cause, for the operator's log. */
 export function refusal(attempt: Attempt, httpStatus: number, status: StatusBody): AppError {
-  const cause = new Error(`${httpStatus} ${status.reason ?? ''}: ${status.message ?? 'no message'}`);
+  const cause = new RefusedRequest(httpStatus, `${httpStatus} ${status.reason ?? ''}: ${status.message ?? 'no message'}`);
   return new AppError(httpStatus === 409 ? 'conflict' : 'internal', describeRefusal(attempt, httpStatus, status), { cause });
 }
 
