@@ -39,8 +39,8 @@ export interface WorkloadSpec extends BootSettings {
    * Whether a visitor stays with one release and one instance. True when left out. Of the app, not of the release: it applies to the
    * whole route.
    *
-   * Kubernetes: `sessionPersistence` (type Cookie) in the rules of the HTTPRoute. Where the gateway does not support it, affinity of
-   * Services by client address keeps the instance only.
+   * Kubernetes: `sessionPersistence` (type Cookie) in the rules of the HTTPRoute, where the Gateway has it. Else each request is divided
+   * anew: the address that a Service sees is the gateway's, so affinity by address would send all visitors to one instance.
    */
   sessionAffinity?: boolean;
 }

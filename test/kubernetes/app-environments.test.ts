@@ -45,6 +45,7 @@ describe("a tenant's namespace on a real cluster", () => {
     expect(policies.map(({ metadata }) => metadata.name).toSorted()).toEqual([
       'allow-app-database',
       'allow-app-kvstore',
+      'allow-control-plane',
       'allow-dns',
       'allow-gateway',
       'allow-internet',

@@ -42,3 +42,9 @@ export const processLabels = { 'app.kubernetes.io/component': 'process' } as con
 export function addonLabels(type: AddonType): Record<string, string> {
   return { 'app.kubernetes.io/component': 'addon', 'addon-type': type };
 }
+
+/** Of the pods of the platform's own worker, as the chart labels them. */
+export const workerLabels = { 'app.kubernetes.io/name': 'paas', 'app.kubernetes.io/component': 'worker' } as const;
+
+/** What Argo Rollouts adds to the selectors of an app's Services: the release that each leads to. */
+export const releaseHashLabel = 'rollouts-pod-template-hash';

@@ -1,6 +1,7 @@
 import type { V1Namespace, V1ResourceQuota } from '@kubernetes/client-node';
 import type { TenantId } from '#shared/ids.ts';
 import { addonTypes } from '#shared/platform/addons.ts';
+import { appPort } from './app-services-plan.ts';
 import type { ClusterObject } from './cluster/cluster.ts';
 import { addonLabels, addonPolicyName, managedLabels, processLabels, tenantNamespace } from './names.ts';
 
@@ -8,6 +9,8 @@ import { addonLabels, addonPolicyName, managedLabels, processLabels, tenantNames
 export interface TenantNamespaceSettings {
   /** The namespace whose pods bring visitors' requests. */
   gatewayNamespace: string;
+  /** The worker's pods: they ask a release for its health path, as a visitor would. */
+  controlPlane: { namespace: string; labels: Readonly<Record<string, string>> };
   /** Of pod security, as 'v1.36': a newer cluster does not change what is refused. */
   podSecurityVersion: string;
   /** What all pods of a tenant may request together. A rollout needs twice the pods of the app. */
@@ -26,7 +29,7 @@ const addonPorts = { kvstore: 6379, database: 5432 } as const;
 export function planTenantNamespace(tenantId: TenantId, settings: TenantNamespaceSettings): ClusterObject[] {
   const namespace = tenantNamespace(tenantId);
   const labels = { ...managedLabels, 'tenant-id': tenantId };
-  const { podSecurityVersion, quota, gatewayNamespace } = settings;
+  const { podSecurityVersion, quota, gatewayNamespace, controlPlane } = settings;
   // The client's types are of no use here: they have other names than the API for `default` and `from`.
   const policy = (name: string, spec: object): ClusterObject => ({
     apiVersion: 'networking.k8s.io/v1',
@@ -93,6 +96,21 @@ export function planTenantNamespace(tenantId: TenantId, settings: TenantNamespac
       podSelector: { matchLabels: { ...processLabels, 'process-type': 'web' } },
       policyTypes: ['Ingress'],
       ingress: [{ from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': gatewayNamespace } } }] }],
+    }),
+    policy('allow-control-plane', {
+      podSelector: { matchLabels: { ...processLabels, 'process-type': 'web' } },
+      policyTypes: ['Ingress'],
+      ingress: [
+        {
+          from: [
+            {
+              namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': controlPlane.namespace } },
+              podSelector: { matchLabels: { ...controlPlane.labels } },
+            },
+          ],
+          ports: [{ protocol: 'TCP', port: appPort }],
+        },
+      ],
     }),
     policy('allow-internet', {
       podSelector: { matchLabels: processLabels },

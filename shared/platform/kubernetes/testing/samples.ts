@@ -1,6 +1,7 @@
 import type { AppId, TenantId } from '#shared/ids.ts';
 import type { AddonSettings } from '../addons/addons.ts';
 import type { CertificateSettings } from '../certificate-plan.ts';
+import { workerLabels } from '../names.ts';
 import type { TenantNamespaceSettings } from '../tenant-namespace-plan.ts';
 import type { WorkloadSettings } from '../workloads/workload-plan.ts';
 
@@ -12,6 +13,7 @@ export const sampleIds = {
 
 export const sampleNamespaceSettings: TenantNamespaceSettings = {
   gatewayNamespace: 'gateway',
+  controlPlane: { namespace: 'paas', labels: workerLabels },
   podSecurityVersion: 'v1.36',
   quota: { pods: 100, cpu: '32', memory: '64Gi', storage: '100Gi' },
 };
@@ -31,5 +33,6 @@ export const sampleWorkloadSettings: WorkloadSettings = {
   launcher: ['/cnb/lifecycle/launcher'],
   memory: '256Mi',
   runtimeClass: undefined,
+  hasSessions: false,
   parentsOf: () => ({ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'paas', namespace: 'gateway' }),
 };

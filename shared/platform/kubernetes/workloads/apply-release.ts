@@ -5,10 +5,10 @@ import { kinds } from '../cluster/kinds.ts';
 import { appLabels, appObjectName, processLabels, tenantNamespace } from '../names.ts';
 import {
   planDeployment,
-  planHosts,
   planReleaseSecrets,
   planRollout,
   planRoute,
+  planRouteChange,
   processName,
   releaseRecordName,
   releaseSecretName,
@@ -47,8 +47,12 @@ export class ReleaseObjects {
     }
     const known = weights ?? readWeights(await this.#cluster.read({ kind: kinds.rollout, ...place }));
     // The route first, since the Rollout writes its weights into it.
-    if ((await this.#cluster.create(planRoute(spec, this.#settings))) === 'existed')
-      await this.#cluster.patch({ kind: kinds.httpRoute, ...place }, { spec: planHosts(spec, this.#settings) });
+    const route = planRoute(spec, this.#settings);
+    if ((await this.#cluster.create(route)) === 'existed') {
+      const reference = { kind: kinds.httpRoute, ...place };
+      const found = await this.#cluster.read(reference);
+      if (found !== undefined) await this.#cluster.patch(reference, { spec: planRouteChange(route, found) });
+    }
     await this.#cluster.apply(planDeployment(spec, web, this.#settings));
     await this.#cluster.apply(planRollout(spec, web.quantity, known));
   }

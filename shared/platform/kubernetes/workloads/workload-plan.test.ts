@@ -4,7 +4,7 @@ import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import { expectGolden } from '../testing/expect-golden.ts';
 import { sampleIds, sampleWorkloadSettings as settings } from '../testing/samples.ts';
 import { planJob } from './run-job.ts';
-import { planDeployment, planReleaseSecrets, planRollout, planRoute, processName } from './workload-plan.ts';
+import { planDeployment, planReleaseSecrets, planRollout, planRoute, planRouteChange, processName } from './workload-plan.ts';
 
 const web = { type: 'web', command: 'node server.js --port $PORT', quantity: 2 };
 const worker = { type: 'worker', command: 'node worker.js', quantity: 1 };
@@ -59,5 +59,35 @@ describe('the name of a process type', () => {
     expect(new Set(names).size).toBe(types.length);
     for (const name of names) expect(name).toMatch(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/);
     expect(names[1]).toBe(`app-${appId}-worker`);
+  });
+});
+
+describe('the HTTPRoute', () => {
+  const backends = (weights: readonly number[]) => ({
+    ...planRoute(spec, settings),
+    spec: {
+      rules: (planRoute(spec, settings).spec as { rules: { backendRefs: object[] }[] }).rules.map((rule) => ({
+        ...rule,
+        backendRefs: rule.backendRefs.map((backend, index) => ({ ...backend, weight: weights[index] })),
+      })),
+    },
+  });
+
+  it('keeps a visitor with one release where the Gateway can, unless the app does not want it', () => {
+    const withSessions = { ...settings, hasSessions: true };
+    expect(JSON.stringify(planRoute(spec, withSessions))).toContain(
+      '"sessionPersistence":{"sessionName":"paas-session","type":"Cookie"',
+    );
+    expect(JSON.stringify(planRoute({ ...spec, sessionAffinity: false }, withSessions))).not.toContain('sessionPersistence');
+    expect(JSON.stringify(planRoute(spec, settings))).not.toContain('sessionPersistence');
+    // An app that changes its mind: the rules are written again, with the weights they have.
+    const change = planRouteChange(planRoute(spec, withSessions), backends([75, 25]));
+    expect(change).toMatchObject({ rules: [{ sessionPersistence: {}, backendRefs: [{ weight: 75 }, { weight: 25 }] }] });
+  });
+
+  it('keeps the weights that Argo Rollouts has set, and gets back what somebody has changed', () => {
+    expect(planRouteChange(planRoute(spec, settings), backends([50, 50]))).not.toHaveProperty('rules');
+    const elsewhere = { ...planRoute(spec, settings), spec: { rules: [{ backendRefs: [{ name: 'other', port: 80 }] }] } };
+    expect(planRouteChange(planRoute(spec, settings), elsewhere)).toHaveProperty('rules');
   });
 });

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { V1Container, V1Deployment, V1PodTemplateSpec } from '@kubernetes/client-node';
 import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
@@ -26,6 +27,8 @@ export interface WorkloadSettings {
   runtimeClass: string | undefined;
   /** The Gateway's listeners for a host: the parents of the app's HTTPRoute. */
   parentsOf(host: string): object;
+  /** Whether the Gateway's HTTPRoutes have `sessionPersistence`, which is in the experimental channel of the Gateway API. */
+  hasSessions: boolean;
 }
 
 /** On the Rollout and the Deployments: of which release their template is. */
@@ -119,6 +122,9 @@ export function planRollout(spec: WorkloadSpec, quantity: number, weights: reado
   };
 }
 
+/** A visitor stays with one instance, and so with its release, as long as it has weight and instances. */
+const sessionPersistence = { sessionName: 'paas-session', type: 'Cookie', cookieConfig: { lifetimeType: 'Session' } };
+
 /** The HTTPRoute. Its weights belong to Argo Rollouts as soon as it exists, so of an existing one only hosts are patched. */
 export function planRoute(spec: WorkloadSpec, settings: WorkloadSettings): ClusterObject {
   const { appId, tenantId } = spec;
@@ -133,10 +139,30 @@ export function planRoute(spec: WorkloadSpec, settings: WorkloadSettings): Clust
         {
           matches: [{ path: { type: 'PathPrefix', value: '/' } }],
           backendRefs: [backend(appObjectName(appId), 100), backend(canaryServiceName(appId), 0)],
+          ...(settings.hasSessions && spec.sessionAffinity !== false ? { sessionPersistence } : {}),
         },
       ],
     },
   };
+}
+
+interface RouteSpec {
+  rules: readonly { backendRefs?: readonly { name: string; weight?: number }[] }[];
+}
+
+/**
+ * Of a merge patch, the specification that makes a route which exists what it shall be: its hosts, and its rules if somebody has
+ * changed them. Weights stay as Argo Rollouts has set them.
+ */
+export function planRouteChange(route: ClusterObject, found: ClusterObject): object {
+  const { rules, ...hosts } = route.spec as RouteSpec;
+  const current = (found.spec as Partial<RouteSpec>).rules ?? [];
+  const weights = new Map(current.flatMap(({ backendRefs }) => (backendRefs ?? []).map(({ name, weight }) => [name, weight])));
+  const wanted = rules.map((rule) => ({
+    ...rule,
+    backendRefs: rule.backendRefs?.map((backend) => ({ ...backend, weight: weights.get(backend.name) ?? backend.weight })),
+  }));
+  return isDeepStrictEqual(current, wanted) ? hosts : { ...hosts, rules: wanted };
 }
 
 /** The part of an HTTPRoute that says which hosts lead to it. */
