@@ -51,6 +51,7 @@ const coreRooms = [
   'builds',
   'addons',
   'deletion',
+  'drift',
   'pushes',
   'webhooks',
   'quotas',

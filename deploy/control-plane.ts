@@ -86,6 +86,7 @@ export function createJobHandlers(context: Context): JobHandlers {
     deploy: ({ deployId }, signal) => runDeployJob(context, deployId, signal),
     'deploy-after-command': ({ deployId }, signal) => runDeployJob(context, deployId, signal),
     'ensure-app': ({ appId }) => runEnsureAppJob(context, appId),
+    'repair-app': ({ appId }) => runEnsureAppJob(context, appId),
     'ensure-workload': ({ appId }) => runEnsureWorkloadJob(context, appId),
     'ensure-addon': ({ appId, addonType }, signal) => runEnsureAddonJob(context, appId, addonType, signal),
     restart: ({ appId }) => runRestartJob(context, appId),

@@ -9,6 +9,7 @@ import type { OpenDatabase } from '#deploy/parts/open-database.ts';
 import { openGitStorage } from '#deploy/parts/open-git-storage.ts';
 import { serveMetrics } from '#deploy/parts/serve-metrics.ts';
 import { startDiskWatch } from '#deploy/parts/start-disk-watch.ts';
+import { startDriftRepair } from '#deploy/parts/start-drift-repair.ts';
 import type { StartOptions } from '#deploy/parts/start-options.ts';
 import { startSampling } from '#deploy/parts/start-sampling.ts';
 import { startWorker } from '#deploy/parts/start-worker.ts';
@@ -109,7 +110,9 @@ export async function startControlPlane(
   const idempotencyKeys = createPostgresIdempotencyKeys({ db, secrets, clock });
   startDiskWatch(lifetime, context);
   startSampling(lifetime, context);
-  startHousekeeping(lifetime, listHousekeepingTasks({ context, identity, rateLimits, eventLimits, idempotencyKeys }), log);
+  const driftTasks = startDriftRepair(lifetime, context);
+  const tasks = listHousekeepingTasks({ context, identity, rateLimits, eventLimits, idempotencyKeys });
+  startHousekeeping(lifetime, [...tasks, ...driftTasks], log);
   return {
     context,
     services: { ...services, pushes: measurePushes(services.pushes, metrics) },

@@ -15,6 +15,8 @@ export interface JobPayloads {
   /** A deploy whose release has a release command. */
   'deploy-after-command': { deployId: DeployId };
   'ensure-app': { appId: AppId };
+  /** As 'ensure-app', for an app that runs. */
+  'repair-app': { appId: AppId };
   'ensure-workload': { appId: AppId };
   restart: { appId: AppId };
   'ensure-addon': { appId: AppId; addonType: AddonType };
@@ -39,6 +41,7 @@ export const slotsOfJobs: Readonly<Record<JobName, JobSlots>> = {
   deploy: 'rollouts',
   'deploy-after-command': 'releases',
   'ensure-app': 'apps',
+  'repair-app': 'apps',
   'ensure-workload': 'apps',
   restart: 'apps',
   'ensure-addon': 'apps',

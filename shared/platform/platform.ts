@@ -11,6 +11,7 @@ import type { BuildCaches } from '#shared/platform/build-caches.ts';
 import type { Builds } from '#shared/platform/builds.ts';
 import type { Certificates } from '#shared/platform/certificates.ts';
 import type { DiskSpace } from '#shared/platform/disk-space.ts';
+import type { Drift } from '#shared/platform/drift.ts';
 import type { Images } from '#shared/platform/images.ts';
 import type { Metrics } from '#shared/platform/metrics.ts';
 import type { Rollouts } from '#shared/platform/rollouts.ts';
@@ -30,6 +31,8 @@ export interface Platform {
   readonly certificates: Certificates;
   readonly addons: Addons;
   readonly diskSpace: DiskSpace;
+  /** Left out where nobody else can change what the platform made. */
+  readonly drift?: Drift;
 }
 
 /** What the driver can do: core asks for that, never for the driver. */

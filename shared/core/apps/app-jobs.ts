@@ -56,6 +56,11 @@ export async function enqueueEnsureApp(context: JobContext, db: Db, appId: AppId
   await enqueueFor(context, db, appId)('ensure-app', { appId }, { queue: deployQueue(appId), key: `ensure-app:${appId}` });
 }
 
+/** Makes again what the platform needs around an app that runs: at once, not behind its deploys. */
+export async function enqueueRepairApp(context: JobContext, db: Db, appId: AppId): Promise<void> {
+  await enqueueFor(context, db, appId)('repair-app', { appId }, { key: `repair-app:${appId}` });
+}
+
 /** Makes what runs match the database: the current release, or nothing for a deleted app. */
 export async function enqueueEnsureWorkload(context: JobContext, db: Db, appId: AppId): Promise<void> {
   await enqueueFor(context, db, appId)('ensure-workload', { appId }, { queue: deployQueue(appId), key: `ensure:${appId}` });

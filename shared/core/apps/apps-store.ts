@@ -285,3 +285,54 @@ export async function listReleasedAppIds(db: Db): Promise<AppId[]> {
     .execute();
   return rows.map(({ id }) => id);
 }
+
+/** Any active app of the tenant. */
+export async function findAppOfTenant(db: Db, tenantId: TenantId): Promise<AppId | undefined> {
+  const row = await db
+    .selectFrom('apps')
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .where('deleted_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst();
+  return row?.id;
+}
+
+/**
+ * The active app that a host leads to.
+ * @param query `name`: the app's, for a host that is a subdomain of the platform
+ */
+export async function findAppOfHost(
+  db: Db,
+  { host, name }: { host: string; name: string | undefined },
+): Promise<AppId | undefined> {
+  const row = await db
+    .selectFrom('apps')
+    .select('id')
+    .where('deleted_at', 'is', null)
+    .where((app) =>
+      app.or([
+        ...(name === undefined ? [] : [app('name', '=', name)]),
+        app.exists(
+          app
+            .selectFrom('domains')
+            .select('host')
+            .whereRef('domains.app_id', '=', 'apps.id')
+            .where('host', '=', host)
+            .where('status', '=', 'active'),
+        ),
+      ]),
+    )
+    .executeTakeFirst();
+  return row?.id;
+}
+
+/** Those of the ids that are apps, also deleted ones. */
+export async function listKnownAppIds(db: Db, ids: readonly AppId[]): Promise<AppId[]> {
+  const rows = await db
+    .selectFrom('apps')
+    .select('id')
+    .where('id', '=', (any) => any.fn.any(any.val([...ids])))
+    .execute();
+  return rows.map(({ id }) => id);
+}

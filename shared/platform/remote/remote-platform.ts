@@ -4,7 +4,8 @@ import type { Platform, PlatformCapabilities } from '#shared/platform/platform.t
 import { type CallableMethods, createRemotePort, type RemoteCaller } from '#shared/remote/remote-calls.ts';
 import type { OfferedPort } from '#shared/remote/remote-server.ts';
 
-type Port = Exclude<keyof Platform, 'capabilities'>;
+/** Drift is of the worker alone. */
+type Port = Exclude<keyof Platform, 'capabilities' | 'drift'>;
 
 /**
  * What processes beside the worker may ask of the platform: what the REST API shows and begins, and runs that somebody watches. All else is work of jobs, which

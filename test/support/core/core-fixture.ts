@@ -19,6 +19,7 @@ import { createLog } from '#shared/log.ts';
 import type { ProgramScript } from '#shared/platform/fake/app-workload.ts';
 import type { FakeBuildStep } from '#shared/platform/fake/builds.ts';
 import { createFakePlatform, type FakePlatform } from '#shared/platform/fake/fake-platform.ts';
+import type { Platform } from '#shared/platform/platform.ts';
 import { createCoreContext } from '#test/support/core/core-context.ts';
 import { refusePortsInTransactions } from '#test/support/core/refuse-ports-in-transactions.ts';
 import { createTestDatabase } from '#test/support/database/test-database.ts';
@@ -48,6 +49,8 @@ export interface CoreFixture {
 export interface CoreFixtureOptions {
   /** Instead of a few of each kind. */
   workerSlots?: Partial<WorkerSlots>;
+  /** Ports of a real platform, instead of the fakes. */
+  ports?: Partial<Platform>;
 }
 
 export interface FixtureApp {
@@ -65,7 +68,7 @@ export interface FixtureApp {
  * The control plane on a real PostgreSQL, with the git storage it has in production; what builds and runs is in memory. A
  * port of the platform that is called inside a transaction throws, and fails `close`.
  */
-export async function createCoreFixture({ workerSlots }: CoreFixtureOptions = {}): Promise<CoreFixture> {
+export async function createCoreFixture({ workerSlots, ports }: CoreFixtureOptions = {}): Promise<CoreFixture> {
   const database = await createTestDatabase();
   const directory = await mkdtemp(join(tmpdir(), 'paas-core-'));
   const logged: string[] = [];
@@ -82,7 +85,9 @@ export async function createCoreFixture({ workerSlots }: CoreFixtureOptions = {}
   const storage = createGitStorage({ db: database.db, directory: join(directory, 'git'), log });
   await migrateJobs(database.pool, log);
   const refused: string[] = [];
-  const guarded = refusePortsInTransactions({ db: database.db, platform }, (port) => refused.push(port));
+  const guarded = refusePortsInTransactions({ db: database.db, platform: { ...platform, ...ports } }, (port) =>
+    refused.push(port),
+  );
   const context = await createCoreContext({ ...guarded, log, clock, git: storage });
   const services = createServices(context);
   const opened = new Map<RepositoryId, OpenedRepository>();

@@ -26,6 +26,8 @@ export interface ReleaseReference {
 export interface Candidate extends ReleaseReference {
   /** Names of the Deployments of its process types without traffic. */
   others: readonly string[];
+  /** Of its traffic, step by step; left out without a process type 'web'. */
+  weights?: readonly number[];
   /** What core has decided; until then the rollout goes on step by step. */
   order?: { action: 'promote' } | { action: 'abort'; cause: string; output: readonly string[] };
 }

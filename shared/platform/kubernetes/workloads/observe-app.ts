@@ -8,6 +8,8 @@ import { webType } from './workload-plan.ts';
 /** An app as it is on the cluster at one moment. */
 export interface AppObservation extends StoredState {
   rollout: ClusterObject | undefined;
+  /** Without it no visitor reaches the app. */
+  route: ClusterObject | undefined;
   /** Of all process types; that of 'web' has no pods of its own. */
   deployments: readonly ClusterObject[];
   pods: readonly ClusterObject[];
@@ -19,12 +21,14 @@ export async function observeApp(cluster: Cluster, appId: AppId): Promise<AppObs
   if (stored === undefined) return undefined;
   const { namespace } = stored;
   const labels = { ...appLabels(appId), ...processLabels };
-  const [rollout, deployments, pods] = await Promise.all([
-    cluster.read({ kind: kinds.rollout, name: appObjectName(appId), namespace }),
+  const place = { name: appObjectName(appId), namespace };
+  const [rollout, route, deployments, pods] = await Promise.all([
+    cluster.read({ kind: kinds.rollout, ...place }),
+    cluster.read({ kind: kinds.httpRoute, ...place }),
     cluster.list({ kind: kinds.deployment, namespace, labels }),
     cluster.list({ kind: kinds.pod, namespace, labels }),
   ]);
-  return { ...stored, rollout, deployments, pods };
+  return { ...stored, rollout, route, deployments, pods };
 }
 
 /** The Deployments of the process types other than 'web'. */
@@ -57,6 +61,14 @@ export function currentStatus({ rollout, deployments }: AppObservation, appId: A
     status.workloadObservedGeneration === String(web.metadata.generation);
   return isCurrent ? status : undefined;
 }
+
+/** Whether an object of the process type 'web' has been deleted; a release without that type has none. */
+export const isWebMissing = ({ rollout, route, deployments }: AppObservation, appId: AppId): boolean =>
+  rollout === undefined ||
+  route === undefined ||
+  !deployments.some(
+    ({ metadata: { name, deletionTimestamp } }) => name === appObjectName(appId) && deletionTimestamp === undefined,
+  );
 
 /** Whether the release of the newest template has all traffic and the older one is no longer needed. */
 export const isPromoted = (status: RolloutStatus | undefined): boolean =>

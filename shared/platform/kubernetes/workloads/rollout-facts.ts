@@ -53,7 +53,7 @@ export function candidateProgress(app: AppObservation, appId: AppId, candidate: 
     names.size === candidate.others.length &&
     candidate.others.every((name) => names.has(name)) &&
     others.every((each) => each.metadata.annotations?.['paas/release-id'] === candidate.releaseId && isDeployed(each));
-  if (app.rollout === undefined)
+  if (candidate.weights === undefined)
     return { weight: areOthersDone ? 100 : 0, isUp: areOthersDone, isWebDone: true, isDone: areOthersDone, crash };
   const status = currentStatus(app, appId);
   const isWebDone = isPromoted(status);

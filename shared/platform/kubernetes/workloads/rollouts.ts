@@ -11,7 +11,7 @@ import { type AppState, type Candidate, ensureAppState, readAppState, type Store
 import type { ReleaseObjects } from './apply-release.ts';
 import { askRelease } from './ask-release.ts';
 import { listInstances } from './instances.ts';
-import { type AppObservation, currentStatus, observeApp, type RolloutStatus } from './observe-app.ts';
+import { type AppObservation, currentStatus, isWebMissing, observeApp, type RolloutStatus } from './observe-app.ts';
 import { candidateProgress, endedFacts, type RolloutTraffic } from './rollout-facts.ts';
 import { processName, webType } from './workload-plan.ts';
 
@@ -49,21 +49,20 @@ export function createKubernetesRollouts({ cluster, objects, readTraffic }: Roll
         return;
       }
       if (candidate?.order !== undefined) return;
+      const hasWeb = spec.processes.some(({ type }) => type === webType);
       await objects.applySecrets(spec);
       if (candidate === undefined) {
         const { ended: _, ...state } = stored.state;
         const others = spec.processes.flatMap(({ type }) => (type === webType ? [] : processName(appId, type)));
+        const traffic = hasWeb ? { weights } : {};
+        const begun = { ...state, candidate: { releaseId, releaseVersion, others, ...traffic } };
         // Another process has started a rollout in this moment.
-        if (
-          (await writeAppState(cluster, appId, stored, { ...state, candidate: { releaseId, releaseVersion, others } })) ===
-          undefined
-        )
-          return await rollouts.startRollout(spec, weights);
+        if ((await writeAppState(cluster, appId, stored, begun)) === undefined) return await rollouts.startRollout(spec, weights);
       }
       // Also for a candidate that is known: whoever started it may have ended before this.
       await objects.applyWeb(spec, weights);
       // Without visitors there is nothing to move in steps.
-      if (!spec.processes.some(({ type }) => type === webType)) await objects.applyOthers(spec);
+      if (!hasWeb) await objects.applyOthers(spec);
     },
 
     async *watchRollout(appId, signal) {
@@ -184,6 +183,11 @@ export function createKubernetesRollouts({ cluster, objects, readTraffic }: Roll
   async function proceed(appId: AppId, app: AppObservation, candidate: Candidate): Promise<RolloutFacts> {
     const { order } = candidate;
     if (order?.action === 'abort') return abort(appId, app, candidate, order);
+    // Somebody has deleted what is rolled out, or what leads to it. A Rollout that is created anew knows no older release.
+    if (candidate.weights !== undefined && isWebMissing(app, appId)) {
+      const spec = await objects.readRelease(appId, app.namespace, candidate.releaseVersion);
+      if (spec !== undefined) await objects.applyWeb(spec, candidate.weights);
+    }
     const progress = candidateProgress(app, appId, candidate);
     const { live } = app.state;
     const versions = { candidate: candidate.releaseVersion, stable: live?.releaseVersion };
