@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartError } from '#deploy/host/start-error.ts';
 import { waitFor } from '#deploy/host/wait-for.ts';
+import { claimDatabase, refuseForeignDatabase } from '#deploy/parts/database-owner/claim-database.ts';
+import { readDatabaseOwner } from '#deploy/parts/database-owner/database-owner-store.ts';
 import type { Lifetime } from '#deploy/parts/lifetime.ts';
 import type { StartOptions } from '#deploy/parts/start-options.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -23,12 +25,17 @@ export interface OpenDatabase extends Pick<PostgresConnection, 'db' | 'pool'> {
 const connections = 20;
 
 /**
- * Connects to the database that the settings name; without one it starts the embedded PostgreSQL, or finds the one that runs.
+ * Connects to the database that the settings name; without one it starts the embedded PostgreSQL, or finds the one that runs. Call it
+ * with the data directory locked.
  * @throws PostgresError when the embedded one does not start
- * @throws StartError when the other one asks for the password in a way that the settings do not allow
+ * @throws StartError when the other one belongs to another data directory, or asks for the password in a way that the settings do not allow
  */
 export async function openDatabase(lifetime: Lifetime, options: StartOptions): Promise<OpenDatabase> {
-  return connect(lifetime, options, options.settings.databaseUrl ?? (await startEmbeddedPostgres(lifetime, options)));
+  const { settings, dataDir } = options;
+  if (settings.databaseUrl === undefined) return connect(lifetime, options, await startEmbeddedPostgres(lifetime, options));
+  const database = await connect(lifetime, options, settings.databaseUrl, dataDir);
+  await claimDatabase(database.db, dataDir);
+  return database;
 }
 
 /**
@@ -39,18 +46,29 @@ export async function openDatabase(lifetime: Lifetime, options: StartOptions): P
  */
 export async function joinDatabase(lifetime: Lifetime, options: StartOptions, stopping: AbortSignal): Promise<OpenDatabase> {
   const { settings, dataDir, log, report } = options;
-  if (settings.databaseUrl !== undefined) return connect(lifetime, options, settings.databaseUrl);
+  if (settings.databaseUrl !== undefined) {
+    // With packs in an object store a process may have a directory of its own, on another machine.
+    if (settings.objectStore !== undefined) return connect(lifetime, options, settings.databaseUrl);
+    const database = await connect(lifetime, options, settings.databaseUrl, dataDir);
+    const isThere = async (): Promise<boolean> => (await readDatabaseOwner(database.db)) !== undefined;
+    await waitFor({ isThere, what: 'a worker to use this database for the first time', report, stopping });
+    await refuseForeignDatabase(database.db, dataDir);
+    return database;
+  }
   const directory = join(dataDir, 'postgres');
   const isThere = async (): Promise<boolean> => (await findPostmaster(join(directory, 'cluster'))) !== undefined;
   await waitFor({ isThere, what: `the database of a worker in ${dataDir}`, report, stopping });
   return connect(lifetime, options, (await startPostgres({ directory, log })).url);
 }
 
-async function connect(lifetime: Lifetime, { settings, log }: StartOptions, url: string): Promise<OpenDatabase> {
+/** @param owner the data directory that the database must belong to, if it belongs to any */
+async function connect(lifetime: Lifetime, { settings, log }: StartOptions, url: string, owner?: string): Promise<OpenDatabase> {
   const authentication = settings.databaseUrl === undefined ? 'scram' : settings.databaseAuthentication;
   const warn = (error: Error): void => log.warn('The connection to the database was lost; trying again.', { error });
   const { db, pool, close } = connectPostgres(url, warn, connections, authentication);
   lifetime.onEnd(close);
+  // Before anything changes.
+  if (owner !== undefined) await refuseForeignDatabase(db, owner).catch(explainRefusal);
   await migrate(db).catch(explainRefusal);
   await migrateJobs(pool, log);
   const wakeups = await createPostgresWakeups({ url, authentication, pool, clock: systemClock, log });

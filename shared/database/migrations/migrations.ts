@@ -26,6 +26,7 @@ import * as sourceDirectory from '#shared/database/migrations/0024-source-direct
 import * as commitTitles from '#shared/database/migrations/0025-commit-titles.ts';
 import * as sourceTokens from '#shared/database/migrations/0026-source-tokens.ts';
 import * as runs from '#shared/database/migrations/0027-runs.ts';
+import * as databaseOwner from '#shared/database/migrations/0028-database-owner.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -56,4 +57,5 @@ export const migrations: Record<string, Migration> = {
   '0025-commit-titles': commitTitles,
   '0026-source-tokens': sourceTokens,
   '0027-runs': runs,
+  '0028-database-owner': databaseOwner,
 };
