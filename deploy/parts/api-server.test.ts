@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiServer } from '#deploy/parts/api-server.ts';
 import { gatewayFiles } from '#gateway/gateway-options.ts';
@@ -136,5 +137,23 @@ describe('a body that takes too long', () => {
     socket.write(Buffer.alloc(99));
     await once(socket, 'close');
     expect(received).toMatch(/^HTTP\/1.1 200 .*read 100$/s);
+  });
+});
+
+describe('a request that is answered before its large body has arrived', () => {
+  const readHead = async (rest: string): Promise<string> => {
+    const socket = connect(gatewayFiles(test.dataDir).apiSocket);
+    try {
+      socket.write(`POST /v1/apps HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${rest}`);
+      const [head] = (await once(socket, 'data')) as [Buffer];
+      return head.toString();
+    } finally {
+      socket.destroy();
+    }
+  };
+
+  it('says that its connection closes, so that no other request is sent on it', async () => {
+    expect(await readHead('Content-Length: 1000000\r\n\r\n{')).toMatch(/^HTTP\/1.1 401 [^]*\r\nconnection: close\r\n/i);
+    expect(await readHead('Content-Length: 2\r\n\r\n{}')).toMatch(/^HTTP\/1.1 401 [^]*\r\nconnection: keep-alive\r\n/i);
   });
 });

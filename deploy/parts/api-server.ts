@@ -22,7 +22,9 @@ export interface ApiServerOptions {
 export function createApiServer({ fetch, clock, log, bodySeconds }: ApiServerOptions): Server {
   const refuse = (error: AppError) => toRefusal(error, newRequestId(), clock.now());
   const pushes = new WeakSet<Duplex>();
-  const listener = getRequestListener((request, connection) => fetch(request, connection as HttpBindings), {
+  const answer = (request: Request, connection: HttpBindings): Promise<Response> | Response =>
+    mayHaveBody(request) ? closeUnlessRead(fetch(request, connection), connection) : fetch(request, connection);
+  const listener = getRequestListener((request, connection) => answer(request, connection as HttpBindings), {
     errorHandler: (error) => {
       if (!(error instanceof RequestError)) log.error('a request failed outside of the API', { error });
       const { status, body } = refuse(
@@ -71,6 +73,24 @@ export function createApiServer({ fetch, clock, log, bodySeconds }: ApiServerOpt
 
 function invalid(status: 400 | 408, message: string): StatusError {
   return new StatusError(status, 'validation_failed', message);
+}
+
+function mayHaveBody({ method }: Request): boolean {
+  return method !== 'GET' && method !== 'HEAD';
+}
+
+/** A body of this size is read to its end soon, even if nobody needs it. */
+const smallBytes = 64 * 1024;
+
+/**
+ * After an answer before the end of a large body, the server may end the connection. Without notice, the client would send its next
+ * request on it.
+ */
+async function closeUnlessRead(answer: Promise<Response> | Response, { incoming, outgoing }: HttpBindings): Promise<Response> {
+  const response = await answer;
+  const isSmall = Number(incoming.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= smallBytes;
+  if (!isSmall && !incoming.complete && !outgoing.headersSent) outgoing.setHeader('connection', 'close');
+  return response;
 }
 
 /** Whether a git client sends a pack. The gateway does not use its connection for other requests. */
