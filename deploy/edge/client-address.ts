@@ -12,3 +12,23 @@ export function createClientAddress(trusted: readonly string[]): (request: Reque
     return clientOf(connection, { addresses, protocols: undefined, ports: undefined }, isTrusted).address;
   };
 }
+
+/** Of a request that a worker gets: facts about its connection, from Cloudflare's network or from workerd. */
+interface WorkerRequest extends Request {
+  readonly cf?: { readonly clientIp?: unknown };
+}
+
+/**
+ * The address of the client of a worker. workerd names the connection's peer (`cf.clientIp`), and passes on whatever headers the client
+ * sent. Cloudflare's network names none, and sets CF-Connecting-IP itself.
+ */
+export function createWorkerClientAddress(trusted: readonly string[]): (request: WorkerRequest) => string {
+  const addressOf = createClientAddress(trusted);
+  return (request) => {
+    if (request.cf === undefined) return 'unknown';
+    const { clientIp } = request.cf;
+    if (typeof clientIp !== 'string') return request.headers.get('cf-connecting-ip') ?? 'unknown';
+    // '127.0.0.1:4711' or '[::1]:4711'.
+    return addressOf(request, clientIp.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'));
+  };
+}

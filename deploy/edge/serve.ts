@@ -1,5 +1,5 @@
 /**
- * The main of the API at the edge on Deno, Node and Bun (docs/edge.md). It listens on PAAS_HTTP_PORT, without TLS: a proxy in front of
+ * The main of the API at the edge on Deno, Node and Bun (docs/edge.md). It listens on PAAS_EDGE_PORT, without TLS: a proxy in front of
  * it has that.
  */
 
@@ -33,8 +33,9 @@ try {
     log: parts.log,
     bodySeconds: limits.http.bodySeconds,
   });
-  server.listen(settings.httpPort, settings.host, () => {
-    console.log(`paas api is ready at ${settings.host}:${settings.httpPort}`);
+  const port = settings.edgePort ?? settings.httpPort;
+  server.listen(port, settings.host, () => {
+    console.log(`paas api is ready at ${settings.host}:${port}`);
   });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {

@@ -2,6 +2,7 @@
  * The main of the API at the edge on workerd, also on Cloudflare (docs/edge.md). A worker must not use a connection of another request,
  * so each request has its own connections to the database; with Hyperdrive these are to a pool nearby.
  */
+import { createWorkerClientAddress } from '#deploy/edge/client-address.ts';
 import { createEdgeApi, createEdgeParts, type EdgeParts } from '#deploy/edge/create-edge-api.ts';
 import { type EdgeSettings, parseEdgeSettings } from '#deploy/edge/edge-settings.ts';
 import { AppError } from '#shared/errors.ts';
@@ -18,18 +19,19 @@ interface ExecutionContext {
 
 const connections = 3;
 
-let prepared: Promise<{ settings: EdgeSettings; parts: EdgeParts }> | undefined;
-
-async function prepare(env: Bindings): Promise<{ settings: EdgeSettings; parts: EdgeParts }> {
-  const url = env.HYPERDRIVE?.connectionString;
-  const settings = parseEdgeSettings(url === undefined ? env : { ...env, PAAS_DATABASE_URL: url });
-  return { settings, parts: await createEdgeParts(settings) };
+interface Prepared {
+  settings: EdgeSettings;
+  parts: EdgeParts;
+  clientAddress(request: Request): string;
 }
 
-/** Only Cloudflare's own network sets `cf`, and the header with it. Elsewhere all clients count as one. */
-function clientAddress(request: Request): string {
-  const isCloudflare = (request as { cf?: unknown }).cf !== undefined;
-  return (isCloudflare ? request.headers.get('cf-connecting-ip') : null) ?? 'unknown';
+let prepared: Promise<Prepared> | undefined;
+
+async function prepare(env: Bindings): Promise<Prepared> {
+  const url = env.HYPERDRIVE?.connectionString;
+  const settings = parseEdgeSettings(url === undefined ? env : { ...env, PAAS_DATABASE_URL: url });
+  const clientAddress = createWorkerClientAddress(settings.trustedProxies);
+  return { settings, clientAddress, parts: await createEdgeParts(settings) };
 }
 
 /** Calls `end` once the client has got the whole response, or has gone. */
@@ -46,7 +48,7 @@ function whenSent(response: Response, end: () => void): Response {
 const worker = {
   async fetch(request: Request, env: Bindings, context: ExecutionContext): Promise<Response> {
     prepared ??= prepare(env);
-    const { settings, parts } = await prepared.catch((error: unknown) => {
+    const { settings, parts, clientAddress } = await prepared.catch((error: unknown) => {
       prepared = undefined;
       throw error instanceof Error ? error : new AppError('internal', String(error));
     });

@@ -10,6 +10,7 @@ describe('parseSettings', () => {
       sshPort: 2222,
       metricsPort: 9464,
       internalPort: undefined,
+      edgePort: undefined,
       internalUrl: undefined,
       baseUrl: 'http://localhost:8080',
       appsDomain: 'apps.localhost',

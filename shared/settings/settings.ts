@@ -44,6 +44,7 @@ const schema = z.object({
   PAAS_METRICS_PORT: port.default(9464),
   PAAS_INTERNAL_PORT: port.optional(),
   PAAS_INTERNAL_URL: httpUrl.optional(),
+  PAAS_EDGE_PORT: port.optional(),
   PAAS_BASE_URL: httpUrl.optional(),
   PAAS_APPS_DOMAIN: z
     .string()
@@ -133,6 +134,9 @@ const schema = z.object({
   PAAS_LOG_LEVEL: z.enum(logLevels).default('info'),
 });
 
+/** Names of all settings. */
+export const settingNames: readonly string[] = Object.keys(schema.shape);
+
 /** What the command line reads: they may be set in the shell that starts the platform, which ignores them. */
 const clientVariables = new Set(['PAAS_API_URL', 'PAAS_APP', 'PAAS_PASSWORD', 'PAAS_TENANT', 'PAAS_TOKEN']);
 
@@ -148,6 +152,8 @@ export interface Settings {
   metricsPort: number;
   /** Where processes on other machines reach the worker; undefined: nowhere. */
   internalPort: number | undefined;
+  /** Where the API at the edge listens; undefined: at `httpPort`. */
+  edgePort: number | undefined;
   /** Of the worker on another machine, without trailing slash; undefined: it is reached by the data directory. */
   internalUrl: string | undefined;
   /** Without trailing slash. */
@@ -238,6 +244,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     sshPort: values.PAAS_SSH_PORT,
     metricsPort: values.PAAS_METRICS_PORT,
     internalPort: values.PAAS_INTERNAL_PORT,
+    edgePort: values.PAAS_EDGE_PORT,
     internalUrl: values.PAAS_INTERNAL_URL?.replace(/\/+$/, ''),
     baseUrl: (values.PAAS_BASE_URL ?? `http://localhost:${values.PAAS_HTTP_PORT}`).replace(/\/+$/, ''),
     appsDomain: values.PAAS_APPS_DOMAIN,
