@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/run/global-set-up.ts'],
     setupFiles: ['test/support/run/each-file.ts'],
-    include: ['api/{tenancy,bearer,limits-in-real-time}.test.ts'],
+    include: ['api/**/*.test.ts'],
     environment: 'node',
     pool: 'forks',
     maxWorkers: 2,

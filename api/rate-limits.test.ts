@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { apiRunsHere } from '#test/support/api/api-runtime.ts';
 import { type Answer, createTestApi, type TestApi, type TestUser, testPassword } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
@@ -18,7 +19,7 @@ async function times(count: number, once: () => Promise<Answer>): Promise<number
 }
 
 describe('the limit of an address', () => {
-  it('is exactly 30 in a rolling minute, with a Retry-After that is right to the second', async () => {
+  it.runIf(apiRunsHere)('is exactly 30 in a rolling minute, with a Retry-After that is right to the second', async () => {
     const address = '203.0.113.1';
     const seconds = (): number => test.clock.now().getTime() / 1000;
     // The clock runs on while requests are answered: the oldest call is counted between these two times.
@@ -71,7 +72,7 @@ describe('the limit of a token', () => {
     return { ...user, token: body.data.access_token };
   };
 
-  it('is exactly 600 in a rolling minute, for each token', async () => {
+  it.runIf(apiRunsHere)('is exactly 600 in a rolling minute, for each token', async () => {
     const ada = await test.signUp();
     expect(new Set(await times(400, () => readUser(ada)))).toEqual(new Set([200]));
     test.clock.advance(30 * 1000);
@@ -83,7 +84,7 @@ describe('the limit of a token', () => {
     expect((await readUser(ada)).status).toBe(429);
   });
 
-  it('gives no more than 1800 to a user, however many tokens they create', async () => {
+  it.runIf(apiRunsHere)('gives no more than 1800 to a user, however many tokens they create', async () => {
     const ada = await test.signUp();
     let granted = 0;
     for (let login = 0; login < 10; login += 1) {
@@ -95,7 +96,7 @@ describe('the limit of a token', () => {
     expect((await readUser(await test.signUp())).status).toBe(200);
   });
 
-  it('refuses a read as it refuses a change: the answer has nothing of the resource', async () => {
+  it.runIf(apiRunsHere)('refuses a read as it refuses a change: the answer has nothing of the resource', async () => {
     const ada = await test.signUp();
     const app = await test.createApp(ada);
     const path = `/v1/apps/${app.id}`;
@@ -134,7 +135,7 @@ describe('failed credentials of an address', () => {
     ['an unsigned delivery', (address) => test.ask('POST', '/v1/webhooks/githost', { address, json: {} })],
   ];
 
-  it.each(wrong)('are refused after 30 in a minute: %s', async (_what, fail) => {
+  it.runIf(apiRunsHere).each(wrong)('are refused after 30 in a minute: %s', async (_what, fail) => {
     const source = nextSource();
     expect(new Set(await times(30, () => fail(source)))).toEqual(new Set([401]));
     const refused = await fail(source);

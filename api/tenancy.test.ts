@@ -1,7 +1,7 @@
 /** Route by caller by child id, generated from the OpenAPI document: a new route is tested without being named here. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Role } from '#shared/core/accounts/principals.ts';
-import { apiRuntime } from '#test/support/api/api-runtime.ts';
+import { apiRunsHere } from '#test/support/api/api-runtime.ts';
 import { call, essence, guardedOperations, type Operation, operations, pathParameters } from '#test/support/api/operations.ts';
 import { type PathValues, seedWorld } from '#test/support/api/seed-world.ts';
 import { joinTenant } from '#test/support/api/seeds.ts';
@@ -142,7 +142,7 @@ describe.each(guardedOperations)('$operationId', (operation) => {
     await test.ask('DELETE', `/v1/auth/tokens/${revoked.body.data.id}`, { as: ada });
     test.clock.advance(86_401 * 1000);
     // Another process has a clock of its own.
-    const expired = apiRuntime === undefined ? [ada, expiring] : [];
+    const expired = apiRunsHere ? [ada, expiring] : [];
     for (const as of [...expired, { ...ada, token: revoked.body.data.token }, { ...ada, token: 'paas_x' }]) {
       expect(codeOf(await call(test, operation, world, as))).toBe('unauthorized');
     }

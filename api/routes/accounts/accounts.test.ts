@@ -4,6 +4,7 @@ import type { Api } from '#api/http/api-env.ts';
 import { createServices } from '#deploy/control-plane.ts';
 import { secondsPerDay, secondsPerHour } from '#shared/durations.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
+import { apiRunsHere } from '#test/support/api/api-runtime.ts';
 import {
   type Answer,
   type AnswerBody,
@@ -58,7 +59,7 @@ describe('signing up', () => {
     expect(body.error.details).toEqual([{ path, message: expect.any(String) }]);
   });
 
-  it('is limited to 20 accounts a day for each address; what fails is not counted', async () => {
+  it.runIf(apiRunsHere)('is limited to 20 accounts a day for each address; what fails is not counted', async () => {
     const address = '203.0.113.120';
     const signUp = async (email = newEmail(), from = address): Promise<Answer> => {
       test.clock.advance(10_000);
@@ -197,12 +198,13 @@ describe('a session', () => {
   it.each(['known', 'unknown'])('is refused after ten wrong passwords of a %s email, from any addresses', async (which) => {
     const email = which === 'known' ? (await test.signUp()).email : newEmail();
     const logIn = (password: string) => test.ask('POST', '/v1/auth/login', { json: { email, password } });
+    const began = performance.now();
     for (let time = 0; time < 10; time += 1) expect((await logIn('wrong horse')).status).toBe(401);
     const { status, headers, body } = await logIn(testPassword);
     expect([status, body.error.code]).toEqual([429, 'rate_limited']);
     expect(body.error.message).toContain('Too many failed logins for this email address.');
     const wait = Number(headers.get('retry-after'));
-    expect(wait).toBeGreaterThan(890);
+    expect(wait).toBeGreaterThan(898 - (performance.now() - began) / 1000);
     expect(wait).toBeLessThanOrEqual(900);
   });
 

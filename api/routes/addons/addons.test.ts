@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createJobHandlers } from '#deploy/control-plane.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { FakeJobs } from '#shared/jobs/fake-jobs.ts';
+import { apiRunsHere } from '#test/support/api/api-runtime.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
@@ -33,7 +34,7 @@ async function createReady(type: string): Promise<void> {
 }
 
 describe('add-ons', () => {
-  it('are created with 201, change their plan with 200, and are listed', async () => {
+  it.runIf(apiRunsHere)('are created with 201, change their plan with 200, and are listed', async () => {
     const { status, body } = await create({ type: 'kvstore', plan: 'standard' });
     expect([status, body.data]).toEqual([
       201,
@@ -62,7 +63,7 @@ describe('add-ons', () => {
     expect((await create(json)).status).toBe(422);
   });
 
-  it('show their credentials to those who may see secrets of the app, and no cache stores them', async () => {
+  it.runIf(apiRunsHere)('show their credentials to those who may see secrets of the app, and no cache stores them', async () => {
     await createReady('kvstore');
     const { status, body, headers } = await test.ask('GET', `/v1/apps/${app.id}/addons/kvstore/credentials`, { as: ada });
     expect([status, headers.get('cache-control')]).toEqual([200, 'no-store']);
@@ -71,14 +72,14 @@ describe('add-ons', () => {
     expect([rotated.status, rotated.body.data.status]).toEqual([202, 'creating']);
   });
 
-  it('are deleted, and are not listed any more', async () => {
+  it.runIf(apiRunsHere)('are deleted, and are not listed any more', async () => {
     await createReady('database');
     const { status, body } = await test.ask('DELETE', `/v1/apps/${app.id}/addons/database`, { as: ada });
     expect([status, body.data.status, await list()]).toEqual([200, 'deleting', []]);
     expect((await test.ask('DELETE', `/v1/apps/${app.id}/addons/database`, { as: ada })).status).toBe(404);
   });
 
-  it('of an app of somebody else, of no app and of no type are not found', async () => {
+  it.runIf(apiRunsHere)('of an app of somebody else, of no app and of no type are not found', async () => {
     await createReady('kvstore');
     const eve = await test.signUp();
     expect((await create({ type: 'kvstore' }, eve)).status).toBe(404);

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { apiRunsHere } from '#test/support/api/api-runtime.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
 
 let test: TestApi;
@@ -31,7 +32,7 @@ describe('wrong signatures', () => {
   }
   const wrong = { 'x-github-event': 'push', 'x-hub-signature-256': `sha256=${'a'.repeat(64)}` };
 
-  it.each([
+  it.runIf(apiRunsHere).each([
     ['no HMAC', { 'x-hub-signature-256': 'sha256=short' }],
     ['no HMAC in hex', { 'x-gitea-event': 'push', 'x-gitea-signature': 'z'.repeat(64) }],
     ['no HMAC of any version', { 'webhook-signature': 'v1,c2hvcnQ= v2,AAAA' }],
@@ -41,23 +42,26 @@ describe('wrong signatures', () => {
     expect([status, read()]).toEqual([401, false]);
   });
 
-  it('are checked thirty times a minute per address; after that, deliveries are refused before the body is read', async () => {
-    const address = '203.0.113.51';
-    const statuses = new Set<number>();
-    for (let count = 0; count < 30; count += 1) {
-      const { status, read } = await send(address, wrong, `?app=${crypto.randomUUID()}`);
-      statuses.add(status);
-      expect(read()).toBe(true);
-    }
-    expect(statuses).toEqual(new Set([401]));
-    const { status, headers, read } = await send(address, wrong);
-    expect([status, read()]).toEqual([429, false]);
-    expect((await send('203.0.113.52', wrong)).status).toBe(401);
-    const wait = Number(headers.get('retry-after'));
-    expect(wait).toBeGreaterThan(50);
-    test.clock.advance(wait * 1000);
-    expect((await send(address, wrong)).status).toBe(401);
-  });
+  it.runIf(apiRunsHere)(
+    'are checked thirty times a minute per address; after that, deliveries are refused before the body is read',
+    async () => {
+      const address = '203.0.113.51';
+      const statuses = new Set<number>();
+      for (let count = 0; count < 30; count += 1) {
+        const { status, read } = await send(address, wrong, `?app=${crypto.randomUUID()}`);
+        statuses.add(status);
+        expect(read()).toBe(true);
+      }
+      expect(statuses).toEqual(new Set([401]));
+      const { status, headers, read } = await send(address, wrong);
+      expect([status, read()]).toEqual([429, false]);
+      expect((await send('203.0.113.52', wrong)).status).toBe(401);
+      const wait = Number(headers.get('retry-after'));
+      expect(wait).toBeGreaterThan(50);
+      test.clock.advance(wait * 1000);
+      expect((await send(address, wrong)).status).toBe(401);
+    },
+  );
 
   it('from many addresses lock out other senders, but not an address that has sent a right one', async () => {
     const app = await test.createApp(ada);

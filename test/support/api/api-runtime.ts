@@ -1,10 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
 import { systemClock } from '#shared/clock.ts';
@@ -15,23 +12,22 @@ import { offerPlatform } from '#shared/platform/remote/remote-platform.ts';
 import { createCallTokens } from '#shared/remote/call-tokens.ts';
 import { createRemoteServer } from '#shared/remote/remote-server.ts';
 import { offerOutside } from '#shared/sources/remote-sources.ts';
+import { type ApiRuntime, apiRuntimes, runtimeCommand } from '#test/support/api/runtime-commands.ts';
 import { ampleQuotasSetting } from '#test/support/core/ample-quotas.ts';
 import { freePort } from '#test/support/servers/free-port.ts';
 
 const root = new URL('../../../', import.meta.url).pathname;
-
-/** Runtimes other than the process of the test, in which the API at the edge runs. */
-export const apiRuntimes = ['node', 'bun', 'deno', 'workerd'] as const;
-/** One of `apiRuntimes`. */
-export type ApiRuntime = (typeof apiRuntimes)[number];
 
 const chosen = process.env['TEST_API_RUNTIME'];
 
 /** Where the API of the tests runs, by TEST_API_RUNTIME; undefined: in the process of the test, with a clock that it moves. */
 export const apiRuntime: ApiRuntime | undefined = apiRuntimes.find((name) => name === chosen);
 
-const denoVersion = '2.9.6';
-const workerdVersion = '1.20261117.1';
+/**
+ * Whether the API runs in the process of the test. Some tests need that: they move its clock, look at its log or its metrics, run its
+ * jobs, or see whether it reads a body.
+ */
+export const apiRunsHere = apiRuntime === undefined;
 
 /** What the runtime shares with the test. */
 export interface EdgeWorld {
@@ -51,7 +47,6 @@ export interface RunningApi {
 /** Starts the API at the edge in a runtime of its own, on the database and the fakes of a test. */
 export async function startApiRuntime(runtime: ApiRuntime, world: EdgeWorld): Promise<RunningApi> {
   const { context, hasher, databaseUrl, masterKey, webhookSecret } = world;
-  const directory = await mkdtemp(join(tmpdir(), 'paas-runtime-'));
   const tokens = await createCallTokens(masterKey, systemClock);
   const ports = {
     ...offerPlatform(context.platform),
@@ -74,14 +69,14 @@ export async function startApiRuntime(runtime: ApiRuntime, world: EdgeWorld): Pr
     PAAS_INTERNAL_URL: `http://127.0.0.1:${internalPort}`,
     PAAS_SECRET_KEY: masterKey.toBase64(),
     PAAS_HOST: '127.0.0.1',
-    PAAS_HTTP_PORT: String(httpPort),
+    PAAS_EDGE_PORT: String(httpPort),
     PAAS_BASE_URL: 'http://localhost:8080',
     PAAS_WEBHOOK_SECRET: webhookSecret,
     PAAS_SIGNUPS_PER_ADDRESS: '20',
     PAAS_QUOTAS: ampleQuotasSetting,
     PAAS_TRUSTED_PROXIES: '127.0.0.1',
   };
-  const [command, ...args] = await commandOf(runtime, directory, settings);
+  const [command, ...args] = runtimeCommand(runtime, httpPort);
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PAAS_')));
   const child = spawn(command, args, {
     cwd: root,
@@ -108,7 +103,6 @@ export async function startApiRuntime(runtime: ApiRuntime, world: EdgeWorld): Pr
       server.close();
       if ('closeAllConnections' in server) (server as ReturnType<typeof createServer>).closeAllConnections();
     }
-    await rm(directory, { recursive: true, force: true });
   };
   const base = `http://127.0.0.1:${httpPort}`;
   for (let tries = 0; ; tries += 1) {
@@ -127,9 +121,8 @@ export async function startApiRuntime(runtime: ApiRuntime, world: EdgeWorld): Pr
     request(path, init, address) {
       const headers = new Headers(init.headers);
       headers.set('x-forwarded-for', address);
-      // As Cloudflare's network does.
-      headers.set('cf-connecting-ip', address);
-      headers.set('cf-blob', '{}');
+      // The client adds it to a body without a length.
+      headers.delete('transfer-encoding');
       return fetch(`${base}${path}`, { ...init, headers, redirect: 'manual' });
     },
     close,
@@ -153,65 +146,4 @@ function createDatabaseProxy(databaseUrl: string): Server {
     server.pipe(client).on('error', () => server.destroy());
     client.once('close', () => server.destroy());
   });
-}
-
-async function commandOf(
-  runtime: ApiRuntime,
-  directory: string,
-  settings: Readonly<Record<string, string>>,
-): Promise<[string, ...string[]]> {
-  const npx = (name: string): [string, ...string[]] => [
-    process.execPath,
-    join(root, 'node_modules/npm/bin/npx-cli.js'),
-    '--yes',
-    '--package',
-    name,
-    '--',
-  ];
-  const main = 'deploy/edge/serve.ts';
-  switch (runtime) {
-    case 'node':
-      return [process.execPath, main];
-    case 'bun':
-      return [join(root, 'node_modules/.bin/bun'), main];
-    case 'deno':
-      return [
-        ...npx(`deno@${denoVersion}`),
-        'deno',
-        'run',
-        '--allow-net',
-        '--allow-env',
-        '--allow-read',
-        '--allow-sys',
-        '--node-modules-dir=manual',
-        main,
-      ];
-    case 'workerd': {
-      const config = join(directory, 'worker.capnp');
-      await copyFile(join(root, 'deploy/edge/build/worker.js'), join(directory, 'worker.js'));
-      await writeFile(config, workerdConfig(settings));
-      return [...npx(`workerd@${workerdVersion}`), 'workerd', 'serve', config, '--experimental'];
-    }
-  }
-}
-
-/** The bundle is beside the file of the configuration. */
-function workerdConfig({ PAAS_HTTP_PORT: port = '', ...settings }: Readonly<Record<string, string>>): string {
-  const text = (value: string): string => JSON.stringify(value);
-  const bindings = Object.entries(settings).map(([name, value]) => `(name = ${text(name)}, text = ${text(value)})`);
-  return `using Workerd = import "/workerd/workerd.capnp";
-const config :Workerd.Config = (
-  services = [
-    (name = "api", worker = (
-      modules = [(name = "worker", esModule = embed "worker.js")],
-      compatibilityDate = "2026-06-01",
-      compatibilityFlags = ["nodejs_compat"],
-      bindings = [${bindings.join(', ')}],
-      globalOutbound = "network",
-    )),
-    (name = "network", network = (allow = ["public", "private"])),
-  ],
-  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (cfBlobHeader = "cf-blob"), service = "api")],
-);
-`;
 }

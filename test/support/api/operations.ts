@@ -48,7 +48,7 @@ const bodies: Record<string, unknown> = {
 };
 
 /** A body that the schema of the operation takes; undefined when it takes none. One route has its app there, not in the path. */
-function bodyOf({ operationId, requestBody }: Operation, values: PathValues): unknown {
+export function bodyOf({ operationId, requestBody }: Operation, values: PathValues): unknown {
   if (operationId === 'createDatabase') return { app_id: values['id'] ?? 'x' };
   const schema = requestBody?.content['application/json']?.schema;
   return schema === undefined ? undefined : (bodies[operationId] ?? valueOf(schema));
@@ -70,7 +70,7 @@ export function pathParameters({ path }: Operation): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
 }
 
-function addressOf(operation: Operation, values: PathValues): string {
+export function addressOf(operation: Operation, values: PathValues): string {
   const path = operation.path.replace(/\{(\w+)\}/g, (_match, name: string) => encodeURIComponent(values[name] ?? 'x'));
   const query = (operation.parameters ?? [])
     .filter((parameter) => parameter.in === 'query' && parameter.required === true)

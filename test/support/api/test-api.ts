@@ -6,7 +6,6 @@ import type { Api } from '#api/http/api-env.ts';
 import type { Services } from '#deploy/control-plane.ts';
 import { createServices } from '#deploy/control-plane.ts';
 import type { components } from '#shared/api-client/openapi-types.ts';
-import { systemClock } from '#shared/clock.ts';
 import { createBindings } from '#shared/core/addons/bindings.ts';
 import { createAddresses } from '#shared/core/addresses.ts';
 import { countBuildStarts } from '#shared/core/builds/build-starts-store.ts';
@@ -140,8 +139,14 @@ export const testPassword = 'correct horse';
 /** The rules are the same whatever a hash costs. */
 const passwordCost = { memory: 8, passes: 1, parallelism: 1 };
 
-/** The API on the real core and a real database; what runs builds and apps are the twins in memory. */
-export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'builds' | 'logs'>> = {}): Promise<TestApi> {
+/** Fewer than the limit of a token. */
+const callsToForget = 500;
+
+/** The API on the real core and a real database; what runs builds and apps are the fakes. */
+export async function createTestApi(
+  replaced: Partial<Pick<Services, 'apps' | 'builds' | 'logs'>> = {},
+  runtime = apiRuntime,
+): Promise<TestApi> {
   const database = await createTestDatabase();
   const directory = await mkdtemp(join(tmpdir(), 'paas-api-'));
   const clock = TestClock.running();
@@ -208,11 +213,11 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     metrics,
   };
   const api = createApi(apiOptions);
-  if (apiRuntime !== undefined) await migrateJobs(database.pool, log);
+  if (runtime !== undefined) await migrateJobs(database.pool, log);
   const remote =
-    apiRuntime === undefined
+    runtime === undefined
       ? undefined
-      : await startApiRuntime(apiRuntime, {
+      : await startApiRuntime(runtime, {
           context,
           hasher,
           masterKey,
@@ -221,6 +226,13 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
         });
   const contract = readApiContract();
   let addresses = 0;
+  const newAddress = (): string => `2001:db8:0:${((addresses += 1)).toString(16)}::1`;
+  let asked = 0;
+
+  /** The clock of another runtime cannot be moved on, so what its tokens called is forgotten. Tests of exact limits use `request`. */
+  const forgetCalls = async (): Promise<void> => {
+    await database.db.deleteFrom('rate_limits').where('key', 'not like', 'unauthenticated%').execute();
+  };
 
   const request: TestApi['request'] = async (path, init) => {
     const address = new Headers(init.headers).get('x-test-address') ?? '';
@@ -228,17 +240,13 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
   };
 
   const ask = async (method: string, path: string, options: AskOptions = {}): Promise<Answer> => {
-    const headers = new Headers({ 'x-test-address': options.address ?? `2001:db8:0:${((addresses += 1)).toString(16)}::1` });
+    const headers = new Headers({ 'x-test-address': options.address ?? newAddress() });
     if (options.as !== undefined) headers.set('authorization', `Bearer ${options.as.token}`);
     if (options.json !== undefined) headers.set('content-type', 'application/json');
     for (const [name, value] of Object.entries(options.headers ?? {})) headers.set(name, value);
     const body = options.json === undefined ? options.body : JSON.stringify(options.json);
-    let response = await request(path, { method, headers, ...(body === undefined ? {} : { body, duplex: 'half' }) });
-    if (remote !== undefined && response.status === 429 && typeof body !== 'object') {
-      // Its clock cannot be moved. Tests of the limits use `request`.
-      await systemClock.sleep(Number(response.headers.get('retry-after')) * 1000);
-      response = await request(path, { method, headers, ...(body === undefined ? {} : { body }) });
-    }
+    if (remote !== undefined && options.as !== undefined && (asked += 1) % callsToForget === 0) await forgetCalls();
+    const response = await request(path, { method, headers, ...(body === undefined ? {} : { body, duplex: 'half' }) });
     const type = response.headers.get('content-type')?.split(';')[0] ?? '';
     if (type === 'text/event-stream') await response.body?.cancel();
     const text = type === 'text/event-stream' ? '' : await response.text();
@@ -265,9 +273,14 @@ export async function createTestApi(replaced: Partial<Pick<Services, 'apps' | 'b
     ask,
     async signUp() {
       const email = `${crypto.randomUUID()}@example.com`;
-      const { status, body } = await ask('POST', '/v1/signup', { json: { email, password: testPassword } });
-      if (status !== 201) throw new Error(`sign-up answered ${status}: ${logged.at(-1)}`);
-      const { user, tenant, access_token, refresh_token } = body.data;
+      // Not by another runtime, where the hash of a password costs as much as a hundred requests.
+      const response = await api.request('/v1/signup', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-test-address': newAddress() },
+        body: JSON.stringify({ email, password: testPassword }),
+      });
+      if (response.status !== 201) throw new Error(`sign-up answered ${response.status}: ${logged.at(-1)}`);
+      const { user, tenant, access_token, refresh_token } = ((await response.json()) as AnswerBody).data;
       return { id: user.id, email, tenantId: tenant.id, token: access_token, refreshToken: refresh_token };
     },
     async createApp(user, name = `app-${crypto.randomUUID().slice(0, 8)}`) {
