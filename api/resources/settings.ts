@@ -32,6 +32,15 @@ export const SettingsSchema = z
       description: 'Folder of the source that the app is built of. Default: all of the source.',
       example: 'services/api',
     }),
+    client_variables: z
+      .boolean()
+      .nullable()
+      .openapi({
+        description:
+          'Whether add-ons also set the variables that their clients read by themselves: `REDIS_URL`, and `PGHOST`, `PGPORT`, `PGUSER`, ' +
+          '`PGPASSWORD`, `PGDATABASE`. Variables of the app with these names win. Default: false.',
+        example: true,
+      }),
   })
   .openapi('Settings');
 
@@ -43,5 +52,6 @@ export function presentSettings(settings: AppSettings): z.infer<typeof SettingsS
     boot_timeout_seconds: settings.bootTimeoutSeconds,
     session_affinity: settings.sessionAffinity,
     directory: settings.directory,
+    client_variables: settings.clientVariables,
   };
 }

@@ -87,7 +87,10 @@ describe('an app', () => {
     await at.paas(['create', 'hello']);
     expect((await at.paas(['destroy', '-a', 'hello', '-c', 'helo'])).code).toBe(2);
     expect((await at.paas(['destroy', '-a', 'hello'])).code).toBe(2);
-    expect((await at.paas(['destroy', '-c', 'hello'])).code).toBe(0);
+    const purged = await at.paas(['destroy', '-c', 'hello', '--purge']);
+    expect([purged.code, purged.stderr.includes('You can restore it')]).toEqual([0, false]);
+    await at.paas(['create', 'hello']);
+    expect((await at.paas(['destroy', '-c', 'hello'])).stderr).toContain('You can restore it until');
     expect((await at.paas(['apps', '--json'])).stdout).toBe('[]\n');
   });
 });

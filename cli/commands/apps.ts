@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { appFlags, defineCommand } from '#cli/command-line/command.ts';
 import { checkRemoteName, defaultRemote } from '#cli/context/context.ts';
 import { CliError, exitCodes, usageError } from '#cli/errors/cli-error.ts';
@@ -10,6 +11,10 @@ import { runDetached } from '#cli/terminal/run-tool.ts';
 import { type Api, answerOf } from '#shared/api-client/client.ts';
 import { eachItem, firstItems } from '#shared/api-client/pages.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
+
+/** How long the command waits until an app is purged. */
+const purgeSeconds = 60;
+const purgePollMilliseconds = 300;
 
 export const create = defineCommand({
   name: 'create',
@@ -151,27 +156,47 @@ export const destroy = defineCommand({
   flags: {
     ...appFlags,
     confirm: { kind: 'string', short: 'c', value: 'NAME', summary: 'name of the app, as confirmation (default: ask)' },
+    purge: { kind: 'boolean', summary: 'delete it for good, also if it is deleted already; its name is free again' },
   },
-  examples: ['paas destroy -c hello'],
+  examples: ['paas destroy -c hello', 'paas destroy -c hello --purge'],
   async run(context, { flags }) {
     const app = (await context.findAppName(flags)) ?? flags.confirm ?? (await context.appName(flags));
     const confirmed =
       flags.confirm ??
-      (await ask(context.terminal, `This stops and deletes ${app}. To confirm, type its name`, `Confirm with -c ${app}.`));
+      (await ask(
+        context.terminal,
+        flags.purge
+          ? `This deletes ${app} and all of its data for good. To confirm, type its name`
+          : `This stops and deletes ${app}. To confirm, type its name`,
+        `Confirm with -c ${app}.`,
+      ));
     if (confirmed !== app)
       throw usageError(
         `The confirmation is not the name of the app, ${app}. Nothing was deleted.`,
         `To confirm: paas destroy -a ${app} -c ${app}`,
       );
     const api = await context.api();
-    const { data } = await context.showProgress(
-      `Deleting ${app}`,
-      answerOf(api.DELETE('/v1/apps/{id}', { params: { path: { id: app } } })),
-    );
-    context.report(`You can restore it until ${data.restorable_until?.slice(0, 10) ?? 'it is purged'}: paas restore -a ${app}`);
+    const { data } = await context.showProgress(`Deleting ${app}`, purgeOrDelete(api, app, flags.purge));
+    if (!flags.purge)
+      context.report(`You can restore it until ${data.restorable_until?.slice(0, 10) ?? 'it is purged'}: paas restore -a ${app}`);
     context.print('', data);
   },
 });
+
+/** A purge is over when the app is not found any more. */
+async function purgeOrDelete(api: Api, app: string, purge: boolean) {
+  const params = { path: { id: app }, ...(purge ? { query: { purge: 'true' as const } } : {}) };
+  const answer = await answerOf(api.DELETE('/v1/apps/{id}', { params }));
+  const deadline = Date.now() + purgeSeconds * 1000;
+  while (purge) {
+    const { response } = await api.GET('/v1/apps/{id}', { params: { path: { id: answer.data.id } } });
+    if (response.status === 404) break;
+    if (Date.now() > deadline)
+      throw new CliError(`${app} is deleted, but not all of it is removed yet.`, { hint: 'Its name is free in a few minutes.' });
+    await setTimeout(purgePollMilliseconds);
+  }
+  return answer;
+}
 
 export const restore = defineCommand({
   name: 'restore',

@@ -113,12 +113,14 @@ export const buildsCancel = defineCommand({
   name: 'builds:cancel',
   group: 'Builds',
   summary: 'cancel a build',
-  args: { build: { kind: 'optional', summary: 'id of the build or its first characters (default: the latest build)' } },
+  args: {
+    build: { kind: 'optional', summary: 'id of the build or its first characters (default: the newest that runs or waits)' },
+  },
   flags: appFlags,
   async run(context, { args, flags }) {
     const app = await context.appName(flags);
     const api = await context.api();
-    const { id } = await findBuild(api, app, args.build);
+    const { id } = args.build === undefined ? await findOpenBuild(api, app) : await findBuild(api, app, args.build);
     const { data } = await context.showProgress(
       `Canceling build ${id.slice(0, shownIdLength)} of ${app}`,
       answerOf(api.POST('/v1/apps/{id}/builds/{bid}/cancel', { params: { path: { id: app, bid: id } } })),
@@ -189,6 +191,12 @@ async function findBuild(api: Api, app: string, id: string | undefined): Promise
       hint: 'Use more characters of the id.',
     });
   return build;
+}
+
+/** The newest build that is not over. @throws CliError if there is none */
+async function findOpenBuild(api: Api, app: string): Promise<Build> {
+  for await (const build of eachBuild(api, app)) if (build.status === 'running' || build.status === 'queued') return build;
+  throw new CliError(`No build of ${app} is running.`, { exitCode: exitCodes.conflict, hint: 'List them with `paas builds`.' });
 }
 
 /** The file name in the URL of an archive, or the image. */

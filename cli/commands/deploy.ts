@@ -6,6 +6,9 @@ import { logLine, oneLine } from '#cli/output/sanitize.ts';
 import { readApp } from '#cli/queries/read-app.ts';
 import { answerOf } from '#shared/api-client/client.ts';
 
+/** Of the files that cannot be deployed. */
+const shownSkipped = 5;
+
 export const deploy = defineCommand({
   name: 'deploy',
   group: 'Builds',
@@ -40,6 +43,9 @@ export const deploy = defineCommand({
       author: { name: user.email, email: user.email },
     });
     try {
+      for (const path of commit.skipped.slice(0, shownSkipped))
+        context.report(`Skipped ${oneLine(path)}: a socket, pipe or device cannot be deployed.`);
+      if (commit.skipped.length > shownSkipped) context.report(`Skipped ${commit.skipped.length - shownSkipped} more of these.`);
       context.report(`Deploying ${commit.files} files of ${oneLine(directory)} to ${app.name} (${branch})`);
       await pushCommit(repository, commit, branch, (text) => {
         context.report(context.terminal.stderr.isTTY === true ? logLine(text) : text);

@@ -19,11 +19,12 @@ describe('settings', () => {
         boot_timeout_seconds: 120,
         session_affinity: false,
         directory: null,
+        client_variables: null,
       },
     ]);
     const { stdout } = await at.paas(['settings', '-a', 'hello']);
     expect(stdout).toMatch(
-      /^health-path: +\/up\?a=b\nhealth-timeout: +5 s \(default\)\nboot-timeout: +120 s\nsession-affinity: +off\ndirectory: +all of the source \(default\)\n$/,
+      /^health-path: +\/up\?a=b\nhealth-timeout: +5 s \(default\)\nboot-timeout: +120 s\nsession-affinity: +off\ndirectory: +all of the source \(default\)\nclient-variables: +off \(default\)\n$/,
     );
     await at.paas(['settings:unset', '-a', 'hello', 'health-path', 'session-affinity']);
     expect(at.platform.settings).toMatchObject({ health_path: null, boot_timeout_seconds: 120, session_affinity: null });

@@ -42,6 +42,12 @@ const settingsByName: Readonly<Record<string, Setting>> = {
     parse: (value) => value,
     print: String,
   },
+  'client-variables': {
+    field: 'client_variables',
+    default: 'off',
+    parse: parseSwitch,
+    print: (value) => (value === true ? 'on' : 'off'),
+  },
 };
 const allNames = Object.keys(settingsByName).join(', ');
 
@@ -73,6 +79,7 @@ export const settingsSet = defineCommand({
     'health-timeout=SECONDS longest time for one answer of that path, 1 to 60',
     'boot-timeout=SECONDS   longest time from the start of an instance until it is up, 1 to 600',
     'directory=PATH         folder of the source that the app is built of, from the next build on',
+    'client-variables=on    add-ons also set REDIS_URL, and PGHOST, PGPORT, PGUSER, PGPASSWORD and PGDATABASE',
     'session-affinity=on    a visitor stays with one release and one instance; off: releases and instances take turns',
   ],
   examples: ['paas settings:set health-path=/healthz boot-timeout=120', 'paas settings:set session-affinity=off'],
@@ -132,5 +139,5 @@ function parseSeconds(value: string): number {
 function parseSwitch(value: string): boolean {
   if (value === 'on' || value === 'true') return true;
   if (value === 'off' || value === 'false') return false;
-  throw usageError('session-affinity must be on or off.', 'Example: paas settings:set session-affinity=off');
+  throw usageError('This setting must be on or off.', 'Example: paas settings:set session-affinity=off');
 }

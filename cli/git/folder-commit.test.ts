@@ -1,5 +1,8 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import isomorphic from 'isomorphic-git';
@@ -92,5 +95,18 @@ describe('a commit of a folder', () => {
     await expect(commitFolder({ directory, parent: undefined, message: '', author })).rejects.toThrow('has no files to deploy');
     const path = join(directory, 'a');
     await expect(commitFolder({ directory: path, parent: undefined, message: '', author })).rejects.toThrow('is not a folder');
+  });
+
+  it('leaves out pipes and sockets, which nobody could read to the end, and names them', async () => {
+    await write({ 'index.html': 'hello', 'run/a.txt': 'a' });
+    execFileSync('mkfifo', [join(directory, 'run/pipe')]);
+    const server = createServer().listen(join(directory, 'app.sock'));
+    await once(server, 'listening');
+    try {
+      expect(Object.keys(await committed()).toSorted()).toEqual(['index.html', 'run/a.txt']);
+      expect(commit?.skipped.toSorted()).toEqual(['app.sock', 'run/pipe']);
+    } finally {
+      server.close();
+    }
   });
 });

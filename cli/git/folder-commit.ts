@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import isomorphic from 'isomorphic-git';
 import { CliError, usageError } from '#cli/errors/cli-error.ts';
 
@@ -24,6 +24,8 @@ export interface FolderCommit {
   readonly oid: string;
   /** How many files are in it. */
   readonly files: number;
+  /** What was left out, because git can store no sockets, pipes and devices. Paths in the folder. */
+  readonly skipped: readonly string[];
   /** Deletes the repository; again is harmless. */
   remove(): Promise<void>;
 }
@@ -42,7 +44,8 @@ export async function commitFolder({ directory, parent, message, author }: Folde
   const gitdir = await mkdtemp(join(tmpdir(), 'paas-deploy-'));
   const remove = (): Promise<void> => rm(gitdir, { recursive: true, force: true });
   try {
-    const repository = { fs, dir: directory, gitdir };
+    const skipped: string[] = [];
+    const repository = { fs: withoutSpecialFiles(directory, skipped), dir: directory, gitdir };
     await isomorphic.init({ ...repository, defaultBranch: folderBranch });
     const ignored = await readFile(join(directory, '.paasignore'), 'utf8').catch(() => '');
     await mkdir(join(gitdir, 'info'), { recursive: true });
@@ -51,7 +54,7 @@ export async function commitFolder({ directory, parent, message, author }: Folde
     const { length: files } = await isomorphic.listFiles(repository);
     if (files === 0) throw usageError(`${directory} has no files to deploy.`, 'Are all of them in .gitignore or .paasignore?');
     const oid = await isomorphic.commit({ ...repository, message, author, parent: parent === undefined ? [] : [parent] });
-    return { gitdir, oid, files, remove };
+    return { gitdir, oid, files, skipped, remove };
   } catch (error) {
     await remove();
     if (error instanceof CliError) throw error;
@@ -59,4 +62,15 @@ export async function commitFolder({ directory, parent, message, author }: Folde
       cause: error,
     });
   }
+}
+
+/** A file system that shows no sockets, pipes and devices: reading one could wait for ever. */
+function withoutSpecialFiles(directory: string, skipped: string[]) {
+  const readdir = async (path: string): Promise<string[]> => {
+    const entries = await fs.promises.readdir(path, { withFileTypes: true });
+    const ordinary = entries.filter((entry) => entry.isFile() || entry.isDirectory() || entry.isSymbolicLink());
+    for (const entry of entries) if (!ordinary.includes(entry)) skipped.push(relative(directory, join(path, entry.name)));
+    return ordinary.map(({ name }) => name);
+  };
+  return { promises: { ...fs.promises, readdir } };
 }

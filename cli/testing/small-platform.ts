@@ -226,6 +226,7 @@ export async function startSmallPlatform(): Promise<SmallPlatform> {
       boot_timeout_seconds: null,
       session_affinity: null,
       directory: null,
+      client_variables: null,
     },
     expireTokens: () => valid.clear(),
     close: () =>

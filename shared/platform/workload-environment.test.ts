@@ -12,3 +12,13 @@ it("an add-on's variable wins over the app's own of the same name", () => {
     DATABASE_URL: 'postgres://real',
   });
 });
+
+it("a variable for an add-on's clients loses to the app's own of the same name", () => {
+  const clientVariables = { PGHOST: 'real', PGPORT: '5432' };
+  const bindings = [{ addonType: 'database', variables: { DATABASE_URL: 'postgres://real' }, clientVariables }] as const;
+  expect(workloadEnvironment({ config: { PGHOST: 'mine' }, bindings })).toEqual({
+    PGHOST: 'mine',
+    PGPORT: '5432',
+    DATABASE_URL: 'postgres://real',
+  });
+});

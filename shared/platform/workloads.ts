@@ -54,6 +54,12 @@ export interface AddonBinding {
   addonType: AddonType;
   /** By name. Secret. */
   variables: Readonly<Record<string, string>>;
+  /**
+   * The same under names that clients read by themselves, where the app wants them. The app's own variables win over these. Secret.
+   *
+   * Kubernetes: in the Secret of the release, since that of the add-on has exactly one key.
+   */
+  clientVariables?: Readonly<Record<string, string>>;
 }
 
 /** A process type, and how many instances of it shall run. */

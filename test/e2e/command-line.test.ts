@@ -200,7 +200,10 @@ describe('paas against a real platform', () => {
     await done('builds:cancel');
     expect((await pushing).code).toBe(1);
     expect((await json<{ status: string }[]>('builds', '-n', '1'))[0]?.status).toBe('canceled');
-    expect((await paas('builds:cancel')).code).toBe(5);
+    expect(await paas('builds:cancel')).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('No build of hello is running.'),
+    });
     expect((await visit(platform, 'hello')).body).toBe('three');
   });
 

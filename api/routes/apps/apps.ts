@@ -83,10 +83,23 @@ const deleteApp = createRoute({
   path: '/v1/apps/{id}',
   operationId: 'deleteApp',
   summary: 'Delete an app',
+  description: 'A deleted app can be restored for 30 days, and keeps its name meanwhile.',
   tags,
   security: bearer,
-  request: { params: appParams },
-  responses: { 200: answer(App, 'Deleted.'), ...guarded, ...refusalsOf(404) },
+  request: {
+    params: appParams,
+    query: z.object({
+      purge: z
+        .enum(['true', 'false'])
+        .default('false')
+        .openapi({
+          description:
+            '`true`: remove the app with its repository, releases, logs and add-ons for good, also one that is deleted already. It cannot be ' +
+            'restored. Its name is free when the app is not found any more, some seconds later.',
+        }),
+    }),
+  },
+  responses: { 200: answer(App, 'Deleted.'), ...guarded, ...refusalsOf(404, 422) },
 });
 
 const restoreApp = createRoute({
@@ -163,7 +176,8 @@ export function addAppRoutes(api: Api, { apps, deletion, sources }: AppServices)
   });
 
   api.openapi(deleteApp, async (c) => {
-    return c.json({ data: presentApp(await deletion.deleteApp(c.get('caller'), c.req.valid('param').id)) }, 200);
+    const purge = c.req.valid('query').purge === 'true';
+    return c.json({ data: presentApp(await deletion.deleteApp(c.get('caller'), c.req.valid('param').id, { purge })) }, 200);
   });
 
   api.openapi(restoreApp, async (c) => {

@@ -25,8 +25,8 @@ const changeSettings = createRoute({
   operationId: 'changeSettings',
   summary: 'Change settings of an app',
   description:
-    'Null resets a setting to its default. Others stay as they are. A change of the health check or of the boot time-out creates a ' +
-    'release. `session_affinity` is changed at once, `directory` with the next build.',
+    'Null resets a setting to its default. Others stay as they are. A change of the health check, of the boot time-out or of ' +
+    '`client_variables` creates a release. `session_affinity` is changed at once, `directory` with the next build.',
   tags,
   security: bearer,
   request: {
@@ -43,13 +43,15 @@ export function addSettingsRoutes(api: Api, settings: Settings): void {
   });
 
   api.openapi(changeSettings, async (c) => {
-    const { health_path, health_timeout_seconds, boot_timeout_seconds, session_affinity, directory } = c.req.valid('json');
+    const { health_path, health_timeout_seconds, boot_timeout_seconds, session_affinity, directory, client_variables } =
+      c.req.valid('json');
     const changes = {
       healthPath: health_path,
       healthTimeoutSeconds: health_timeout_seconds,
       bootTimeoutSeconds: boot_timeout_seconds,
       sessionAffinity: session_affinity,
       directory,
+      clientVariables: client_variables,
     };
     const changed = await settings.changeSettings(c.get('caller'), c.req.valid('param').id, changes);
     return c.json({ data: presentSettings(changed) }, 200);

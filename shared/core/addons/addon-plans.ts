@@ -1,5 +1,5 @@
 import type { AddonPlan, AddonStatus } from '#shared/core/addons/addons.ts';
-import type { AddonFacts, AddonSpec, AddonType } from '#shared/platform/addons.ts';
+import type { AddonCredentials, AddonFacts, AddonSpec, AddonType } from '#shared/platform/addons.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -36,6 +36,19 @@ export function addonStatus(facts: AddonFacts | undefined): Exclude<AddonStatus,
 }
 
 const variables: Readonly<Record<AddonType, string>> = { kvstore: 'KVSTORE_URL', database: 'DATABASE_URL' };
+
+/** The add-on's address under the names that its usual clients read by themselves: redis-cli's and libraries', libpq's. */
+export function clientVariables(type: AddonType, { uri, host, port, password }: AddonCredentials): Record<string, string> {
+  if (type === 'kvstore') return { REDIS_URL: uri };
+  const { username, pathname } = new URL(uri);
+  return {
+    PGHOST: host,
+    PGPORT: String(port),
+    PGUSER: decodeURIComponent(username),
+    PGPASSWORD: password,
+    PGDATABASE: decodeURIComponent(pathname.slice(1)),
+  };
+}
 
 /** The variable by which an app gets the add-on's address. */
 export function addonVariable(type: AddonType): string {

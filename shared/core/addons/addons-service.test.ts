@@ -90,6 +90,36 @@ describe('an add-on', () => {
     expect(await test.services.config.readConfig(principal, app.id)).toEqual({});
   });
 
+  it('is also given as its clients expect it, if the app wants that, below what the app sets itself', async () => {
+    await seedRelease(test, ada, app.id);
+    await test.services.config.changeConfig(principal, app.id, { PGUSER: 'mine' });
+    for (const type of ['kvstore', 'database'] as const) await addons().createAddon(principal, app.id, { type });
+    await withWorker(() => expect.poll(statuses).toEqual(['Ready', 'Ready']));
+    const [kvstore, database] = await Promise.all(
+      (['kvstore', 'database'] as const).map((type) => addons().readCredentials(principal, app.id, type)),
+    );
+    expect(await environment()).not.toHaveProperty('REDIS_URL');
+    const before = (await releases()).length;
+    await test.services.settings.changeSettings(principal, app.id, { clientVariables: true });
+    expect((await releases()).length).toBe(before + 1);
+    const { username, pathname } = new URL(database?.uri ?? '');
+    expect(await environment()).toMatchObject({
+      KVSTORE_URL: kvstore?.uri,
+      REDIS_URL: kvstore?.uri,
+      DATABASE_URL: database?.uri,
+      PGHOST: database?.host,
+      PGPORT: String(database?.port),
+      PGUSER: 'mine',
+      PGPASSWORD: database?.password,
+      PGDATABASE: pathname.slice(1),
+    });
+    await test.services.config.changeConfig(principal, app.id, { PGUSER: null });
+    expect((await environment())['PGUSER']).toBe(username);
+    expect(await test.services.config.readConfig(principal, app.id, true)).toHaveProperty('PGUSER', username);
+    await test.services.settings.changeSettings(principal, app.id, { clientVariables: null });
+    expect(await environment()).not.toHaveProperty('PGHOST');
+  });
+
   it('that is created again only changes its plan, without a release', async () => {
     await seedRelease(test, ada, app.id);
     await addons().createAddon(principal, app.id, { type: 'kvstore' });

@@ -47,6 +47,12 @@ export async function markPurgeBegun(trx: Db, appId: AppId, now: Date): Promise<
   await trx.updateTable('apps').set({ purge_begun_at: now }).where('id', '=', appId).execute();
 }
 
+/** Whether the app is being purged, or shall be. */
+export async function isPurgeBegun(trx: Db, appId: AppId): Promise<boolean> {
+  const row = await trx.selectFrom('apps').select('purge_begun_at').where('id', '=', appId).executeTakeFirst();
+  return row !== undefined && row.purge_begun_at !== null;
+}
+
 /** Removes the app's row, and by foreign keys every row of the app and its previews. */
 export async function deleteAppRow(trx: Db, appId: AppId): Promise<void> {
   await trx.deleteFrom('apps').where('id', '=', appId).execute();

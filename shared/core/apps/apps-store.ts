@@ -149,7 +149,7 @@ export async function listApps(db: Db, query: AppListQuery): Promise<AppRow[]> {
   select =
     query.deletedSince === undefined
       ? select.where('apps.deleted_at', 'is', null)
-      : select.where('apps.deleted_at', '>', query.deletedSince);
+      : select.where('apps.deleted_at', '>', query.deletedSince).where('apps.purge_begun_at', 'is', null);
   return select.orderBy('apps.created_at', 'desc').orderBy('apps.id', 'desc').limit(query.limit).execute();
 }
 

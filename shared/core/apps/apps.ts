@@ -53,8 +53,11 @@ export interface Apps {
 
 /** Separate from `Apps`, since it also affects builds and add-ons. */
 export interface AppDeletion {
-  /** Stops it now, keeps everything else for 30 days. Deleting a deleted app is `not_found`. */
-  deleteApp(caller: Caller, app: string): Promise<App>;
+  /**
+   * Stops it now, keeps everything else for 30 days. Deleting a deleted app is `not_found`.
+   * With `purge` all of it is removed as soon as nothing is under way, also of a deleted app, and its name is free again.
+   */
+  deleteApp(caller: Caller, app: string, options?: { purge?: boolean }): Promise<App>;
   /** `conflict` when it is not deleted, and for a preview whose parent app is deleted. */
   restoreApp(caller: Caller, app: string): Promise<App>;
 }

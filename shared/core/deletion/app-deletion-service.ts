@@ -1,11 +1,11 @@
 import { requireRole } from '#shared/core/accounts/authorization.ts';
 import { enqueueAddonJobs } from '#shared/core/addons/addon-job.ts';
 import { requireApp } from '#shared/core/apps/app-access.ts';
-import { markDeletedWithPreviews, markRestoredWithPreviews } from '#shared/core/apps/app-deletion-store.ts';
-import { enqueueEnsureApp, enqueueEnsureWorkload, enqueuePurge } from '#shared/core/apps/app-jobs.ts';
+import { markDeletedWithPreviews, markPurgeBegun, markRestoredWithPreviews } from '#shared/core/apps/app-deletion-store.ts';
+import { enqueueEnsureApp, enqueueEnsureWorkload, enqueuePurge, enqueuePurgeNow } from '#shared/core/apps/app-jobs.ts';
 import { readChangedApp } from '#shared/core/apps/app-presentation.ts';
 import type { AppDeletion } from '#shared/core/apps/apps.ts';
-import { lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
+import { listPreviews, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import { deletionKey, requireAppOrDeleted, restorableUntil } from '#shared/core/apps/deleted-apps.ts';
 import { cancelOpenBuilds } from '#shared/core/builds/builds-store.ts';
 import type { Context } from '#shared/core/context.ts';
@@ -16,20 +16,26 @@ import { AppError, notFound } from '#shared/errors.ts';
 export function createAppDeletion(context: Context): AppDeletion {
   const { db, clock, wakeups } = context;
   return {
-    async deleteApp(caller, app) {
-      const { principal, row } = await requireApp(context, caller, app);
+    async deleteApp(caller, app, { purge = false } = {}) {
+      const { principal, row } = await (purge ? requireAppOrDeleted : requireApp)(context, caller, app);
       requireRole(principal, 'admin');
       await db.transaction().execute(async (trx) => {
         const now = clock.now();
+        await lockApp(trx, row.id);
         for (const id of await markDeletedWithPreviews(trx, row.id, now)) {
           await cancelOpenBuilds(trx, id);
           await enqueueEnsureWorkload(context, trx, id);
           await enqueueAddonJobs(context, trx, id);
           await enqueuePurge(context, trx, id, restorableUntil(now));
         }
+        if (!purge) return;
+        // Those of its previews are purged with it.
+        for (const { id } of [row, ...(await listPreviews(trx, row.id))]) await markPurgeBegun(trx, id, now);
+        await enqueuePurgeNow(context, trx, row.id);
       });
       wakeups.wake(deletionKey(row.id));
-      return readChangedApp(context, row.id);
+      const deleted = await readChangedApp(context, row.id);
+      return purge ? { ...deleted, restorableUntil: null } : deleted;
     },
 
     async restoreApp(caller, app) {

@@ -132,6 +132,23 @@ describe('a purge', () => {
     expect(await findTraces(app.id)).toEqual([]);
   });
 
+  it('that somebody wants begins at once, also of an app that is deleted already, and frees its name', async () => {
+    const images = [app.id, preview].map(async (id) => (await core.latestBuild(id)).image_url ?? '');
+    for (const deletedBefore of [false, true]) {
+      const target = deletedBefore ? await core.createApp(owner) : app;
+      if (deletedBefore) await core.services.appDeletion.deleteApp(owner, target.id);
+      const deleted = await core.services.appDeletion.deleteApp(owner, target.name, { purge: true });
+      expect(deleted).toMatchObject({ status: 'deleted', restorableUntil: null });
+      await expect(core.services.appDeletion.restoreApp(owner, target.id)).rejects.toMatchObject({ code: 'not_found' });
+      expect((await core.services.apps.listApps(owner, { limit: 50, deleted: true })).items).toEqual([]);
+      await runPurgeJob(core.context, target.id);
+      expect(await findTraces(target.id)).toEqual([]);
+      expect(await core.services.apps.createApp(owner, { name: target.name })).toMatchObject({ status: 'active' });
+    }
+    expect(await findTraces(preview)).toEqual([]);
+    for (const image of await Promise.all(images)) expect(await core.platform.images.imageExists(image)).toBe(false);
+  });
+
   it('cannot be foregone for a preview alone while its app is deleted', async () => {
     await core.services.appDeletion.deleteApp(owner, app.id);
     await expect(core.services.appDeletion.restoreApp(owner, preview)).rejects.toMatchObject({ code: 'conflict' });

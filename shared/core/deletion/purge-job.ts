@@ -1,4 +1,4 @@
-import { deleteAppRow, markPurgeBegun } from '#shared/core/apps/app-deletion-store.ts';
+import { deleteAppRow, isPurgeBegun, markPurgeBegun } from '#shared/core/apps/app-deletion-store.ts';
 import { enqueuePurge } from '#shared/core/apps/app-jobs.ts';
 import { type AppRow, listPreviews, lockApp, readAppById } from '#shared/core/apps/apps-store.ts';
 import { restorableUntil } from '#shared/core/apps/deleted-apps.ts';
@@ -47,8 +47,9 @@ async function beginPurge(context: Context, appId: AppId): Promise<AppRow | unde
   });
 }
 
-/** The preview of an active app was removed with its branch, and is purged at once. */
+/** The preview of an active app was removed with its branch, and is purged at once, as are apps that somebody wants purged. */
 async function purgeTime(db: Db, app: AppRow, deletedAt: Date): Promise<Date> {
+  if (await isPurgeBegun(db, app.id)) return deletedAt;
   const parent = app.parent_app_id === null ? undefined : await readAppById(db, app.parent_app_id);
   return parent?.deleted_at === null ? deletedAt : restorableUntil(deletedAt);
 }

@@ -28,6 +28,7 @@ const unset = {
   boot_timeout_seconds: null,
   session_affinity: null,
   directory: null,
+  client_variables: null,
 };
 
 /** What would run of the app's newest release. */

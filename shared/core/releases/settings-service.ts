@@ -6,7 +6,6 @@ import { createRelease } from '#shared/core/releases/release-creation.ts';
 import { readBaseRelease } from '#shared/core/releases/releases-store.ts';
 import {
   type AppSettings,
-  bootSettingsOf,
   checkSettings,
   noSettings,
   type SettingChanges,
@@ -23,6 +22,7 @@ const names: Record<keyof AppSettings, string> = {
   bootTimeoutSeconds: 'boot time-out',
   sessionAffinity: 'session affinity',
   directory: 'directory',
+  clientVariables: 'variables of clients',
 };
 const settingNames = Object.keys(noSettings) as (keyof AppSettings)[];
 
@@ -46,15 +46,14 @@ export function createSettings(context: Context): Settings {
         const after = await readSettings(trx, locked);
         const changed = settingNames.filter((name) => before[name] !== after[name]);
         if (changed.includes('sessionAffinity')) await enqueueEnsureWorkload(context, trx, row.id);
-        const ofBoot = changed.filter((name) => name !== 'sessionAffinity' && name !== 'directory');
-        const base = ofBoot.length === 0 ? undefined : await readBaseRelease(trx, row.id);
+        const ofInstances = changed.filter((name) => name !== 'sessionAffinity' && name !== 'directory');
+        const base = ofInstances.length === 0 ? undefined : await readBaseRelease(trx, row.id);
         if (base !== undefined) {
-          const isSet = bootSettingsOf(after);
-          const describe = (name: keyof AppSettings): string => `${name in isSet ? 'Set' : 'Reset'} ${names[name]}`;
+          const describe = (name: keyof AppSettings): string => `${after[name] === null ? 'Reset' : 'Set'} ${names[name]}`;
           await createRelease(context, trx, locked, {
             kind: 'config',
             image: base,
-            description: ofBoot.map(describe).join('; '),
+            description: ofInstances.map(describe).join('; '),
             createdBy: principal.userId,
             buildId: null,
             refChanges: base.ref_changes,

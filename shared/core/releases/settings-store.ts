@@ -14,6 +14,7 @@ declare module '#shared/database/db.ts' {
       boot_timeout_seconds: number | null;
       session_affinity: boolean | null;
       directory: string | null;
+      client_variables: boolean | null;
     };
   }
 }
@@ -30,6 +31,7 @@ export async function readSettings(db: Db, app: Pick<AppRow, 'id' | 'parent_app_
     bootTimeoutSeconds: own.bootTimeoutSeconds ?? inherited.bootTimeoutSeconds,
     sessionAffinity: own.sessionAffinity ?? inherited.sessionAffinity,
     directory: own.directory ?? inherited.directory,
+    clientVariables: own.clientVariables ?? inherited.clientVariables,
   };
 }
 
@@ -43,6 +45,7 @@ export async function writeSettings(trx: Db, appId: AppId, changes: Partial<AppS
     boot_timeout_seconds: after.bootTimeoutSeconds,
     session_affinity: after.sessionAffinity,
     directory: after.directory,
+    client_variables: after.clientVariables,
   };
   await trx
     .insertInto('app_settings')
@@ -59,5 +62,6 @@ function toSettings(row: Selectable<Tables['app_settings']> | undefined): AppSet
     bootTimeoutSeconds: row.boot_timeout_seconds,
     sessionAffinity: row.session_affinity,
     directory: row.directory,
+    clientVariables: row.client_variables,
   };
 }

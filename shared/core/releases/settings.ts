@@ -16,6 +16,8 @@ export interface AppSettings {
   sessionAffinity: boolean | null;
   /** Folder of the source that the app is built of, as 'services/api'. Default: all of it. */
   directory: string | null;
+  /** Whether add-ons also set what clients read by themselves, as REDIS_URL and PGHOST. Default: false. */
+  clientVariables: boolean | null;
 }
 
 /** Apps' settings. A preview has those of its app where it has none of its own. */
@@ -23,7 +25,8 @@ export interface Settings {
   readSettings(caller: Caller, app: string): Promise<AppSettings>;
   /**
    * Null resets a setting, undefined leaves it as it is. What concerns the start of instances belongs to releases, as variables do: a
-   * change creates and deploys a release of the running image. Affinity is changed at once, the folder with the next build.
+   * change creates and deploys a release of the running image; so does a change of what add-ons set. Affinity is changed at once, the
+   * folder with the next build.
    * @returns all settings after it
    */
   changeSettings(caller: Caller, app: string, changes: SettingChanges): Promise<AppSettings>;
@@ -39,6 +42,7 @@ export const noSettings: AppSettings = {
   bootTimeoutSeconds: null,
   sessionAffinity: null,
   directory: null,
+  clientVariables: null,
 };
 
 /** The part that belongs to releases. */
@@ -51,7 +55,7 @@ export function bootSettingsOf({ healthPath, healthTimeoutSeconds, bootTimeoutSe
 }
 
 /** The settings that give a release this part. */
-export function bootSettingsAsSet(boot: BootSettings): Omit<AppSettings, 'sessionAffinity' | 'directory'> {
+export function bootSettingsAsSet(boot: BootSettings): Omit<AppSettings, 'sessionAffinity' | 'directory' | 'clientVariables'> {
   return {
     healthPath: boot.healthPath ?? null,
     healthTimeoutSeconds: boot.healthTimeoutSeconds ?? null,

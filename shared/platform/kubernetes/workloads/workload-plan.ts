@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { V1Container, V1Deployment, V1PodTemplateSpec } from '@kubernetes/client-node';
 import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
+import { configWithClientVariables } from '#shared/platform/workload-environment.ts';
 import type { ProcessSpec, WorkloadSpec } from '#shared/platform/workloads.ts';
 import { appPort } from '../app-services-plan.ts';
 import type { ClusterObject } from '../cluster/cluster.ts';
@@ -57,11 +58,11 @@ export function releaseRecordName(appId: AppId, releaseVersion: number): string 
 
 /** The Secrets of a release: its variables, its record, and what its add-ons give. */
 export function planReleaseSecrets(spec: WorkloadSpec): ClusterObject[] {
-  const { appId, releaseVersion, config, bindings } = spec;
+  const { appId, releaseVersion, bindings } = spec;
   const secret = (name: string, values: Readonly<Record<string, string>>): ClusterObject =>
     planSecret({ name, namespace: tenantNamespace(spec.tenantId), labels: appLabels(appId) }, values);
   return [
-    secret(releaseSecretName(appId, releaseVersion), config),
+    secret(releaseSecretName(appId, releaseVersion), configWithClientVariables(spec)),
     secret(releaseRecordName(appId, releaseVersion), { spec: JSON.stringify(spec) }),
     ...bindings.map(({ addonType, variables }) => secret(bindingSecretName(appId, addonType), variables)),
   ];
