@@ -61,6 +61,12 @@ export const limits = {
     /** Time for all of them together. */
     seconds: 10 * secondsPerMinute,
   },
+  /** Of one build and of each of its submodules, by Git LFS. */
+  largeFiles: {
+    count: 5000,
+    /** All of them together. */
+    bytes: 1024 * mebibyte,
+  },
   /** What is shown of a repository. */
   browsing: {
     /** Of a commit or a directory. */

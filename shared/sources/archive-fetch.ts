@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { AppError } from '#shared/errors.ts';
+import type { FileHandle } from 'node:fs/promises';
 import { archiveFault } from '#shared/sources/archive-fault.ts';
 import { type GuardedRequestOptions, type GuardedResponse, guardedRequest } from '#shared/sources/guarded-request.ts';
 import { type ArchiveLimits, openArchive } from '#shared/sources/source-archive.ts';
 import type { ArchiveRequest, FetchedArchive } from '#shared/sources/source-hosts.ts';
+import { explainFullDisk, openUnlinkedFile, readRange } from '#shared/sources/unlinked-file.ts';
 
 /** How archives are fetched. */
 export interface ArchiveFetchOptions extends GuardedRequestOptions {
@@ -15,7 +14,6 @@ export interface ArchiveFetchOptions extends GuardedRequestOptions {
 }
 
 const redirects = 5;
-const pieceBytes = 128 * 1024;
 const headers = { 'user-agent': 'paas', accept: '*/*', 'accept-encoding': 'identity' };
 const hint = ': it does not exist, is private, or its signed URL has expired. Use a URL that can be read without credentials';
 
@@ -39,24 +37,12 @@ export async function fetchArchive(asked: ArchiveRequest, options: ArchiveFetchO
     if (asked.sha256 !== undefined && asked.sha256 !== sha256)
       throw archiveFault(`has the wrong checksum: its SHA-256 is ${sha256}, expected ${asked.sha256}`);
     await requireGzip(file);
-    const archive = await openArchive(() => readAll(file), options.limits);
+    const archive = await openArchive(() => readRange(file), options.limits);
     return { ...archive, bytes, sha256, discard: () => file.close() };
   } catch (error) {
     await file.close();
-    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-    const message =
-      'The disk of the platform is full. The app is not at fault. Ask the operator to free space, then build again.';
-    throw new AppError('conflict', message, { cause: error });
+    throw explainFullDisk(error);
   }
-}
-
-/** A file without a directory entry: it disappears when it is closed, also after a crash. */
-async function openUnlinkedFile(directory: string): Promise<FileHandle> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  const path = join(directory, crypto.randomUUID());
-  const file = await open(path, 'wx+', 0o600);
-  await rm(path);
-  return file;
 }
 
 async function store(
@@ -76,16 +62,6 @@ async function store(
     await file.writeFile(chunk);
   }
   return { bytes, sha256: hash.digest('hex') };
-}
-
-/** Reads the file from its start. (A read stream would close the file at its end.) */
-async function* readAll(file: FileHandle): AsyncGenerator<Uint8Array> {
-  for (let position = 0; ; ) {
-    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(pieceBytes), 0, pieceBytes, position);
-    if (bytesRead === 0) return;
-    yield buffer.subarray(0, bytesRead);
-    position += bytesRead;
-  }
 }
 
 async function requireGzip(file: FileHandle): Promise<void> {

@@ -95,7 +95,7 @@ async function call(
     method,
     headers: { 'user-agent': 'paas', accept: 'application/json', 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: new TextEncoder().encode(JSON.stringify(body)) }),
-    credentials: { origin: url.origin, authorization: `Bearer ${token.value}` },
+    credentials: { origin: url.origin, headers: { authorization: `Bearer ${token.value}` } },
     accepts: [200, 201],
     hint,
     signal,

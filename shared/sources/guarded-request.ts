@@ -11,10 +11,10 @@ export interface GuardedRequestOptions {
   allowPrivate: boolean;
 }
 
-/** A header `Authorization`, and the origin that it is for. */
+/** Headers that prove who asks, and the origin that they are for. */
 export interface Credentials {
   origin: string;
-  authorization: string;
+  headers: Readonly<Record<string, string>>;
 }
 
 /** A request to an address given by a user. */
@@ -84,7 +84,7 @@ async function requestOnce(
     method: asked.method,
     headers: {
       ...asked.headers,
-      ...(asked.credentials?.origin === url.origin ? { authorization: asked.credentials.authorization } : {}),
+      ...(asked.credentials?.origin === url.origin ? asked.credentials.headers : {}),
       ...(asked.body === undefined ? {} : { 'content-length': asked.body.length }),
     },
     agent: false,

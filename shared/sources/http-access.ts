@@ -5,7 +5,7 @@ import type { SourceToken } from '#shared/sources/source-hosts.ts';
 export function credentialsFor(url: string, token: SourceToken | undefined): Credentials | undefined {
   if (token === undefined) return undefined;
   const text = new TextEncoder().encode(`${token.user}:${token.value}`);
-  return { origin: new URL(url).origin, authorization: `Basic ${text.toBase64()}` };
+  return { origin: new URL(url).origin, headers: { authorization: `Basic ${text.toBase64()}` } };
 }
 
 /** The likely cause of a 401, 403 or 404, and what to do. Begins with ': '. */

@@ -7,6 +7,7 @@ import { parseGitUrl } from '#shared/sources/git-url.ts';
 import { requireHttps } from '#shared/sources/guarded-request.ts';
 import { fetchByHttp } from '#shared/sources/http-git.ts';
 import { listTipsByHttp } from '#shared/sources/http-tips.ts';
+import { fetchLargeFiles } from '#shared/sources/lfs-fetch.ts';
 import { type LookUp, resolveHost, systemLookUp, UnknownHost } from '#shared/sources/resolve-host.ts';
 import type { SourceHosts } from '#shared/sources/source-hosts.ts';
 import { SourceUnavailable } from '#shared/sources/source-unavailable.ts';
@@ -19,7 +20,7 @@ export interface OutsideSourceHostsOptions {
   /** Time limit of one fetch. */
   seconds: number;
   lookUp?: LookUp;
-  /** Directory for an archive while it is in use. Default: the system's temporary directory. */
+  /** Directory for archives and large files while they are in use. Default: the system's temporary directory. */
   directory?: string;
   archiveLimits?: ArchiveFetchOptions['limits'];
 }
@@ -80,6 +81,10 @@ export function createOutsideSourceHosts({
       return inTime(new URL(asked.url).host, asked.signal, (signal) =>
         fetchArchive({ ...asked, signal }, { ...options, directory, limits: archiveLimits }),
       );
+    },
+    async fetchLargeFiles(asked) {
+      const host = parseGitUrl(asked.endpoint ?? asked.url)?.host ?? 'The Git LFS server';
+      return inTime(host, asked.signal, (signal) => fetchLargeFiles({ ...asked, signal }, { ...options, directory }));
     },
     createKey: async () => createSourceKey(),
   };

@@ -4,7 +4,7 @@
  * of the app: `SourceUnavailable` where the same request may succeed later.
  */
 import type { ObjectId } from '#shared/ids.ts';
-import type { SourceEntry } from '#shared/platform/builds.ts';
+import type { SourceEntry, SourceStream } from '#shared/platform/builds.ts';
 
 /** How a private repository is read. */
 export interface SourceAccess {
@@ -126,6 +126,35 @@ export interface FetchedArchive {
   discard(): Promise<void>;
 }
 
+/** A file that a commit has as a pointer of Git LFS. */
+export interface LargeFile {
+  /** For messages. */
+  path: string;
+  /** SHA-256 of its content, 64 lower-case hex digits. */
+  oid: string;
+  /** Bytes of its content. */
+  size: number;
+}
+
+/** A download of large files of a repository. */
+export interface LargeFilesRequest extends SourceAccess {
+  /** https, http or ssh address of the repository. */
+  url: string;
+  /** Address of its Git LFS server, as `.lfsconfig` has it; undefined: beside the repository. */
+  endpoint: string | undefined;
+  files: readonly LargeFile[];
+  signal: AbortSignal;
+}
+
+/** Large files that were downloaded and checked completely. */
+export interface FetchedLargeFiles {
+  bytes: number;
+  /** The content of a requested file, by its id. May be called several times. */
+  read(oid: string): SourceStream;
+  /** Deletes the local copies. */
+  discard(): Promise<void>;
+}
+
 export interface SourceHosts {
   /** Whether this platform may connect to the address at all. @throws AppError validation_failed if it may not */
   checkAddress(url: string): Promise<void>;
@@ -139,6 +168,8 @@ export interface SourceHosts {
   commentOnPullRequests(comment: PullRequestComment): Promise<number>;
   /** Resolves when the archive is downloaded and checked. @throws AppError validation_failed */
   fetchArchive(request: ArchiveRequest): Promise<FetchedArchive>;
+  /** Resolves when all files are downloaded and checked. @throws AppError validation_failed that names the file */
+  fetchLargeFiles(request: LargeFilesRequest): Promise<FetchedLargeFiles>;
   /** A new ed25519 key pair. The public key is one line in OpenSSH form without comment. */
   createKey(): Promise<{ privateKey: string; publicKey: string }>;
 }

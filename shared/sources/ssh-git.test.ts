@@ -9,11 +9,14 @@ import { type GitUrl, parseGitUrl } from '#shared/sources/git-url.ts';
 import type { GuardedRequestOptions } from '#shared/sources/guarded-request.ts';
 import type { SourceRequest } from '#shared/sources/source-hosts.ts';
 import { createSourceKey, fetchBySsh, listTipsBySsh } from '#shared/sources/ssh-git.ts';
+import { authenticateForLfs } from '#shared/sources/ssh-lfs.ts';
 import { runChecked } from '#test/support/run-program.ts';
 
 const key = createSourceKey();
 const allowed = ssh2.utils.parseKey(key.publicKey);
 const commands: string[] = [];
+/** What `git-lfs-authenticate` prints. */
+let lfsAnswer = '';
 let directory: string;
 let tip: string;
 let server: ssh2.Server;
@@ -45,6 +48,7 @@ beforeAll(async () => {
       session.on('exec', (acceptExec, _reject, { command }) => {
         commands.push(command);
         const channel = acceptExec();
+        if (command.startsWith('git-lfs-authenticate')) return channel.end(lfsAnswer);
         const git = spawn('git', ['upload-pack', directory], { env: { PATH: process.env['PATH'], GIT_PROTOCOL: protocol } });
         channel.pipe(git.stdin).on('error', () => undefined);
         git.stdout.pipe(channel);
@@ -118,6 +122,27 @@ describe('a repository by SSH', () => {
       const made = createSourceKey();
       expect(ssh2.utils.parseKey(made.privateKey)).not.toBeInstanceOf(Error);
     }
+  });
+
+  it('has its large files at the server that it names over SSH, with the credentials that it gives', async () => {
+    const header = { Authorization: 'RemoteAuth a-token' };
+    lfsAnswer = JSON.stringify({ href: 'https://lfs.example.com/ada/private/', header, expires_in: 600 });
+    expect(await ask(authenticateForLfs)).toMatchObject({
+      endpoint: 'https://lfs.example.com/ada/private',
+      credentials: { origin: 'https://lfs.example.com', headers: header },
+    });
+    expect(commands.at(-1)).toBe("git-lfs-authenticate '/ada/private' download");
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['text', 'unknown command'],
+    ['another kind of address', '{"href":"file:///etc/passwd"}'],
+    ['a header that splits the request', '{"href":"https://lfs.example.com/","header":{"a":"b\\r\\nc: d"}}'],
+    ['too much', `"${'x'.repeat(100_000)}"`],
+  ])('says that a host has no large files over SSH that answers %s', async (_what, answer) => {
+    lfsAnswer = answer;
+    await expect(ask(authenticateForLfs)).rejects.toThrow('does not offer Git LFS over SSH');
   });
 
   it('says that there is no such branch', async () => {

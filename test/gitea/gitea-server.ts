@@ -114,6 +114,10 @@ ROOT_URL = http://127.0.0.1:${port}/
 STATIC_ROOT_PATH = ${staticRoot}
 DISABLE_SSH = true
 OFFLINE_MODE = true
+LFS_START_SERVER = true
+LFS_JWT_SECRET = ${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')}
+[lfs]
+PATH = ${directory}/data/lfs
 [database]
 DB_TYPE = sqlite3
 PATH = ${directory}/data/gitea.db

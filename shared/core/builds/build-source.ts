@@ -7,8 +7,9 @@ import { isRepository } from '#shared/core/builds/repository-source.ts';
 import { entriesBelow, readDirectory, requireDirectory } from '#shared/core/builds/source-directory.ts';
 import type { Context } from '#shared/core/context.ts';
 import { rememberCommitTitle } from '#shared/core/repositories/commit-titles.ts';
+import { fetchLargeFiles } from '#shared/core/repositories/large-files.ts';
 import { fetchSource } from '#shared/core/repositories/source-fetch.ts';
-import { type FetchedSubmodules, fetchSubmodules } from '#shared/core/repositories/submodules.ts';
+import { type FetchedSubmodule, fetchSubmodules } from '#shared/core/repositories/submodules.ts';
 import { AppError } from '#shared/errors.ts';
 import type { GitReader } from '#shared/git/git-storage.ts';
 import type { ObjectId } from '#shared/ids.ts';
@@ -128,24 +129,29 @@ async function takeTree({ context, app, build, line, signal }: SourceRequest, co
   const repositoryId = app.repository_id;
   const directory = await sayDirectory(context, app, line);
   await rememberCommitTitle(context, repositoryId, commit);
+  const url = outsideUrl(context, app, build);
   const submodules = await reader.listSubmodules(repositoryId, commit);
-  const { fetched, discard } = await fetchSubmodules(context, submodules, outsideUrl(context, app, build), {
+  const { fetched, discard } = await fetchSubmodules(context, submodules, url, {
     repositoryId,
     log: line,
     signal,
   });
-  const files = (): AsyncGenerator<UnreadEntry> => listFiles(reader.readTree(repositoryId, commit), fetched, '');
-  await closedOnFailure(requireDirectory(files(), directory), discard);
-  return {
-    commit,
-    open: () => warnOfPointers(readFiles(entriesBelow(files(), directory)), line),
-    close: discard,
+  const readTree = () => reader.readTree(repositoryId, commit);
+  const isNeeded = (path: string): boolean => path.startsWith(directory);
+  const fetchFiles = () => fetchLargeFiles(context, readTree, { repositoryId, url, isNeeded, log: line, signal });
+  const largeFiles = await closedOnFailure(retryUnavailable({ context, line, signal }, fetchFiles), discard);
+  const close = async (): Promise<void> => {
+    await largeFiles.discard();
+    await discard();
   };
+  const files = (): AsyncGenerator<UnreadEntry> => listFiles(readTree(), { largeFiles, within: fetched }, '');
+  await closedOnFailure(requireDirectory(files(), directory), close);
+  return { commit, open: () => warnOfPointers(readFiles(entriesBelow(files(), directory)), line), close };
 }
 
-async function closedOnFailure(work: Promise<void>, close: () => Promise<void>): Promise<void> {
+async function closedOnFailure<Result>(work: Promise<Result>, close: () => Promise<void>): Promise<Result> {
   try {
-    await work;
+    return await work;
   } catch (error) {
     await close();
     throw error;
@@ -169,16 +175,17 @@ type UnreadEntry = Omit<SourceEntry, 'content'> & { read(): Promise<SourceEntry[
 
 async function* listFiles(
   tree: ReturnType<GitReader['readTree']>,
-  submodules: FetchedSubmodules,
+  { largeFiles, within }: Omit<FetchedSubmodule, 'files'>,
   prefix: string,
 ): AsyncGenerator<UnreadEntry> {
   for await (const { path, kind, read } of tree) {
     if (kind !== 'submodule') {
-      yield { path: prefix + path, kind, read };
+      const content = kind === 'symlink' ? undefined : largeFiles.read(path);
+      yield { path: prefix + path, kind, read: content === undefined ? read : async () => content };
       continue;
     }
-    const submodule = submodules.get(path);
-    if (submodule !== undefined) yield* listFiles(submodule.files.readTree(), submodule.within, `${prefix}${path}/`);
+    const submodule = within.get(path);
+    if (submodule !== undefined) yield* listFiles(submodule.files.readTree(), submodule, `${prefix}${path}/`);
   }
 }
 

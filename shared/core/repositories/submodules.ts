@@ -1,4 +1,5 @@
 import type { Context } from '#shared/core/context.ts';
+import { fetchLargeFiles, type LargeFiles } from '#shared/core/repositories/large-files.ts';
 import { readSourceAccess } from '#shared/core/repositories/source-keys.ts';
 import { AppError } from '#shared/errors.ts';
 import type { Snapshot, Submodule } from '#shared/git/git-storage.ts';
@@ -8,7 +9,13 @@ import type { LineSink } from '#shared/platform/builds.ts';
 import { parseGitUrl } from '#shared/sources/git-url.ts';
 
 /** By path: the files of each submodule, and its own submodules. */
-export type FetchedSubmodules = ReadonlyMap<string, { files: Snapshot; within: FetchedSubmodules }>;
+export type FetchedSubmodules = ReadonlyMap<string, FetchedSubmodule>;
+
+export interface FetchedSubmodule {
+  files: Snapshot;
+  largeFiles: LargeFiles;
+  within: FetchedSubmodules;
+}
 
 export interface SubmoduleFetch {
   /** The repository beside which they are stored until `discard`. */
@@ -33,11 +40,12 @@ export async function fetchSubmodules(
   const timeout = AbortSignal.timeout(limits.submodules.seconds * 1000);
   const signalOrTimeout = AbortSignal.any([signal, timeout]);
   const snapshots: Snapshot[] = [];
+  const largeFiles: LargeFiles[] = [];
   const discard = async (): Promise<void> => {
-    for (const snapshot of snapshots) await snapshot.discard();
+    for (const each of [...snapshots, ...largeFiles]) await each.discard();
   };
 
-  const fetchOne = async ({ path, commit }: Submodule, url: string): Promise<Snapshot> => {
+  const fetchOne = async ({ path, commit }: Submodule, url: string): Promise<Omit<FetchedSubmodule, 'within'>> => {
     if (snapshots.length === limits.submodules.count)
       throw fault(`There are more than ${limits.submodules.count} git submodules`);
     log(`       ${path} from ${url}`);
@@ -48,11 +56,13 @@ export async function fetchSubmodules(
     snapshots.push(snapshot);
     if (snapshots.reduce((sum, { bytes }) => sum + bytes, 0) > limits.submodules.bytes)
       throw fault(`The git submodules are together larger than ${limits.submodules.bytes / 1024 / 1024} MiB`);
-    return snapshot;
+    const large = await fetchLargeFiles(context, () => snapshot.readTree(), { repositoryId, url, log, signal: signalOrTimeout });
+    largeFiles.push(large);
+    return { files: snapshot, largeFiles: large };
   };
 
   const fetchAll = async (of: readonly Submodule[], base: string | undefined, prefix: string, depth: number) => {
-    const fetched = new Map<string, { files: Snapshot; within: FetchedSubmodules }>();
+    const fetched = new Map<string, FetchedSubmodule>();
     for (const submodule of of) {
       const named = { ...submodule, path: prefix + submodule.path };
       const found = findUrl(submodule, base);
@@ -62,11 +72,11 @@ export async function fetchSubmodules(
       }
       if (depth > limits.submodules.depth)
         throw fault(`The git submodule ${named.path} is more than ${limits.submodules.depth} deep`);
-      const files = await fetchOne(named, found.url).catch((error: unknown) => {
+      const one = await fetchOne(named, found.url).catch((error: unknown) => {
         throw timeout.aborted && !signal.aborted ? tooSlow(named.path) : explain(error, named.path);
       });
-      const within = await fetchAll(await files.listSubmodules(), found.url, `${named.path}/`, depth + 1);
-      fetched.set(submodule.path, { files, within });
+      const within = await fetchAll(await one.files.listSubmodules(), found.url, `${named.path}/`, depth + 1);
+      fetched.set(submodule.path, { ...one, within });
     }
     return fetched;
   };

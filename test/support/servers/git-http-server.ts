@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { runChecked } from '#test/support/run-program.ts';
 
 export interface GitHttpServer {
@@ -15,6 +17,9 @@ export interface GitHttpServer {
   hold(): () => void;
   /** From now on only whoever sends this is answered, as `user:password`; null: everybody. */
   protect(login: string | null): void;
+  /** Contents that Git LFS has for all repositories, by their SHA-256. */
+  readonly largeFiles: Map<string, Buffer>;
+  addLargeFile(content: string): void;
   close(): Promise<void>;
 }
 
@@ -24,6 +29,7 @@ export async function startGitHttpServer(): Promise<GitHttpServer> {
   const running = new Set<ChildProcess>();
   let paused: Promise<void> | undefined;
   let login: string | null = null;
+  const largeFiles = new Map<string, Buffer>();
   const server = createServer(async (request, response) => {
     await paused;
     const { authorization } = request.headers;
@@ -31,6 +37,7 @@ export async function startGitHttpServer(): Promise<GitHttpServer> {
       response.writeHead(401, { 'www-authenticate': 'Basic' }).end();
       return;
     }
+    if (/\/info\/lfs\//.test(request.url ?? '')) return answerLfs(request, response, largeFiles);
     const { pathname, search } = new URL(request.url ?? '/', 'http://localhost');
     const backend = spawn('git', ['http-backend'], {
       stdio: ['pipe', 'pipe', 'ignore'],
@@ -81,6 +88,10 @@ export async function startGitHttpServer(): Promise<GitHttpServer> {
     protect(wanted) {
       login = wanted;
     },
+    largeFiles,
+    addLargeFile(content) {
+      largeFiles.set(createHash('sha256').update(content).digest('hex'), Buffer.from(content));
+    },
     async close() {
       for (const backend of running) backend.kill();
       server.closeAllConnections();
@@ -88,4 +99,22 @@ export async function startGitHttpServer(): Promise<GitHttpServer> {
       await rm(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** Downloads by the batch API of Git LFS, each from an address beside it. */
+async function answerLfs(request: IncomingMessage, response: ServerResponse, files: ReadonlyMap<string, Buffer>): Promise<void> {
+  const url = new URL(request.url ?? '/', `http://${request.headers.host}`);
+  if (!url.pathname.endsWith('/objects/batch')) {
+    const content = files.get(url.pathname.split('/').at(-1) ?? '');
+    response.writeHead(content === undefined ? 404 : 200).end(content);
+    return;
+  }
+  const { objects } = (await json(request)) as { objects: { oid: string; size: number }[] };
+  const answers = objects.map((object) =>
+    files.has(object.oid)
+      ? { ...object, actions: { download: { href: new URL(`./${object.oid}`, url).href } } }
+      : { ...object, error: { code: 404, message: 'Object does not exist' } },
+  );
+  response.writeHead(200, { 'content-type': 'application/vnd.git-lfs+json' });
+  response.end(JSON.stringify({ transfer: 'basic', objects: answers }));
 }
