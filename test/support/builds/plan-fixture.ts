@@ -19,6 +19,10 @@ export const toolchains: Toolchains = {
   findLanguage: async (_, request) => ({ version: request?.version ?? '1.2.3', path: [], mounts: [] }),
   findRust: async () => toolchain,
   findJava: async (request) => ({ ...toolchain, version: request?.version ?? '17', home: '/opt/java' }),
+  findSystem: async (packages, tools) => ({
+    codename: 'bookworm',
+    mounts: [...tools, { kind: 'stored', name: 'debian-system', version: `1.0.0+${packages.length}` }],
+  }),
   findJavaTool: async () => ({ path: ['/opt/maven/bin'], mounts: [] }),
 };
 

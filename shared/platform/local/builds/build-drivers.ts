@@ -77,7 +77,7 @@ export function createBuildDrivers(options: BuildDriversOptions): BuildDrivers {
       sandbox,
       caches,
       images,
-      toolchains: openToolchains({ env: hostEnv, platformNodeVersion: parts.nodeVersion, store }),
+      toolchains: openToolchains({ env: hostEnv, platformNodeVersion: parts.nodeVersion, store, systems: store }),
       registries: () => readRegistrySettings({ env: hostEnv, shareCredentials: shareRegistryCredentials }),
       imageRegistries: options.imageRegistries ?? { mirrors: {}, insecure: [] },
       places,

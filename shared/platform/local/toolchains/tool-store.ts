@@ -11,6 +11,7 @@ import type { Log } from '#shared/log.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import { isDebianTool } from './debian/debian-tools.ts';
 import { createDebianSource } from './sources/debian-source.ts';
+import { createDebianSystems, type DebianSystems } from './sources/debian-systems.ts';
 import { createGoSource } from './sources/go-source.ts';
 import { createNpmSource, npmPackages } from './sources/npm-source.ts';
 import { createPipSource } from './sources/pip-source.ts';
@@ -49,13 +50,15 @@ const listedForMilliseconds = millisecondsPerHour;
 const exactVersion = /^(\d+\.\d+(\.\d+)?([-+.0-9A-Za-z]*)|(nightly|beta)-\d{4}-\d\d-\d\d)$/;
 
 /** The store of a data directory. */
-export function createToolStore(options: ToolStoreOptions): ToolStore {
+export function createToolStore(options: ToolStoreOptions): ToolStore & DebianSystems {
   const { directory } = options;
+  const systems = createDebianSystems(options);
   const lists = new Map<string, { until: number; versions: Promise<readonly string[]> }>();
   const installing = new Map<string, Promise<string>>();
   const listInstalled = (name: StoredToolName): Promise<readonly string[]> =>
     readdir(`${directory}/${name}`).catch(ifMissing([] as string[]));
-  const store: ToolStore = {
+  const store: ToolStore & DebianSystems = {
+    planSystem: systems.planSystem,
     async listVersions(name, request = '*') {
       const key = name === 'rust' ? `${name} ${request}` : name;
       const known = lists.get(key);
@@ -87,6 +90,7 @@ export function createToolStore(options: ToolStoreOptions): ToolStore {
   return store;
 
   function sourceOf(name: StoredToolName): ToolSource {
+    if (name === 'debian-system') return systems.source;
     if (isDebianTool(name)) return createDebianSource(options, name);
     switch (name) {
       case 'go':

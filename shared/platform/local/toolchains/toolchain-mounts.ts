@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises';
 import type { SandboxLink, SandboxMount } from '../sandbox/sandbox.ts';
 import { listRootMounts } from './debian/debian-roots.ts';
 import { isDebianTool } from './debian/debian-tools.ts';
@@ -53,5 +54,11 @@ export async function resolveToolchain(
     }
   });
   const unique = new Map((await Promise.all(resolved)).flat().map((mount) => [mount.target, mount]));
-  return [...unique.values()];
+  const all = [...unique.values()];
+  // Before what is mounted below it.
+  const system = all.find(({ target }) => target === '/usr');
+  if (system === undefined || !('source' in system)) return all;
+  for (const { target } of all)
+    if (target.startsWith('/usr/')) await mkdir(`${system.source}${target.slice('/usr'.length)}`, { recursive: true });
+  return [system, ...all.filter((mount) => mount !== system)];
 }

@@ -4,15 +4,17 @@ import { promisify } from 'node:util';
 import { coerce, compare, rcompare, satisfies } from 'semver';
 import { millisecondsPerHour } from '#shared/durations.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
+import { isDebianTool } from './debian/debian-tools.ts';
 import { findHostJavas, findHostJavaTool } from './host-java.ts';
 import type { LanguageName } from './host-languages.ts';
 import { findHostGo, findHostNode, findHostPythons, findHostRusts } from './host-toolchains.ts';
 import { findLanguage, plainVersion } from './languages.ts';
 import { fitsRust, toRustChannel } from './rust-versions.ts';
+import type { DebianSystems, SystemBase } from './sources/debian-systems.ts';
 import { programsOf, type StoredTool, type StoredToolName, targetOf } from './stored-tools.ts';
 import type { ToolStore } from './tool-store.ts';
 import type { JavaToolchain, NodeToolchain, PythonToolchain, Toolchain, VersionRequest } from './toolchain.ts';
-import { partTargets } from './toolchain-mounts.ts';
+import { partTargets, type ToolchainMount } from './toolchain-mounts.ts';
 import { chooseVersion, newestOfMajors, toJavaRange, toPythonRange, toRange } from './versions.ts';
 
 /** All of them throw BuildFailure when there is none that does. A version that is asked for is never replaced by another. */
@@ -35,10 +37,22 @@ export interface Toolchains {
   /** Ruby, PHP, Elixir and others that Debian's packages have, or the operator has installed. */
   findLanguage(name: LanguageName, request?: VersionRequest): Promise<Toolchain>;
   /**
+   * A system with packages of Debian in place of the host's /usr. Installs it.
+   * @param tools of the app: a toolchain of Debian's packages among them becomes a part of the system
+   * @returns all tools, with the release of the packages
+   */
+  findSystem(packages: readonly string[], tools: readonly ToolchainMount[]): Promise<System>;
+  /**
    * The host's Rust where it fits, else one of the store.
    * @param request a version, or the name of a channel
    */
   findRust(request?: VersionRequest): Promise<Toolchain>;
+}
+
+export interface System {
+  /** 'bookworm' */
+  readonly codename: string;
+  readonly mounts: readonly ToolchainMount[];
 }
 
 export interface ToolchainsOptions {
@@ -46,12 +60,14 @@ export interface ToolchainsOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platformNodeVersion: string;
   readonly store: ToolStore;
+  /** Undefined where apps cannot have packages of Debian. */
+  readonly systems?: DebianSystems;
 }
 
 const run = promisify(execFile);
 
 /** Opens the toolchains of this machine. */
-export function openToolchains({ env, platformNodeVersion, store }: ToolchainsOptions): Toolchains {
+export function openToolchains({ env, platformNodeVersion, store, systems }: ToolchainsOptions): Toolchains {
   const path = env.PATH ?? '/usr/local/bin:/usr/bin:/bin';
   const answer = async (program: string, args: readonly string[]): Promise<string | undefined> =>
     run(program, [...args], { env: env as NodeJS.ProcessEnv, timeout: 20_000 }).then(
@@ -187,6 +203,14 @@ export function openToolchains({ env, platformNodeVersion, store }: ToolchainsOp
       throw new BuildFailure(
         `No ${name} on this platform. Commit a wrapper, as ${name === 'mvn' ? '`mvn wrapper:wrapper`' : '`gradle wrapper`'} makes it, or let its operator install it: apt-get install -y ${name === 'mvn' ? 'maven' : 'gradle'}`,
       );
+    },
+    async findSystem(packages, tools) {
+      if (systems === undefined) throw new BuildFailure('Apps cannot have packages of Debian on this platform.');
+      const base = tools.find((mount) => mount.kind === 'stored' && isDebianTool(mount.name));
+      const { version, codename } = await systems.planSystem(packages, base as SystemBase | undefined);
+      const tool = { name: 'debian-system', version } as const;
+      await store.ensureTool(tool);
+      return { codename, mounts: [...tools.filter((mount) => mount !== base), { kind: 'stored', ...tool }] };
     },
     findLanguage: (name, request) => findLanguage(name, request, { store, env }),
     async findRust(request) {

@@ -6,6 +6,7 @@ import { applyOverrides, readOverrides } from '../plans/overrides.ts';
 import { readVersionPins } from '../plans/version-pins.ts';
 import { chooseBuilders } from './choose-builders.ts';
 import { findPinnedTools } from './pinned-tools.ts';
+import { planApp } from './plan-app.ts';
 
 const { openSource, planFor } = openPlanFixture();
 
@@ -182,7 +183,42 @@ describe("an app's own commands", () => {
     const overrides = await readOverrides(await openSource({ 'railpack.json': JSON.stringify(file) }), {});
     expect(overrides).toMatchObject({ build: 'make', start: './run', systemPackages: ['curl'] });
     expect(overrides.install).toBeUndefined();
-    expect(applyOverrides(await planFor({ 'index.html': '' }), overrides).notes.at(-1)).toContain('Not installed: curl');
+    const node = await planFor({ 'package.json': '{"scripts":{"build":"x","start":"y"}}' });
+    expect(stepsOf(applyOverrides(node, overrides))).toEqual(['npm run build', '/bin/sh -c make']);
+    expect(stepsOf(applyOverrides(node, { ...overrides, keepsBuild: false }))).toEqual(['/bin/sh -c make']);
+  });
+
+  it.each<[Record<string, string>]>([
+    [
+      {
+        'nixpacks.toml':
+          '[phases.setup]\naptPkgs = ["jq"]\n[phases.install]\ncmds = ["a", "b"]\n[phases.build]\ncmds = ["make"]\n[start]\ncmd = "./run"\n',
+      },
+    ],
+    [
+      {
+        'railway.json': '{"build": {"buildCommand": "make"}, "deploy": {"startCommand": "./run"}}',
+        'railpack.json': '{"steps": {"install": {"commands": ["a", {"cmd": "b"}]}}}',
+        Aptfile: '# tools\njq\n:repo:deb http://x.example/ y main\n',
+      },
+    ],
+  ])('are read of %j', async (files) => {
+    expect(await readOverrides(await openSource(files), {})).toMatchObject({
+      install: 'a && b',
+      build: 'make',
+      keepsBuild: false,
+      start: './run',
+      systemPackages: ['jq'],
+    });
+  });
+
+  it('may ask for packages of Debian, which come in place of the system that the app would see', async () => {
+    const source = await openSource({ 'index.html': '', Aptfile: 'jq\n' });
+    const overrides = await readOverrides(source, {});
+    const plan = await planApp(source, await chooseBuilders(source), overrides, { toolchains, env: {}, cache: 'cold' });
+    expect(plan.notes.at(-1)).toBe('Installing packages of Debian (bookworm): jq');
+    expect(plan.combined.toolchain.at(-1)).toMatchObject({ name: 'debian-system' });
+    expect(plan.combined.path).toContain('/usr/games');
   });
 
   it('name packages in a variable, with or without a version', async () => {

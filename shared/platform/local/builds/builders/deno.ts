@@ -35,7 +35,7 @@ export const denoBuilder: Builder = {
       ...(main === undefined
         ? []
         : [{ title: `deno cache ${main}, cache ${context.cache}`, argv: ['deno', 'cache', main], savesTree: true }]),
-      ...(tasks.includes('build') ? [{ title: 'deno task build', argv: ['deno', 'task', 'build'] }] : []),
+      ...(tasks.includes('build') ? [{ title: 'deno task build', argv: ['deno', 'task', 'build'], builds: true } as const] : []),
     ];
     return {
       notes: [describeVersion('Deno', deno.version, request)],

@@ -27,7 +27,11 @@ export const javaBuilder: Builder = {
       : ['--no-daemon', '--console=plain', 'build', '-x', 'test', '-x', 'check'];
     const steps: readonly BuildStep[] = [
       ...(wrapper === undefined ? [] : [{ title: `chmod +x ${wrapper}`, argv: ['chmod', '+x', wrapper] }]),
-      { title: `${program} ${maven ? 'package' : 'build'}, cache ${context.cache}`, argv: [program, ...arguments_] },
+      {
+        title: `${program} ${maven ? 'package' : 'build'}, cache ${context.cache}`,
+        argv: [program, ...arguments_],
+        builds: true,
+      },
     ];
     return {
       notes: [describeVersion('Java', java.version, request)],

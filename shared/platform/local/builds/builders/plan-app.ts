@@ -1,4 +1,6 @@
+import { dirname } from 'node:path';
 import { besideDebian } from '../../toolchains/beside-debian.ts';
+import type { Toolchains } from '../../toolchains/toolchains.ts';
 import type { BuildContext, BuildPlan } from '../plans/builder.ts';
 import { addTools, type CombinedPlan, combinePlans } from '../plans/combine-plans.ts';
 import { applyOverrides, type Overrides } from '../plans/overrides.ts';
@@ -37,10 +39,35 @@ export async function planApp(
   const stored = planned.toolchain.flatMap((mount) => (mount.kind === 'stored' ? [mount.name] : []));
   const pins = await readVersionPins(source, context.env);
   const tools = await findPinnedTools(toolchains, pins, new Set([...present, ...stored]));
+  const combined = addTools(planned, tools);
+  const system =
+    overrides.systemPackages.length === 0 ? undefined : await addSystem(combined, overrides.systemPackages, toolchains);
   return {
     main: plan,
     running: [...others.slice(0, before.length), plan, ...others.slice(before.length)],
-    combined: addTools(planned, tools),
-    notes: [...others, plan, tools].flatMap(({ notes }) => notes),
+    combined: system?.combined ?? combined,
+    notes: [...[...others, plan, tools].flatMap(({ notes }) => notes), ...(system === undefined ? [] : [system.note])],
+  };
+}
+
+/** Directories of programs that a system of Debian has itself. */
+const systemDirectories = ['/usr/bin', '/usr/sbin', '/usr/games', '/usr/local/bin', '/usr/local/sbin'];
+
+/** With packages of Debian. Tools of the host that have directories of their own below /usr are shown in the system. */
+async function addSystem(
+  combined: CombinedPlan,
+  packages: readonly string[],
+  toolchains: Toolchains,
+): Promise<{ combined: CombinedPlan; note: string }> {
+  const names = [...new Set(packages)].sort();
+  const { codename, mounts } = await toolchains.findSystem(names, combined.toolchain);
+  const prefixes = combined.path
+    .filter((path) => path.startsWith('/usr/') && !systemDirectories.includes(path))
+    .map((path) => dirname(path));
+  const ofDebian = combined.toolchain.some((mount) => mount.kind === 'stored' && mount.name.startsWith('debian-'));
+  const shown = ofDebian ? [] : prefixes.map((path) => ({ kind: 'host', path }) as const);
+  return {
+    combined: { ...combined, path: [...combined.path, '/usr/games'], toolchain: [...shown, ...mounts] },
+    note: `Installing packages of Debian (${codename}): ${names.join(', ')}`,
   };
 }

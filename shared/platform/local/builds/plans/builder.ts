@@ -68,6 +68,8 @@ export interface BuildStep {
   readonly when?: 'if-restored' | 'unless-restored';
   /** The plan's tree is complete after this step and goes into the cache. */
   readonly savesTree?: boolean;
+  /** It is what a build command of the app takes the place of. */
+  readonly builds?: true;
   /** Called right before the step: why it is to be left out, for the log. */
   readonly skipIf?: (built: SourceTree) => Promise<string | undefined>;
 }

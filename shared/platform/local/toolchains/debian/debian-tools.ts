@@ -14,7 +14,7 @@ export const debianReleases: readonly DebianRelease[] = [
   { codename: 'bullseye', ruby: '2.7', php: '7.4' },
 ];
 
-export const debianToolNames = ['ruby', 'php', 'elixir', 'erlang', 'debian-python', 'debian-java'] as const;
+export const debianToolNames = ['ruby', 'php', 'elixir', 'erlang', 'debian-python', 'debian-java', 'debian-system'] as const;
 export type DebianToolName = (typeof debianToolNames)[number];
 
 export function isDebianTool(name: string): name is DebianToolName {
@@ -66,6 +66,16 @@ const javas = [
   ['sid', '8'],
 ] as const;
 
+/** What an app finds beside the packages that it asks for, where its language is not of Debian's packages. */
+export const systemPackages: readonly string[] = [
+  ...compilers,
+  ...common,
+  'python3',
+  'python3-dev',
+  'python3-venv',
+  'python3-pip',
+];
+
 /** Where a toolchain comes from, in the order of preference. */
 export function offersOf(tool: DebianToolName): readonly DebianOffer[] {
   switch (tool) {
@@ -81,13 +91,16 @@ export function offersOf(tool: DebianToolName): readonly DebianOffer[] {
         main: `openjdk-${version}-jdk-headless`,
         others: ['maven', ...common],
       }));
+    // Each is made for an app: see debian-systems.ts.
+    case 'debian-system':
+      return [];
     default:
       return debianReleases.map((release) => ({ codename: release.codename, ...packagesOf(tool, release) }));
   }
 }
 
 function packagesOf(
-  tool: Exclude<DebianToolName, 'debian-python' | 'debian-java'>,
+  tool: Exclude<DebianToolName, 'debian-python' | 'debian-java' | 'debian-system'>,
   { ruby, php }: DebianRelease,
 ): Omit<DebianOffer, 'codename'> {
   const erlang = erlangParts.map((part) => `erlang-${part}`);

@@ -11,8 +11,9 @@ export interface DebianSourceParts extends Pick<SourceParts, 'hostEnv'> {
   readonly log?: Log;
 }
 
-interface Candidate {
+export interface Candidate {
   readonly version: string;
+  readonly codename: string;
   readonly packages: readonly string[];
   readonly archive: DebianArchive;
 }
@@ -35,7 +36,8 @@ export function createDebianSource(parts: DebianSourceParts, tool: DebianToolNam
   };
 }
 
-async function findCandidates(
+/** All versions of a toolchain that releases of Debian have. */
+export async function findCandidates(
   { directory, hostEnv, log }: DebianSourceParts,
   tool: DebianToolName,
 ): Promise<readonly Candidate[]> {
@@ -47,7 +49,7 @@ async function findCandidates(
     try {
       const candidates = await inTurn(lists, () => archive.readCandidates([main, ...others]));
       const version = toSemver(candidates.get(main) ?? '');
-      return version === undefined ? [] : [{ version, packages: [...candidates.keys()], archive }];
+      return version === undefined ? [] : [{ version, codename, packages: [...candidates.keys()], archive }];
     } catch (error) {
       log?.warn('the packages of a Debian release could not be listed', { release: codename, error });
       return [];
@@ -59,7 +61,7 @@ async function findCandidates(
 const turns = new Map<string, Promise<unknown>>();
 
 /** apt locks its lists: one at a time. */
-function inTurn<T>(lists: string, work: () => Promise<T>): Promise<T> {
+export function inTurn<T>(lists: string, work: () => Promise<T>): Promise<T> {
   const turn = (turns.get(lists) ?? Promise.resolve()).then(work, work);
   turns.set(lists, turn);
   return turn;

@@ -148,7 +148,7 @@ async function findTools({ toolchains }: BuildContext, { manifest, pins, manager
 function buildSteps(manifest: PackageJson, manager: PackageManager, workspace: Workspace): readonly BuildStep[] {
   const name = ['heroku-postbuild', 'build'].find((script) => manifest.scripts?.[script] !== undefined);
   if (name === undefined) return workspaceBuildSteps(manifest, manager, workspace);
-  return [{ title: `${manager.name} run ${name}`, argv: [manager.name, 'run', name] }];
+  return [{ title: `${manager.name} run ${name}`, argv: [manager.name, 'run', name], builds: true }];
 }
 
 /** A standalone server of Next.js lacks its assets, which Next.js expects on another host. */

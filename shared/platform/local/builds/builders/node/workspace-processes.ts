@@ -17,7 +17,7 @@ export function workspaceBuildSteps(
 ): readonly BuildStep[] {
   if (![...packages.values()].some(({ scripts }) => scripts?.['build'] !== undefined)) return [];
   const argv = buildCommand(allDependencies(manifest), manager);
-  return [{ title: argv.join(' '), argv }];
+  return [{ title: argv.join(' '), argv, builds: true }];
 }
 
 function buildCommand(dependencies: Readonly<Record<string, string>>, { name, tool }: PackageManager): readonly string[] {
