@@ -3,14 +3,15 @@ import { Agent, fetch } from 'undici';
 import { openTestPostgres } from '#test/support/database/test-postgres.ts';
 import { removePlatform, startPlatform } from '#test/support/platform/running-platform.ts';
 import type { Measured, Request } from './measure.ts';
-import { type BenchUser, fillDatabase, signUpUsers } from './seed.ts';
+import { createPace } from './pace.ts';
+import { type BenchUser, fillDatabase, signUpUsers, untilIdle } from './seed.ts';
 
 /** A platform with so much in its database, asked past the gateway: the API alone is measured. */
 export interface BenchPlatform {
   databaseUrl: string;
   /** Of PostgreSQL. */
   databasePid: number;
-  /** One request for each user by turns; each of them stays far below their limit. */
+  /** One request for each user by turns. */
   requests(path: (user: BenchUser) => string): readonly Request[];
   /** What is measured: these requests, answered by its API. */
   measured(path: (user: BenchUser) => string): Measured;
@@ -39,6 +40,9 @@ export async function openBenchPlatform(
     const people = await signUpUsers(platform, users, (input, init) => fetch(input, { ...init, dispatcher }));
     await dispatcher.close();
     await fillDatabase(postgres.url, people, apps, builds);
+    await untilIdle(postgres.url);
+    // Of all paths together.
+    const pace = createPace(requestsPerRound / users);
     const requests: BenchPlatform['requests'] = (path) =>
       Array.from({ length: requestsPerRound }, (_, index) => {
         const user = people[index % people.length];
@@ -57,6 +61,7 @@ export async function openBenchPlatform(
         pid: platform.pid,
         databasePid: postgres.pid,
         requests: requests(path),
+        pace,
       }),
       close: () => started.disposeAsync(),
     };

@@ -2,6 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { ClientOrder, ClientResult } from './client-process.ts';
+import type { Pace } from './pace.ts';
 import { readFamilyTime, readProcessorTime } from './processor-time.ts';
 
 export interface Request {
@@ -28,6 +29,8 @@ export interface Measured {
   /** Of its PostgreSQL. */
   databasePid: number;
   requests: readonly Request[];
+  /** Waits until another round exceeds no limit of its users. */
+  pace?: Pace;
 }
 
 /** A process that sends requests. */
@@ -85,7 +88,11 @@ export async function compareTwo(
     // The first of a round meets what the second of the round before left behind, so the order alternates.
     const order = round % 2 === 0 ? [first, second] : [second, first];
     const measured = new Map<Measured, Measurement>();
-    for (const each of order) measured.set(each, await client.measure(each));
+    for (const each of order) {
+      await each.pace?.wait();
+      measured.set(each, await client.measure(each));
+      each.pace?.countRound();
+    }
     const [one, other] = [measured.get(first), measured.get(second)];
     if (round >= 0 && one !== undefined && other !== undefined)
       results.push({ one, other, ratio: combine((key) => one[key] / other[key]) });

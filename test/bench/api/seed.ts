@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { fetch } from 'undici';
 import { PostgresClient } from '#shared/database/postgres-client.ts';
 import type { RunningPlatform } from '#test/support/platform/running-platform.ts';
@@ -70,6 +71,23 @@ export async function fillDatabase(url: string, users: readonly BenchUser[], app
       ids,
     ]);
     await client.query('vacuum analyze');
+  } finally {
+    await client.end();
+  }
+}
+
+/** Waits until the jobs of the new apps are done: each makes a network, which costs more than a thousand requests. */
+export async function untilIdle(url: string): Promise<void> {
+  const client = new PostgresClient(url);
+  await client.connect();
+  try {
+    const countJobs = async (): Promise<number> => {
+      const { rows } = await client.query<{ waiting: number }>(
+        'select count(*)::int as waiting from graphile_worker.jobs where run_at <= now()',
+      );
+      return rows[0]?.waiting ?? 0;
+    };
+    while ((await countJobs()) > 0) await sleep(200);
   } finally {
     await client.end();
   }
