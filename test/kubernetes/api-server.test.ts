@@ -114,6 +114,21 @@ describe('the client of the API server', () => {
     expect((await cluster.read(reference))?.data).toEqual({ ours: 'dHdv', theirs: 'b25l' });
   });
 
+  it('a watch that is left before its signal aborts ends its request, and nothing else', async () => {
+    const broken: unknown[] = [];
+    const hear = (error: unknown): void => void broken.push(error);
+    process.on('uncaughtException', hear);
+    await cluster.create(secret('left'));
+    const selection = { kind: kinds.secret, namespace: 'default' };
+    for await (const { type } of cluster.watch(selection, new AbortController().signal)) {
+      await cluster.apply(secret('left', crypto.randomUUID()));
+      if (type === 'MODIFIED') break;
+    }
+    await cluster.read({ kind: kinds.secret, name: 'left', namespace: 'default' });
+    process.off('uncaughtException', hear);
+    expect(broken).toEqual([]);
+  });
+
   it('a watch shows what there is and each change, also what happened while the API server was down', async () => {
     const over = new AbortController();
     const seen: string[] = [];

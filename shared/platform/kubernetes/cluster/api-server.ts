@@ -5,6 +5,7 @@ import { kindOf } from './kinds.ts';
 import { listObjects, readStatus } from './list-objects.ts';
 import { collectionPath, groupPath, objectPath } from './object-path.ts';
 import { type Attempt, refusal } from './refusals.ts';
+import { streamPodLog } from './stream-pod-log.ts';
 import { watchObjects } from './watch-objects.ts';
 
 /** Owns the fields that the platform sets; others may own other fields of the same object. */
@@ -95,6 +96,7 @@ export function createApiServer(requests: ApiRequests): Cluster {
       }
       throw refusal(attempt, response.status, await readStatus(response));
     },
+    streamPodLog: (pod, follow, signal) => streamPodLog(requests, pod, follow, signal),
   };
   return cluster;
 }

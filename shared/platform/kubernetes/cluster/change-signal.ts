@@ -8,11 +8,16 @@ export interface ChangeSignal {
 }
 
 /** Watches objects until the signal aborts. Where they cannot be watched, `next` takes its full time. */
-export function signalChanges(cluster: Pick<Cluster, 'watch'>, selection: Selection, signal: AbortSignal): ChangeSignal {
+export function signalChanges(
+  cluster: Pick<Cluster, 'watch'>,
+  selections: Selection | readonly Selection[],
+  signal: AbortSignal,
+): ChangeSignal {
   let changed = new AbortController();
-  void (async () => {
+  const watch = async (selection: Selection): Promise<void> => {
     for await (const _ of cluster.watch(selection, signal)) changed.abort();
-  })().catch(() => undefined);
+  };
+  for (const selection of [selections].flat()) void watch(selection).catch(() => undefined);
   return {
     async next(milliseconds) {
       await pause(milliseconds, AbortSignal.any([signal, changed.signal]));

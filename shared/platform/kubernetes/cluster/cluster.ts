@@ -26,7 +26,7 @@ export interface ObjectMetadata {
   /** Set while the object is being deleted. */
   deletionTimestamp?: string;
   managedFields?: readonly ManagedFields[];
-  ownerReferences?: readonly { kind: string; name: string; uid: string }[];
+  ownerReferences?: { apiVersion: string; kind: string; name: string; uid: string }[];
 }
 
 /** Whose fields an object has. */
@@ -99,5 +99,18 @@ export interface Cluster {
    */
   watch(selection: Selection, signal: AbortSignal, listed?: () => void): AsyncIterable<ClusterEvent>;
   /** The newest lines that a pod's container has printed, oldest first; undefined when there is no such pod, or no output. */
-  readPodLog(pod: { namespace: string; name: string; container: string }, lines: number): Promise<string | undefined>;
+  readPodLog(pod: PodContainer, lines: number): Promise<string | undefined>;
+  /**
+   * The whole lines that a pod's container has printed, from its first one; nothing when there is no such pod, or no output.
+   * With `follow` it goes on with what comes, until the container or the connection ends; a line that is not whole by then is
+   * left out. Throws the signal's reason when that aborts.
+   */
+  streamPodLog(pod: PodContainer, follow: boolean, signal: AbortSignal): AsyncIterable<string>;
+}
+
+/** A container of a pod. */
+export interface PodContainer {
+  namespace: string;
+  name: string;
+  container: string;
 }

@@ -34,6 +34,7 @@ export const kinds = {
   listenerSet: { ...builtIn('gateway.networking.k8s.io/v1', 'ListenerSet', 'listenersets'), from: 'Gateway API 1.5 or later' },
   certificate: { ...builtIn('cert-manager.io/v1', 'Certificate', 'certificates'), from: 'cert-manager' },
   pipelineRun: { ...builtIn('tekton.dev/v1', 'PipelineRun', 'pipelineruns'), from: 'Tekton Pipelines' },
+  taskRun: { ...builtIn('tekton.dev/v1', 'TaskRun', 'taskruns'), from: 'Tekton Pipelines' },
   postgresCluster: { ...builtIn('postgresql.cnpg.io/v1', 'Cluster', 'clusters'), from: 'CloudNativePG' },
 } as const satisfies Record<string, Kind>;
 

@@ -1,8 +1,7 @@
-import { createInterface } from 'node:readline';
-import { Readable } from 'node:stream';
 import type { AppError } from '#shared/errors.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 import type { ApiRequests } from './api-requests.ts';
+import { bodyLines } from './body-lines.ts';
 import type { ClusterEvent, ClusterObject, Selection } from './cluster.ts';
 import { listPages, readStatus } from './list-objects.ts';
 import { collectionPath, labelSelector } from './object-path.ts';
@@ -125,7 +124,7 @@ async function* openWatch(
     if (response.status === 410) return void (yield { type: 'ERROR', object: emptyObject });
     if (!response.ok || response.body === null)
       throw new RefusedWatch(refusal({ verb: 'watch', ...selection }, response.status, await readStatus(response)));
-    for await (const line of createInterface({ input: Readable.fromWeb(response.body) })) {
+    for await (const line of bodyLines(response.body)) {
       clearTimeout(timer);
       timer = setTimeout(() => silence.abort(), silenceMilliseconds);
       yield JSON.parse(line) as WatchLine;

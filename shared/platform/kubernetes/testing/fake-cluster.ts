@@ -1,5 +1,5 @@
 import { AppError } from '#shared/errors.ts';
-import type { Cluster, ClusterEvent, ClusterObject, ObjectReference, Selection } from '../cluster/cluster.ts';
+import type { Cluster, ClusterEvent, ClusterObject, ObjectReference, PodContainer, Selection } from '../cluster/cluster.ts';
 import { kindOf } from '../cluster/kinds.ts';
 
 /** An API server in memory, of which a test sees every object. */
@@ -8,6 +8,8 @@ export interface FakeCluster extends Cluster {
   readonly objects: ReadonlyMap<string, ClusterObject>;
   /** Kinds whose definition is not installed. */
   readonly missingKinds: Set<string>;
+  /** Adds a line to what a container of a pod has printed. */
+  printPodLog(pod: PodContainer, line: string): void;
   /** From now on deleted objects stay, with a `deletionTimestamp`, until the returned function is called. */
   holdDeletions(): () => void;
 }
@@ -20,6 +22,14 @@ export function createFakeCluster(): FakeCluster {
   const objects = new Map<string, ClusterObject>();
   const watchers = new Set<(event: ClusterEvent) => void>();
   const missingKinds = new Set<string>();
+  const logs = new Map<string, string[]>();
+  const logOf = ({ namespace, name, container }: PodContainer): string[] => {
+    const key = `${namespace}/${name}/${container}`;
+    const known = logs.get(key) ?? [];
+    logs.set(key, known);
+    return known;
+  };
+  let printed = Promise.withResolvers<void>();
   let version = 0;
   let held = false;
 
@@ -100,7 +110,28 @@ export function createFakeCluster(): FakeCluster {
         signal.removeEventListener('abort', leave);
       }
     },
-    readPodLog: async () => undefined,
+    readPodLog: async (pod, lines) => {
+      const log = logOf(pod);
+      return log.length === 0 ? undefined : `${log.slice(-lines).join('\n')}\n`;
+    },
+    async *streamPodLog(pod, follow, signal) {
+      const log = logOf(pod);
+      for (let at = 0; ; at += 1) {
+        // As kwok does, and unlike a kubelet, it goes on when the container has ended.
+        while (follow && at >= log.length) {
+          signal.throwIfAborted();
+          await Promise.race([printed.promise, untilAborted(signal)]);
+        }
+        const line = log[at];
+        if (line === undefined) return;
+        yield line;
+      }
+    },
+    printPodLog(pod, line) {
+      logOf(pod).push(line);
+      printed.resolve();
+      printed = Promise.withResolvers();
+    },
     holdDeletions() {
       held = true;
       return () => {
@@ -109,6 +140,13 @@ export function createFakeCluster(): FakeCluster {
       };
     },
   };
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 }
 
 /** As a merge patch (RFC 7386): objects field by field, null removes, everything else is replaced. */
