@@ -2,6 +2,7 @@ import type { BuildId } from '#shared/ids.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import { type BuildTranscript, createBuildTranscript } from '#shared/platform/build-transcript.ts';
 import type { BuildOutcome, BuildSpec, Builds, LineSink } from '#shared/platform/builds.ts';
+import { describeDuration } from '#shared/platform/describe-duration.ts';
 import { createSlots } from '#shared/slots.ts';
 
 /**
@@ -120,6 +121,5 @@ export function createInProcessBuilds({ runBuild, atOnce, timeout = abortAfter }
 }
 
 function describeTimeout(seconds: number): string {
-  const time = seconds % 60 === 0 ? `${seconds / 60} minutes` : `${seconds} seconds`;
-  return `The build took longer than ${time === '1 minutes' ? '1 minute' : time} and was stopped.`;
+  return `The build took longer than ${describeDuration(seconds)} and was stopped.`;
 }

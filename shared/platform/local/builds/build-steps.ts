@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { omitUndefined } from '#shared/omit-undefined.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
+import type { BuildOutput } from '#shared/platform/build-output.ts';
 import type { LocalDiskSpace } from '../disk/local-disk-space.ts';
 import { readLines } from '../logs/read-lines.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
@@ -9,7 +10,6 @@ import type { SandboxContainer } from '../sandbox/sandbox-container.ts';
 import type { CopyInSandbox } from './build-caches.ts';
 import { explainFailure, type FullestVolume } from './build-causes.ts';
 import { rememberSandbox } from './build-leftovers.ts';
-import type { BuildOutput } from './build-output.ts';
 import type { BuildDirectories, BuildLimits } from './build-space.ts';
 import type { BuildStep } from './plans/builder.ts';
 

@@ -1,9 +1,9 @@
 import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
+import type { BuildOutput } from '#shared/platform/build-output.ts';
 import type { Procfile } from '#shared/platform/procfile.ts';
 import type { ImageDescription, PlaceTree } from '../images/images.ts';
-import type { BuildOutput } from './build-output.ts';
 import type { StepRunner } from './build-steps.ts';
 import { answers, type ContainerStep, planUnpack } from './containers/buildah.ts';
 import { explainContainerFailure } from './containers/container-causes.ts';

@@ -1,7 +1,7 @@
 import { mkdir, rename, rmdir } from 'node:fs/promises';
+import type { BuildOutput } from '#shared/platform/build-output.ts';
 import type { PlaceTree, StoredImage } from '../images/images.ts';
 import type { SandboxBind } from '../sandbox/sandbox.ts';
-import type { BuildOutput } from './build-output.ts';
 
 /** Where the image is mounted while its files are copied into it. */
 const imageMount = '/paas-image';

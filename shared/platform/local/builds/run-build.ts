@@ -1,6 +1,7 @@
 import { chown, mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
+import { type BuildOutput, createBuildOutput } from '#shared/platform/build-output.ts';
 import type { BuildSpec } from '#shared/platform/builds.ts';
 import type { RunBuild } from '#shared/platform/in-process-builds.ts';
 import { type Procfile, parseProcfile } from '#shared/platform/procfile.ts';
@@ -15,7 +16,6 @@ import type { Toolchains } from '../toolchains/toolchains.ts';
 import type { CacheVolume, LocalBuildCaches, ToolOwner } from './build-caches.ts';
 import type { FullestVolume } from './build-causes.ts';
 import { endLeftBuild } from './build-leftovers.ts';
-import { type BuildOutput, createBuildOutput } from './build-output.ts';
 import { type BuildDirectories, type BuildLimits, makeBuildDirectories } from './build-space.ts';
 import { createStepRunner, type StepRunner } from './build-steps.ts';
 import { chooseBuilders } from './builders/choose-builders.ts';

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { chooseBuildArguments } from '#shared/platform/build-arguments.ts';
 import { planCredentials } from '../container-build.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 import { planImageBuild } from './buildah.ts';
 import { explainContainerFailure } from './container-causes.ts';
-import { chooseBuildArguments, findDockerfile } from './dockerfile.ts';
+import { findDockerfile } from './dockerfile.ts';
 import { findContainerProblem } from './find-buildah.ts';
 import { readImageConfig } from './image-config.ts';
 import { planContainersConfig } from './registries-conf.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createLineSplitter } from '../logs/line-splitter.ts';
 import { createBuildOutput, tameLine } from './build-output.ts';
+import { createLineSplitter } from './local/logs/line-splitter.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
