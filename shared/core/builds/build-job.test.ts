@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { runBuildJob } from '#shared/core/builds/build-job.ts';
 import type { BuildRow } from '#shared/core/builds/builds-store.ts';
+import { AppError } from '#shared/errors.ts';
 import type { Builds } from '#shared/platform/builds.ts';
 import type { FakeBuildStep } from '#shared/platform/fake/builds.ts';
 import { createFakePlatform } from '#shared/platform/fake/fake-platform.ts';
@@ -319,6 +320,14 @@ describe('a build job', () => {
     expect(await readLog()).toContain('The platform failed, not your app.');
     expect(await readLog()).not.toContain('/secret/place');
     expect(core.logged.join()).toContain('the disk /secret/place is full');
+  });
+
+  it('repeats what the platform says is wrong where that is meant for users', async () => {
+    core.buildStep = async () => {
+      throw new AppError('internal', 'The cluster does not know the kind PipelineRun. Install Tekton Pipelines.');
+    };
+    await run();
+    expect(await readLog()).toContain('not your app. The cluster does not know the kind PipelineRun. Install Tekton Pipelines.');
   });
 
   it('fails a build whose variables cannot be read, instead of leaving it running', async () => {

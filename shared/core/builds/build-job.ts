@@ -11,13 +11,14 @@ import { buildLogKey, createBuildLogWriter } from '#shared/core/telemetry/build-
 import { createLineRedactor } from '#shared/core/telemetry/redaction.ts';
 import { watchForEnd } from '#shared/core/watch.ts';
 import { isDatabaseOutage } from '#shared/database/outages.ts';
+import { AppError } from '#shared/errors.ts';
 import type { BuildId } from '#shared/ids.ts';
 
 const cancelPollMilliseconds = 500;
 
 /** What a build's row says that somebody canceled: users see it. */
 export const canceledMessage = 'Canceled.';
-const faultMessage = 'The platform failed, not your app. Push again. If that does not help, give the operator the build id.';
+const fault = 'The platform failed, not your app.';
 
 /**
  * Brings one build to its end and records it. Again after a crash or in another process: the attempt before is fenced
@@ -61,7 +62,7 @@ async function runAttempt(context: Context, app: AppRow, build: BuildRow, stoppi
     if (stopping.aborted || isDatabaseOutage(error)) throw error;
     if (cancel.signal.aborted) return await end('canceled', canceledMessage);
     context.log.error('A build broke on our side.', { buildId: build.id, error });
-    await end('failed', faultMessage);
+    await end('failed', describeFault(error));
   } finally {
     cancel.stop();
     context.wakeups.wake(buildLogKey(build.id));
@@ -89,6 +90,13 @@ async function forgetBuild({ db, platform }: Context, buildId: BuildId): Promise
   if (build !== undefined && !isBuildOver(build)) return;
   await platform.builds.deleteBuild(buildId);
   await deleteBuildTokens(db, buildId);
+}
+
+/** What the person who pushed is told: an AppError says what is wrong and what to do, anything else is for the operator's log. */
+function describeFault(error: unknown): string {
+  return error instanceof AppError
+    ? `${fault} ${error.message}`
+    : `${fault} Push again. If that does not help, give the operator the build id.`;
 }
 
 class Canceled extends Error {}
