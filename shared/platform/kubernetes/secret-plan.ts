@@ -3,7 +3,7 @@ import type { ClusterObject, ObjectMetadata } from './cluster/cluster.ts';
 
 /** A Secret with these values. */
 export function planSecret(
-  metadata: Pick<ObjectMetadata, 'name' | 'namespace' | 'labels' | 'annotations'>,
+  metadata: Pick<ObjectMetadata, 'name' | 'namespace' | 'labels' | 'annotations' | 'ownerReferences'>,
   values: Readonly<Record<string, string>>,
   type = 'Opaque',
 ): ClusterObject {

@@ -62,7 +62,7 @@ async function startKwok(
     name: 'kwok',
     command: cluster,
     args: [
-      ...['kwok', '--kubeconfig', kubeconfig, '--manage-all-nodes=true', '--config', settings],
+      ...['kwok', '--kubeconfig', kubeconfig, '--manage-all-nodes=true', '--config', settings, '--enable-crds=Logs'],
       ...['--node-ip', '127.0.0.1', '--node-port', String(port), '--server-address', `127.0.0.1:${port}`],
       ...['--tls-cert-file', join(certificates, 'apiserver.crt'), '--tls-private-key-file', join(certificates, 'apiserver.key')],
     ],

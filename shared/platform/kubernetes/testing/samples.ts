@@ -1,5 +1,6 @@
 import type { AppId, TenantId } from '#shared/ids.ts';
 import type { AddonSettings } from '../addons/addons.ts';
+import type { BuildSettings } from '../builds/build-settings.ts';
 import type { CertificateSettings } from '../certificate-plan.ts';
 import { workerLabels } from '../names.ts';
 import type { TenantNamespaceSettings } from '../tenant-namespace-plan.ts';
@@ -35,4 +36,20 @@ export const sampleWorkloadSettings: WorkloadSettings = {
   runtimeClass: undefined,
   hasSessions: false,
   parentsOf: () => ({ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'paas', namespace: 'gateway' }),
+};
+
+export const sampleBuildSettings: BuildSettings = {
+  repository: 'registry.example.com/paas',
+  insecureRegistry: false,
+  registrySecret: 'registry',
+  builderImage: 'docker.io/paketobuildpacks/builder-jammy-base:0.4.500',
+  runImage: undefined,
+  toolsImage: 'docker.io/curlimages/curl:8.17.0',
+  dockerfiles: {
+    buildkitImage: 'docker.io/moby/buildkit:v0.26.0-rootless',
+    craneImage: 'gcr.io/go-containerregistry/crane/debug:v0.20.7',
+  },
+  memory: '2Gi',
+  cpu: '500m',
+  runtimeClass: undefined,
 };
