@@ -165,6 +165,27 @@ describe('a static site with rules', () => {
     expect((await ask('//evil.example/')).headers['location']).not.toMatch(/^\/\//);
   });
 
+  it('redirects any path to an address that a header can hold, and nothing of the path leaves its place in it', async () => {
+    const rules = '/u/:id /user?id=:id\n/go/* https://example.com/ü/a%20b/:splat\n';
+    await open({ _redirects: rules }, false);
+    const locationOf = async (path: string) => (await ask(path)).headers['location'];
+    expect(await locationOf('/u/7%26admin%3D1%23x')).toBe('/user?id=7%26admin%3D1%23x');
+    expect(await locationOf('/u/%E2%82%AC')).toBe('/user?id=%E2%82%AC');
+    expect(await locationOf('/go/a/%0D%0ASet-Cookie:%20x%3Dy')).toBe(
+      'https://example.com/%C3%BC/a%20b/a/%0D%0ASet-Cookie%3A%20x%3Dy',
+    );
+  });
+
+  it('leaves out rules that it cannot read, or that would take long to compare', async () => {
+    const rules = `/:a/:a /x\n/:splat/* /y\n${'/*a'.repeat(9)} /z\n/*a/*b/c /z\n/old /new\n`;
+    await open({ _redirects: rules, _headers: `/:a/:a\n  X-A: 1\n/*\n  X-B: 2\n` }, false);
+    expect(await ask('/old')).toMatchObject({ status: 301, headers: { location: '/new', 'x-b': '2' } });
+    const begun = performance.now();
+    expect((await ask('/a'.repeat(2000))).status).toBe(404);
+    expect((await ask('/a'.repeat(5000))).status).toBe(400);
+    expect(performance.now() - begun).toBeLessThan(5000);
+  });
+
   it('adds the headers of _headers, but not those that frame the response', async () => {
     const rules =
       '/*\n  X-Frame-Options: DENY\n  Content-Length: 1\n/docs/*\n  Cache-Control: max-age=60\n  X-Frame-Options: SAMEORIGIN\n';

@@ -1,7 +1,7 @@
 /** The files `_redirects` and `_headers` of a static site, in the format of Netlify and Cloudflare Pages. */
 
 export interface Redirect {
-  /** An address, or a file if the status is 200. */
+  /** An address as a header has it; with the statuses 200, 404 and 410 the path of a file. */
   readonly to: string;
   readonly status: number;
   /** Whether it applies even if a file has the address. */
@@ -16,6 +16,8 @@ export interface SiteRules {
 }
 
 const longestRules = 2000;
+/** Of a pattern. With two, comparing a path takes time by the square of its length. */
+const mostStars = 2;
 /** Headers that frame a response are the server's. */
 const ownHeaders = /^(content-length|content-encoding|transfer-encoding|connection|date|content-range)$/i;
 
@@ -27,11 +29,11 @@ export function parseSiteRules(redirects: string, headers: string): SiteRules {
     findRedirect(path) {
       for (const { pattern, to, status, forced } of redirectRules) {
         const match = pattern.exec(path);
-        if (match !== null) return { to: fill(to, match.groups ?? {}), status, forced };
+        if (match !== null) return { to: fill(to, match.groups ?? {}, isAddress(status)), status, forced };
       }
       return undefined;
     },
-    findHeaders: (path) => headerRules.filter(({ pattern }) => pattern.test(path)).flatMap((rule) => rule.headers),
+    findHeaders: (path) => headerRules.filter(({ pattern }) => pattern?.test(path) === true).flatMap((rule) => rule.headers),
   };
 }
 
@@ -47,11 +49,13 @@ function parseRedirect(line: string): readonly (Redirect & { readonly pattern: R
   if (words.length > (statusWord === undefined ? 1 : 2)) return [];
   const status = Number(statusWord?.slice(0, 3) ?? 301);
   if (![200, 301, 302, 303, 307, 308, 404, 410].includes(status)) return [];
-  return [{ pattern: toPattern(from), to, status, forced: statusWord?.endsWith('!') === true }];
+  const pattern = toPattern(from);
+  return pattern === undefined ? [] : [{ pattern, to, status, forced: statusWord?.endsWith('!') === true }];
 }
 
 interface HeaderRule {
-  readonly pattern: RegExp;
+  /** Undefined for one that is left out. */
+  readonly pattern: RegExp | undefined;
   readonly headers: (readonly [name: string, value: string])[];
 }
 
@@ -70,17 +74,29 @@ function parseHeaders(lines: readonly string[]): readonly HeaderRule[] {
   return rules;
 }
 
-/** `*` matches anything, at the end also the path without it; `:name` matches one segment. */
-function toPattern(path: string): RegExp {
+/** `*` matches anything, at the end also the path without it; `:name` matches one segment. Undefined for a path that is none. */
+function toPattern(path: string): RegExp | undefined {
+  if ((path.match(/\*/g) ?? []).length > mostStars) return undefined;
   const source = path
     .replace(/\/$/, '')
     .replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&')
     .replaceAll(/:([A-Za-z]\w*)/g, '(?<$1>[^/]+)')
     .replace(/\/\*$/, '(?:/(?<splat>.*))?')
     .replaceAll(/(?<!\.)\*(?!\))/g, '.*');
-  return new RegExp(`^${source}/?$`);
+  try {
+    return new RegExp(`^${source}/?$`, 's');
+  } catch {
+    return undefined; // the same name twice
+  }
 }
 
-function fill(to: string, values: Readonly<Record<string, string | undefined>>): string {
-  return to.replaceAll(/:([A-Za-z]\w*)/g, (word, name: string) => (name in values ? (values[name] ?? '') : word));
+/** Whether a redirect with this status sends the browser to an address. */
+export function isAddress(status: number): boolean {
+  return status !== 200 && status < 400;
+}
+
+function fill(to: string, values: Readonly<Record<string, string | undefined>>, encoded: boolean): string {
+  const encode = (value: string): string => (encoded ? value.split('/').map(encodeURIComponent).join('/') : value);
+  const filled = to.replaceAll(/:([A-Za-z]\w*)/g, (word, name: string) => (name in values ? encode(values[name] ?? '') : word));
+  return encoded ? filled.replaceAll(/[^\x21-\x7e]+/g, encodeURI) : filled;
 }

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { extname, sep } from 'node:path';
 import { pipeline } from 'node:stream';
 import { constants, createBrotliCompress, createGzip } from 'node:zlib';
-import { parseSiteRules, type Redirect, type SiteRules } from './site-rules.ts';
+import { isAddress, parseSiteRules, type Redirect, type SiteRules } from './site-rules.ts';
 
 const types: Readonly<Record<string, string>> = {
   '.avif': 'image/avif',
@@ -109,8 +109,8 @@ async function follow(
   { to, status }: Redirect,
   search: string,
 ): Promise<void> {
-  if (status !== 200 && status < 400) {
-    const address = /^https?:\/\//.test(to) ? to : encodeURI(to).replace(/^\/+/, '/');
+  if (isAddress(status)) {
+    const address = to.replace(/^\/+/, '/');
     response.setHeader('location', to.includes('?') ? address : `${address}${search}`);
     return send(response, status, '');
   }
@@ -137,8 +137,12 @@ async function sendMissing(
     : sendFile(request, response, 200, index);
 }
 
+/** No file has a longer one, and rules take long to compare with it. */
+const longestPath = 4096;
+
 /** Undefined for what no file can be meant by. */
 function decodePath(raw: string): string | undefined {
+  if (raw.length > longestPath) return undefined;
   try {
     const path = decodeURIComponent(raw);
     return path.startsWith('/') && !path.includes('\0') && !path.includes('\\') ? path : undefined;
