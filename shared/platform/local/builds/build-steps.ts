@@ -46,19 +46,27 @@ export interface StepRunner {
   runStep(step: Pick<BuildStep, 'argv' | 'env'>, mount?: SandboxMount): Promise<void>;
   /** Copies a directory with modes, owners and times, into a new one; shares the bytes where the file system can. @throws like `runStep` */
   copy: CopyInSandbox;
+  /** Whether anything has been run: code of the app may have changed its files then. */
+  hasRun(): boolean;
 }
 
 /** Runs the steps of one build in its sandbox. */
 export function createStepRunner(parts: StepRunnerParts): StepRunner {
+  let ran = false;
+  const run = (command: SandboxedCommand): Promise<void> => {
+    ran = true;
+    return runCommand(parts, command);
+  };
   return {
+    hasRun: () => ran,
     runStep: ({ argv, env }, mount) =>
-      runCommand(parts, {
+      run({
         argv,
         env: { ...parts.env, ...env },
         mounts: mount === undefined ? parts.mounts : [...parts.mounts, mount],
       }),
     copy: ({ mount, from, to }) =>
-      runCommand(parts, {
+      run({
         argv: ['/bin/sh', '-c', copyScript, 'copy', from, to, dirname(to)],
         env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
         mounts: [...parts.mounts, mount],

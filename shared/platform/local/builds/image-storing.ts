@@ -1,6 +1,7 @@
 import { mkdir, rename, rmdir } from 'node:fs/promises';
 import type { BuildOutput } from '#shared/platform/build-output.ts';
 import type { PlaceTree, StoredImage } from '../images/images.ts';
+import { hostCommands } from '../processes/host-commands.ts';
 import type { SandboxBind } from '../sandbox/sandbox.ts';
 
 /** Where the image is mounted while its files are copied into it. */
@@ -22,6 +23,16 @@ export function placeByCopy(
     await copy({ source: copied, target: imageMount, writable: true }, `${imageMount}/app`);
     await rename(`${copied}/app`, target);
     await rmdir(copied);
+  };
+}
+
+/**
+ * Has files copied by the platform itself. Only for files that no code of the app has shaped: then they are what the platform wrote, and no
+ * path leads elsewhere.
+ */
+export function placeUntouched(directory: string): PlaceTree {
+  return async (target) => {
+    await hostCommands.run('cp', ['--archive', '--no-target-directory', '--reflink=auto', '--', directory, target]);
   };
 }
 

@@ -23,7 +23,7 @@ import { planApp } from './builders/plan-app.ts';
 import { findDockerfile } from './containers/dockerfile.ts';
 import type { ImageRegistries } from './containers/registries-conf.ts';
 import { buildDockerfile } from './dockerfile-build.ts';
-import { placeByCopy, reportStored } from './image-storing.ts';
+import { placeByCopy, placeUntouched, reportStored } from './image-storing.ts';
 import type { Builder, BuildPlan, CachedTree, CachedTrees } from './plans/builder.ts';
 import type { CombinedPlan } from './plans/combine-plans.ts';
 import { readOverrides } from './plans/overrides.ts';
@@ -60,7 +60,12 @@ export function createRunBuild(parts: RunBuildParts): RunBuild {
     const output = createBuildOutput(line, parts.limits);
     const base = `${parts.dataDir}/builds/${spec.buildId}`;
     await endLeftBuild(base, parts.sandbox);
-    const volume = await parts.caches.openVolume(spec.appId);
+    const mounting = parts.volumes?.mount({ file: `${base}/volume`, bytes: parts.limits.diskBytes, lasting: false });
+    const mounted = mounting?.catch(() => undefined);
+    const volume = await parts.caches.openVolume(spec.appId).catch(async (error: unknown) => {
+      (await mounted)?.unmount();
+      throw error;
+    });
     let disk: Volume | undefined;
     const findFullestVolume = async (): Promise<FullestVolume | undefined> => {
       if (disk === undefined) return undefined;
@@ -69,7 +74,7 @@ export function createRunBuild(parts: RunBuildParts): RunBuild {
       return { isFull: Math.max(own, cached) > 0.99, message };
     };
     try {
-      disk = await parts.volumes?.mount({ file: `${base}/volume`, bytes: parts.limits.diskBytes, lasting: false });
+      disk = await mounting;
       return await build(parts, spec, { base, output, volume, disk, findFullestVolume, signal });
     } catch (error) {
       // A full cache would make every build fail.
@@ -175,9 +180,13 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
   const processes = await discoverProcesses(main, { procfile, builder, source, output });
   const unused = procfile === undefined && plan.running.length === 1 ? (main.unusedBy?.(processes) ?? []) : [];
   if (unused.length > 0) await runner.runStep({ argv: ['/bin/rm', '-rf', '--', ...unused] });
+  const place = (): PlaceTree =>
+    runner.hasRun()
+      ? placeByCopy(giveTo, (mount, to) => runner.copy({ mount, from: '/app', to }))
+      : placeUntouched(directories.app);
   const image = await store(parts, spec, directories, {
     ...{ combined, builder, procfile, processes, output, signal, disk },
-    place: disk === undefined ? undefined : placeByCopy(giveTo, (mount, to) => runner.copy({ mount, from: '/app', to })),
+    place: disk === undefined ? undefined : place(),
   });
   return {
     status: 'succeeded',

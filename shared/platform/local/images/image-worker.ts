@@ -1,5 +1,5 @@
 /**
- * Runs on a worker thread: makes a built tree immutable and computes its digest. Code of the tenant may run meanwhile and hold
+ * Runs on a worker thread (`seal-image.ts`): makes a built tree immutable and computes its digest. Code of the tenant may run meanwhile and hold
  * directories of the tree open: a build can pass them to the running app (decision 25).
  */
 import { createHash, type Hash } from 'node:crypto';
@@ -17,7 +17,7 @@ import {
   rmSync,
   type Stats,
 } from 'node:fs';
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import { isOfContainer, type UserRange } from '../sandbox/user-ranges.ts';
 
 export interface SealRequest {
@@ -125,4 +125,4 @@ function answer(request: SealRequest): SealAnswer {
   }
 }
 
-parentPort?.postMessage(answer(workerData as SealRequest));
+parentPort?.on('message', (request: SealRequest) => parentPort?.postMessage(answer(request)));

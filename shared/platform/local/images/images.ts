@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { access, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import { AppError } from '#shared/errors.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
@@ -14,7 +13,7 @@ import type { UserRange } from '../sandbox/user-ranges.ts';
 import { storedToolNames } from '../toolchains/stored-tools.ts';
 import { platformParts, resolveToolchain, type ToolchainPlaces } from '../toolchains/toolchain-mounts.ts';
 import { type ContainerConfig, containerConfigSchema } from './container-config.ts';
-import type { SealAnswer, SealRequest } from './image-worker.ts';
+import { sealImage } from './seal-image.ts';
 
 const strings = z.record(z.string(), z.string());
 const descriptionSchema = z.object({
@@ -151,7 +150,7 @@ export function createLocalImages({ dataDir, places, ensureOwner, ensureUsers }:
       try {
         await place(`${staged}/app`);
         const users = description.container && (await ensureUsers(appId));
-        const sealed = await seal({ directory: `${staged}/app`, owner: await ensureOwner(appId), users, longestBytes });
+        const sealed = await sealImage({ directory: `${staged}/app`, owner: await ensureOwner(appId), users, longestBytes });
         if ('tooLarge' in sealed) return undefined;
         if ('tooDeep' in sealed)
           throw new BuildFailure('The built app has directories in one another until their path is longer than 4096 bytes.');
@@ -184,15 +183,6 @@ export async function removeImageLeftovers(dataDir: string): Promise<void> {
 function parseImageUrl(imageUrl: string): { appId: AppId; digest: string } | undefined {
   const [, appId, digest] = /^slug:\/\/([0-9a-f-]{36})@sha256:([0-9a-f]{64})$/.exec(imageUrl) ?? [];
   return appId === undefined || digest === undefined || !isUuid(appId) ? undefined : { appId: appId as AppId, digest };
-}
-
-function seal(request: SealRequest): Promise<SealAnswer> {
-  return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./image-worker.ts', import.meta.url), { workerData: request });
-    worker.once('message', resolve);
-    worker.once('error', reject);
-    worker.once('exit', () => reject(new Error('The worker that seals images ended without an answer.')));
-  });
 }
 
 async function exists(path: string): Promise<boolean> {
