@@ -43,6 +43,18 @@ describe('a build on this machine', () => {
     expect(outcome).toMatchObject({ status: 'succeeded', builder: 'procfile' });
   });
 
+  it('takes the commands of paas.yml, and says what the services of a compose file are here', async () => {
+    const files = {
+      'paas.yml': 'build: echo built > built.txt\nstart: ./a\nrelease: ./migrate\nprocesses: {worker: ./b}\n',
+      'compose.yaml': 'services: {db: {image: postgres:17}}',
+    };
+    const { lines, outcome } = await buildToEnd(local.builds, buildSpec(sourceOf(files)));
+    expect(lines).toContain('-----> Plain app detected (a start command)');
+    expect(lines).toContain('         db (postgres) -> paas addons:create database');
+    expect(lines).toContain('       echo built > built.txt');
+    expect(outcome).toMatchObject({ status: 'succeeded', processes: { web: './a', worker: './b' }, releaseCommand: './migrate' });
+  });
+
   it.each([
     [{ Procfile: 'web: a\nnonsense\n' }, /^Procfile line 2 is not "<type>: <command>": nonsense$/],
     [{ 'notes.txt': 'nothing' }, /^No language detected.*Procfile/],

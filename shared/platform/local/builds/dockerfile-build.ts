@@ -5,7 +5,6 @@ import { chooseBuildArguments } from '#shared/platform/build-arguments.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { BuildOutput } from '#shared/platform/build-output.ts';
 import type { BuildOutcome, BuildSpec } from '#shared/platform/builds.ts';
-import { parseProcfile } from '#shared/platform/procfile.ts';
 import type { LocalDiskSpace } from '../disk/local-disk-space.ts';
 import type { LocalImages } from '../images/images.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
@@ -20,6 +19,7 @@ import { containerCache, planImageBuild, toolTargets } from './containers/builda
 import { findBuildah } from './containers/find-buildah.ts';
 import type { ImageRegistries } from './containers/registries-conf.ts';
 import { reportStored } from './image-storing.ts';
+import { readDeclaredProcesses } from './plans/paas-file.ts';
 import type { SourceTree } from './plans/source-tree.ts';
 
 /** What of the platform a build of a container image needs. */
@@ -60,16 +60,17 @@ export async function buildDockerfile(
   const { source, output, signal } = attempt;
   output.step(`Dockerfile detected (${path})`);
   const text = await source.readText(path);
-  if (text === undefined) throw new BuildFailure(`There is no ${path} in the source, which the variable PAAS_DOCKERFILE names.`);
+  if (text === undefined)
+    throw new BuildFailure(`There is no ${path} in the source, which the variable PAAS_DOCKERFILE or paas.yml names.`);
   await findBuildah();
-  const procfile = await source.readText('Procfile');
+  const procfile = await readDeclaredProcesses(source);
   const registries = await parts.registries();
   const build = await openContainerBuild(parts, spec, attempt, registries);
   const variables = { ...spec.env, ...(spec.commit === undefined ? {} : { SOURCE_VERSION: spec.commit }) };
   const step = planImageBuild(path, chooseBuildArguments(text, variables), registries.env);
   const image = await makeContainerImage(build, step, {
     builder: 'dockerfile',
-    procfile: procfile === undefined ? undefined : parseProcfile(procfile),
+    procfile,
   });
   signal.throwIfAborted();
   output.step('Storing the image');

@@ -4,7 +4,7 @@ import { BuildFailure } from '#shared/platform/build-failure.ts';
 import { type BuildOutput, createBuildOutput } from '#shared/platform/build-output.ts';
 import type { BuildSpec } from '#shared/platform/builds.ts';
 import type { RunBuild } from '#shared/platform/in-process-builds.ts';
-import { type Procfile, parseProcfile } from '#shared/platform/procfile.ts';
+import type { Procfile } from '#shared/platform/procfile.ts';
 import type { LocalDiskSpace } from '../disk/local-disk-space.ts';
 import { measureContent, removeTree } from '../disk/trees.ts';
 import type { Volume, Volumes } from '../disk/volumes.ts';
@@ -26,7 +26,8 @@ import { buildDockerfile } from './dockerfile-build.ts';
 import { placeByCopy, placeUntouched, reportStored } from './image-storing.ts';
 import type { Builder, BuildPlan, CachedTree, CachedTrees } from './plans/builder.ts';
 import type { CombinedPlan } from './plans/combine-plans.ts';
-import { readOverrides } from './plans/overrides.ts';
+import { adviseOnCompose } from './plans/compose-advice.ts';
+import { readAppOverrides, readDeclaredProcesses } from './plans/paas-file.ts';
 import { openSourceTree, type SourceTree } from './plans/source-tree.ts';
 import { writeSource } from './source-writing.ts';
 
@@ -122,8 +123,9 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
   for (const path of written.leftOut) output.detail(`Left out ${path}: this symlink leads out of the source`);
 
   const source = openSourceTree(directories.app);
-  const overrides = await readOverrides(source, spec.env);
-  const dockerfile = await findDockerfile(source, overrides.builder, spec.env['PAAS_DOCKERFILE']);
+  const overrides = await readAppOverrides(source, spec.env);
+  const dockerfile = await findDockerfile(source, overrides.builder, overrides.dockerfile);
+  for (const line of await adviseOnCompose(source)) output.detail(line);
   if (dockerfile !== undefined) {
     const built = await buildDockerfile(parts, spec, { ...attempt, directories, source, uid }, dockerfile);
     await trimCache(volume, parts.limits, output);
@@ -133,7 +135,7 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
   const { builder } = choice.main;
   for (const { detection } of [...choice.before, choice.main, ...(choice.after ?? [])])
     output.step(`${detection.what} detected (${detection.why})`);
-  const procfile = await readProcfile(source);
+  const procfile = await readDeclaredProcesses(source);
   const cache = spec.cacheState === 'Warm' ? 'warm' : 'cold';
   const registries = await parts.registries();
   const hasPythonMirror = registries.pythonIndex !== undefined;
@@ -203,11 +205,6 @@ async function writeHomeFiles(home: string, files: Readonly<Record<string, strin
     await mkdir(dirname(`${home}/${path}`), { recursive: true });
     await writeFile(`${home}/${path}`, text);
   }
-}
-
-async function readProcfile(source: SourceTree): Promise<Procfile | undefined> {
-  const text = await source.readText('Procfile');
-  return text === undefined ? undefined : parseProcfile(text);
 }
 
 interface StepsContext {

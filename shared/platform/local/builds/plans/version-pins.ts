@@ -1,7 +1,7 @@
 /** Versions of languages and tools that an app asks for in files that are not its language's own manifest. */
 import { parse } from 'smol-toml';
 import type { VersionRequest } from '../../toolchains/toolchain.ts';
-import { readOverrides } from './overrides.ts';
+import { readAppOverrides } from './paas-file.ts';
 import type { SourceTree } from './source-tree.ts';
 
 /** By tool: 'node', 'python', 'go', 'bun', 'pnpm' … */
@@ -39,12 +39,12 @@ const miseFiles = [
 ];
 
 /**
- * In this order of precedence: the app's variables, railpack.json, mise's configuration, .tool-versions, files of version managers. Only versions
+ * In this order of precedence: the app's variables, paas.yml, railpack.json, mise's configuration, .tool-versions, files of version managers. Only versions
  * are read of mise's configuration: its hooks, tasks and scripts are the app's code, which runs in the sandbox alone.
  * @param env the app's variables: `RAILPACK_NODE_VERSION`, `NIXPACKS_NODE_VERSION`
  */
 export async function readVersionPins(source: SourceTree, env: Readonly<Record<string, string>>): Promise<VersionPins> {
-  const { packages } = await readOverrides(source, env);
+  const { versions, packages } = await readAppOverrides(source, env);
   const pins = new Map<string, VersionRequest>();
   const pin = (tool: string, version: string | undefined, from: string): void => {
     const plain = tool.replace(/^core:/, '');
@@ -56,6 +56,7 @@ export async function readVersionPins(source: SourceTree, env: Readonly<Record<s
     const tool = /^(?:RAILPACK|NIXPACKS)_([A-Z]+)_VERSION$/.exec(name)?.[1];
     if (tool !== undefined) pin(tool.toLowerCase(), value.trim(), name);
   }
+  for (const [tool, version] of Object.entries(versions)) pin(tool, version, 'paas.yml');
   for (const [tool, version] of Object.entries(packages)) pin(tool, version, 'railpack.json');
   for (const file of miseFiles) {
     const text = await source.readText(file);
