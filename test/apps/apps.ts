@@ -42,19 +42,17 @@ const ending = new AbortController();
 process.once('SIGINT', () => ending.abort());
 const directory = await mkdtemp(join(tmpdir(), 'paas-apps-'));
 const platform = await startPlatform({ env: { PAAS_CANARY_STEP_SECONDS: '0' } });
-const user = await createUser(platform);
 try {
   for (const name of names) {
     if (ending.signal.aborted) break;
     const known = results.get(name);
     if (known !== undefined && !(values.again && !known.passed)) continue;
-    const result = await tryExample(platform, user, name);
+    const result = await tryExample(platform, name);
     results.set(name, result);
     console.log(resultLine(result));
     if (values.results !== undefined) await appendFile(values.results, `${JSON.stringify(result)}\n`);
   }
 } finally {
-  await user.remove();
   await removePlatform(platform);
   await rm(directory, { recursive: true, force: true });
 }
@@ -62,9 +60,12 @@ const wanted = [...results.values()].filter(({ name }) => isWanted(name));
 printTable(wanted);
 process.exitCode = wanted.some(({ passed }) => !passed) ? 1 : 0;
 
-async function tryExample(platform: RunningPlatform, user: User, name: string): Promise<AppResult> {
+/** By a user of its own: a session may be over before all apps have been tried. */
+async function tryExample(platform: RunningPlatform, name: string): Promise<AppResult> {
   const files = join(directory, name);
+  let user: User | undefined;
   try {
+    user = await createUser(platform);
     const cases = parseAppCases(await examples.extract(name, files), process.arch);
     const log = (text: string): void => void (values.verbose && process.stderr.write(text));
     return await tryApp({
@@ -80,6 +81,7 @@ async function tryExample(platform: RunningPlatform, user: User, name: string): 
   } catch (error) {
     return { name, detected: '–', passed: false, lastLine: error instanceof Error ? error.message : String(error) };
   } finally {
+    await user?.remove();
     await rm(files, { recursive: true, force: true });
   }
 }

@@ -154,17 +154,17 @@ describe('the cause of a failed build', () => {
           "npm error Package 'pixman-1', required by 'virtual:world', not found",
         ],
       },
-      'The library pixman-1 is missing on this platform, and a package of the app is compiled with it. Its operator can install the -dev package of Debian that has pixman-1.pc.',
+      'The library pixman-1 is missing, and a package of the app is compiled with it. Commit an Aptfile with the line: libpixman-1-dev',
     ],
     [
       'a library that Meson does not find',
       { tail: ['../cairo/meson.build:31:12: ERROR: Dependency "cairo" not found (tried pkg-config and cmake)'] },
-      'The library cairo is missing on this platform, and a package of the app is compiled with it. Its operator can install the -dev package of Debian that has cairo.pc.',
+      'The library cairo is missing, and a package of the app is compiled with it. Commit an Aptfile with the line: libcairo2-dev',
     ],
     [
       'a header that is missing',
       { tail: ['src/x.c:3:10: fatal error: ldap.h: No such file or directory'] },
-      'The header ldap.h is missing on this platform, and a package of the app is compiled with it. Its operator can install the -dev package of Debian that has it.',
+      'The header ldap.h is missing, and a package of the app is compiled with it. Commit an Aptfile with the line: libldap-dev',
     ],
     [
       'peer dependencies that do not fit',
@@ -188,6 +188,16 @@ describe('the cause of a failed build', () => {
       'webpack 4 on a newer Node.js',
       { tail: ["  code: 'ERR_OSSL_EVP_UNSUPPORTED'"] },
       'This version of webpack does not work with Node.js 17 and later. Update webpack, or set the variable NODE_OPTIONS=--openssl-legacy-provider.',
+    ],
+    [
+      'a client of Prisma that was not generated',
+      { tail: [`src/index.ts(1,24): error TS2305: Module '"@prisma/client"' has no exported member 'User'.`] },
+      'The client of Prisma was not generated, perhaps since its programs could not be downloaded from binaries.prisma.sh. To see why, run `prisma generate` at the start of the script "build".',
+    ],
+    [
+      'a library that few packages need',
+      { tail: ['Package foo-9 was not found in the pkg-config search path.', "No package 'foo-9' found"] },
+      'The library foo-9 is missing, and a package of the app is compiled with it. Commit an Aptfile with the -dev package of Debian that has foo-9.pc, which https://packages.debian.org finds.',
     ],
     [
       'an error of TypeScript',

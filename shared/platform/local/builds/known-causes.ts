@@ -20,6 +20,38 @@ const unreachable = new RegExp(
     .replace(/^(.*)$/, '(?:$1)([\\w.-]{0,200}\\w)'),
 );
 
+/** Packages of Debian by what is missed without them: a description for pkg-config, or a header. */
+const debianPackages: Readonly<Record<string, string>> = {
+  'cairo.pc': 'libcairo2-dev',
+  'pangocairo.pc': 'libpango1.0-dev',
+  'pixman-1.pc': 'libpixman-1-dev',
+  'librsvg-2.0.pc': 'librsvg2-dev',
+  'vips-cpp.pc': 'libvips-dev',
+  'openssl.pc': 'libssl-dev',
+  'libpq.pc': 'libpq-dev',
+  'libpq-fe.h': 'libpq-dev',
+  'mysqlclient.pc': 'default-libmysqlclient-dev',
+  'libffi.pc': 'libffi-dev',
+  'ffi.h': 'libffi-dev',
+  'libxml-2.0.pc': 'libxml2-dev',
+  'libxml/xmlversion.h': 'libxml2-dev',
+  'lber.h': 'libldap-dev',
+  'ldap.h': 'libldap-dev',
+  'alsa.pc': 'libasound2-dev',
+  'dbus-1.pc': 'libdbus-1-dev',
+  'libudev.pc': 'libudev-dev',
+  'sqlite3.pc': 'libsqlite3-dev',
+  'zlib.pc': 'zlib1g-dev',
+};
+
+/** @param file what the missing package has */
+function inAptfile(file: string): string {
+  const name = debianPackages[file];
+  return name === undefined
+    ? `Commit an Aptfile with the -dev package of Debian that has ${file}, which https://packages.debian.org finds.`
+    : `Commit an Aptfile with the line: ${name}`;
+}
+
 /** In the order in which they are looked for: the first that matches is the cause. */
 export const knownCauses: readonly KnownCause[] = [
   {
@@ -94,22 +126,21 @@ export const knownCauses: readonly KnownCause[] = [
       /No package '([^'\n]{1,80})' found|Package '?([^'\s,]{1,80})'?,? (?:required by '[^'\n]{1,80}', )?(?:was )?not found|The system library `([^`\n]{1,80})` required by crate|Dependency "([^"\n]{1,80})" not found/,
     cause: (match) => {
       const name = match.slice(1).find((text) => text !== undefined);
-      return `The library ${name} is missing on this platform, and a package of the app is compiled with it. Its operator can install the -dev package of Debian that has ${name}.pc.`;
+      return `The library ${name} is missing, and a package of the app is compiled with it. ${inAptfile(`${name}.pc`)}`;
     },
   },
   {
     pattern: /Could not find directory of OpenSSL installation/,
-    cause: () => 'The library OpenSSL is missing on this platform. Its operator can install it: apt-get install -y libssl-dev',
+    cause: () => `The library OpenSSL is missing. ${inAptfile('openssl.pc')}`,
   },
   {
     pattern: /pg_config executable not found|Error: pg_config/,
     cause: () =>
-      'The library libpq is missing on this platform, and psycopg2 is compiled with it. Use psycopg2-binary, or let its operator install it: apt-get install -y libpq-dev',
+      `The library libpq is missing, and psycopg2 is compiled with it. Use psycopg2-binary. Or: ${inAptfile('libpq.pc')}`,
   },
   {
     pattern: /fatal error: ([\w./+-]{1,120}\.h(?:pp)?): No such file or directory/,
-    cause: ([, name]) =>
-      `The header ${name} is missing on this platform, and a package of the app is compiled with it. Its operator can install the -dev package of Debian that has it.`,
+    cause: ([, name]) => `The header ${name} is missing, and a package of the app is compiled with it. ${inAptfile(name ?? '')}`,
   },
   {
     pattern: /ModuleNotFoundError: No module named '(distutils|imp|asynchat|asyncore|smtpd)'/,
@@ -142,6 +173,11 @@ export const knownCauses: readonly KnownCause[] = [
     pattern: /error: package `([^`\n]{1,120})` cannot be built because it requires rustc (\S{1,40}) or newer/,
     cause: ([, name, version]) =>
       `The crate ${name} needs Rust ${version}. Ask for it in rust-toolchain.toml: channel = "${(version ?? '').replace(/[,.]$/, '')}"`,
+  },
+  {
+    pattern: /@prisma\/client"?' has no exported member|@prisma\/client did not initialize yet/,
+    cause: () =>
+      'The client of Prisma was not generated, perhaps since its programs could not be downloaded from binaries.prisma.sh. To see why, run `prisma generate` at the start of the script "build".',
   },
   {
     pattern:

@@ -56,6 +56,22 @@ describe('the plan of a Node.js app', () => {
     expect(Object.entries(env ?? {}).filter(([name]) => name.endsWith('nodedir'))).toEqual([[variable, '/opt/node']]);
   });
 
+  it("keeps the packages of Yarn's Plug'n'Play, unless they are in the repository", async () => {
+    const files = { 'package.json': manifest, 'yarn.lock': '__metadata:\n  version: 8\n' };
+    const plan = await planFor(files);
+    expect(plan.tree?.paths).toEqual(['.yarn/cache', '.yarn/unplugged']);
+    expect(stepsOf(plan).slice(0, 2)).toEqual([
+      'if-restored: yarn install --immutable',
+      'unless-restored: yarn install --immutable',
+    ]);
+    expect((await planFor({ ...files, '.yarn/cache/six.zip': '' })).tree).toBeUndefined();
+  });
+
+  it('keeps what bundlers cache for their next build', async () => {
+    const cra = { 'package.json': '{"scripts":{"build":"x"},"dependencies":{"react-scripts":"5"}}' };
+    expect((await planFor(cra)).keptDirectories).toEqual(['node_modules/.cache']);
+  });
+
   it('with yarn.lock of version 1 installs exactly that by Yarn 1', async () => {
     const plan = await planFor({ 'package.json': manifest, 'yarn.lock': '# yarn lockfile v1\n' });
     const install = 'yarn install --production=false --non-interactive --frozen-lockfile';

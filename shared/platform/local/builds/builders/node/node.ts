@@ -168,7 +168,10 @@ function dependencyDirectories({ packages }: Workspace): readonly string[] {
 /** Where frameworks keep what makes their next build faster. */
 const caches: readonly (readonly [dependency: string, directory: string])[] = [
   ['next', '.next/cache'],
-  ['nuxt', 'node_modules/.cache'],
+  ...['nuxt', 'react-scripts', '@vue/cli-service', '@docusaurus/core', 'babel-loader', '@storybook/react', 'gridsome'].map(
+    (name) => [name, 'node_modules/.cache'] as const,
+  ),
+  ['parcel', '.parcel-cache'],
   ['gatsby', '.cache'],
   ['astro', 'node_modules/.astro'],
   ['@angular/cli', '.angular/cache'],

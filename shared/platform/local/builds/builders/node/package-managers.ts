@@ -50,7 +50,8 @@ const npmEnv = {
 /** Plans the installation by the package manager that the app uses. */
 export async function planNodeInstall(facts: InstallFacts): Promise<NodeInstall> {
   const plugAndPlay = facts.manager.tool === 'yarn-berry' && !(await usesNodeModules(facts.source));
-  const tree = plugAndPlay ? undefined : await planTree(facts);
+  const installed = await planTree(facts);
+  const tree = plugAndPlay ? await planPackages(facts.source, installed) : installed;
   const cached = tree === undefined ? {} : { tree };
   switch (facts.manager.name) {
     case 'pnpm':
@@ -83,6 +84,12 @@ async function planTree({ source, manager, versions, workspace }: InstallFacts):
   const key = treeKey(versions, lockfile.name, lockfile.text, texts);
   const directories = [...workspace.packages.keys()].filter((directory) => directory !== '');
   return { paths: ['node_modules', ...directories.map((directory) => `${directory}/node_modules`)], key };
+}
+
+/** Packages of Plug'n'Play, unless the app has them in its repository. */
+async function planPackages(source: SourceTree, installed: CachedTrees | undefined): Promise<CachedTrees | undefined> {
+  const own = (await source.list('.yarn/cache')).length > 0;
+  return own || installed === undefined ? undefined : { ...installed, paths: ['.yarn/cache', '.yarn/unplugged'] };
 }
 
 const hooks = ['preinstall', 'install', 'postinstall', 'preprepare', 'prepare', 'postprepare'] as const;
@@ -205,7 +212,10 @@ async function planYarn(facts: InstallFacts, plugAndPlay: boolean): Promise<Node
   return {
     notes: plugAndPlay ? ["Installing with Yarn's Plug'n'Play"] : [],
     steps: plugAndPlay
-      ? [{ title, argv }]
+      ? [
+          { title: `${title}, packages reused`, argv, when: 'if-restored' },
+          { title, argv, when: 'unless-restored', savesTree: true },
+        ]
       : [overRestored(facts, title, argv), { title, argv, when: 'unless-restored', savesTree: true }],
     prune: [],
     env: {
