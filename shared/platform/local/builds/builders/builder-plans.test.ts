@@ -221,6 +221,17 @@ describe("an app's own commands", () => {
     expect(plan.combined.path).toContain('/usr/games');
   });
 
+  it('are built without packages of Debian that only dependencies may need, if they cannot be had', async () => {
+    const source = await openSource({ 'requirements.txt': 'psycopg2' });
+    const findSystem = () => Promise.reject(new BuildFailure('Debian cannot be reached.'));
+    const context = { toolchains: { ...toolchains, findSystem }, env: {}, cache: 'cold' } as const;
+    const choice = await chooseBuilders(source);
+    const overrides = await readOverrides(source, {});
+    const { notes } = await planApp(source, choice, overrides, context);
+    expect(notes.at(-1)).toBe('Without libpq-dev, which dependencies of the app may need: Debian cannot be reached.');
+    await expect(planApp(source, choice, { ...overrides, systemPackages: ['jq'] }, context)).rejects.toThrow('cannot be reached');
+  });
+
   it('name packages in a variable, with or without a version', async () => {
     const overrides = await readOverrides(await openSource({}), { RAILPACK_PACKAGES: 'go@1.25 pipx:httpie python' });
     expect(overrides.packages).toEqual({ go: '1.25', 'pipx:httpie': 'latest', python: 'latest' });

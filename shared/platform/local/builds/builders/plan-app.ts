@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
+import { BuildFailure } from '#shared/platform/build-failure.ts';
 import { besideDebian } from '../../toolchains/beside-debian.ts';
-import type { Toolchains } from '../../toolchains/toolchains.ts';
+import type { System, Toolchains } from '../../toolchains/toolchains.ts';
 import type { BuildContext, BuildPlan } from '../plans/builder.ts';
 import { addTools, type CombinedPlan, combinePlans } from '../plans/combine-plans.ts';
 import { applyOverrides, type Overrides } from '../plans/overrides.ts';
@@ -40,34 +41,49 @@ export async function planApp(
   const pins = await readVersionPins(source, context.env);
   const tools = await findPinnedTools(toolchains, pins, new Set([...present, ...stored]));
   const combined = addTools(planned, tools);
-  const system =
-    overrides.systemPackages.length === 0 ? undefined : await addSystem(combined, overrides.systemPackages, toolchains);
+  const implied = [...others, plan].flatMap(({ systemPackages = [] }) => systemPackages);
+  const system = await addSystem(combined, { asked: overrides.systemPackages, implied }, toolchains);
   return {
     main: plan,
     running: [...others.slice(0, before.length), plan, ...others.slice(before.length)],
-    combined: system?.combined ?? combined,
-    notes: [...[...others, plan, tools].flatMap(({ notes }) => notes), ...(system === undefined ? [] : [system.note])],
+    combined: system.combined,
+    notes: [...[...others, plan, tools].flatMap(({ notes }) => notes), ...system.notes],
   };
 }
 
 /** Directories of programs that a system of Debian has itself. */
 const systemDirectories = ['/usr/bin', '/usr/sbin', '/usr/games', '/usr/local/bin', '/usr/local/sbin'];
 
+interface SystemPackages {
+  /** By the app itself: without them there is no build. */
+  readonly asked: readonly string[];
+  /** By its dependencies, which may do without. */
+  readonly implied: readonly string[];
+}
+
 /** With packages of Debian. Tools of the host that have directories of their own below /usr are shown in the system. */
 async function addSystem(
   combined: CombinedPlan,
-  packages: readonly string[],
+  { asked, implied }: SystemPackages,
   toolchains: Toolchains,
-): Promise<{ combined: CombinedPlan; note: string }> {
-  const names = [...new Set(packages)].sort();
-  const { codename, mounts } = await toolchains.findSystem(names, combined.toolchain);
-  const prefixes = combined.path
-    .filter((path) => path.startsWith('/usr/') && !systemDirectories.includes(path))
-    .map((path) => dirname(path));
+): Promise<{ combined: CombinedPlan; notes: readonly string[] }> {
+  const names = [...new Set([...asked, ...implied])].sort();
+  if (names.length === 0) return { combined, notes: [] };
+  let system: System;
+  try {
+    system = await toolchains.findSystem(names, combined.toolchain);
+  } catch (error) {
+    if (!(error instanceof BuildFailure)) throw error;
+    if (implied.length === 0) throw error;
+    const without = `Without ${[...new Set(implied)].join(', ')}, which dependencies of the app may need: ${error.message}`;
+    const rest = await addSystem(combined, { asked, implied: [] }, toolchains);
+    return { ...rest, notes: [...rest.notes, without] };
+  }
+  const prefixes = combined.path.filter((path) => path.startsWith('/usr/') && !systemDirectories.includes(path)).map(dirname);
   const ofDebian = combined.toolchain.some((mount) => mount.kind === 'stored' && mount.name.startsWith('debian-'));
   const shown = ofDebian ? [] : prefixes.map((path) => ({ kind: 'host', path }) as const);
   return {
-    combined: { ...combined, path: [...combined.path, '/usr/games'], toolchain: [...shown, ...mounts] },
-    note: `Installing packages of Debian (${codename}): ${names.join(', ')}`,
+    combined: { ...combined, path: [...combined.path, '/usr/games'], toolchain: [...shown, ...system.mounts] },
+    notes: [`Installing packages of Debian (${system.codename}): ${names.join(', ')}`],
   };
 }

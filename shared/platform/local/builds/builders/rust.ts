@@ -43,6 +43,7 @@ export const rustBuilder: Builder = {
       path: ['/app/bin', ...rust.path],
       toolchain: rust.mounts,
       cacheDirectories: ['cargo', 'cargo-target'],
+      systemPackages: await findRustLibraries(source),
       runtimeEnv: {},
       defaultProcesses: (built) => findProcesses(built, manifest, context.env),
       processHint:
@@ -50,6 +51,20 @@ export const rustBuilder: Builder = {
     };
   },
 };
+
+/** Packages of Debian by the crates that link to them. */
+const libraries = [
+  ['openssl-sys', 'libssl-dev'],
+  ['pq-sys', 'libpq-dev'],
+  ['mysqlclient-sys', 'default-libmysqlclient-dev'],
+] as const;
+
+async function findRustLibraries(source: SourceTree): Promise<readonly string[]> {
+  const lock = (await source.readText('Cargo.lock')) ?? '';
+  // OpenSSL is compiled from its sources where an app asks for that.
+  if (lock.includes('name = "openssl-src"')) return [];
+  return libraries.flatMap(([crate, library]) => (lock.includes(`name = "${crate}"`) ? [library] : []));
+}
 
 function install(directory: string, { locked, cache }: { locked: boolean; cache: string }): BuildStep {
   const flags = ['--root', '/app', '--no-track', '--force', ...(locked ? ['--locked'] : [])];

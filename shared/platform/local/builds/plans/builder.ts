@@ -51,6 +51,8 @@ export interface BuildPlan {
   readonly keptDirectories?: readonly string[];
   /** Directories of the app that none of its processes needs, and that are no part of the image. For apps without a Procfile. */
   unusedBy?(processes: Readonly<Record<string, string>>): readonly string[];
+  /** Packages of Debian that dependencies of the app need, in builds and at run time. */
+  readonly systemPackages?: readonly string[];
   /** At run time, below the app's own variables. */
   readonly runtimeEnv: Readonly<Record<string, string>>;
   /** What runs when the Procfile declares no such type. Called after the steps; may be empty. */

@@ -1,6 +1,7 @@
 /** Systems of Debian's packages with those that an app asks for, in place of the host's /usr. */
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { millisecondsPerHour } from '#shared/durations.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import { openDebianArchive, readDebianMirrors } from '../debian/debian-archive.ts';
 import { unpackDebianRoot } from '../debian/debian-roots.ts';
@@ -21,7 +22,12 @@ export interface DebianSystems {
    * @param base without one, the system is of the host's release
    * @throws BuildFailure that names a package which the release does not have
    */
-  planSystem(packages: readonly string[], base: SystemBase | undefined): Promise<{ version: string; codename: string }>;
+  planSystem(packages: readonly string[], base: SystemBase | undefined): Promise<Planned>;
+}
+
+interface Planned {
+  readonly version: string;
+  readonly codename: string;
 }
 
 /** What is in a system, by its version. */
@@ -30,6 +36,7 @@ interface Recipe {
   readonly packages: readonly string[];
 }
 
+const mostPlanned = 1000;
 const packageName = /^[a-z0-9][a-z0-9+.-]{1,100}$/;
 
 export function createDebianSystems(parts: DebianSourceParts): DebianSystems & { readonly source: ToolSource } {
@@ -37,35 +44,46 @@ export function createDebianSystems(parts: DebianSourceParts): DebianSystems & {
   const fileOf = (version: string): string => `${directory}/.debian/systems/${version}.json`;
   const open = async (codename: string) =>
     openDebianArchive(`${directory}/.debian/${codename}`, codename, await readDebianMirrors(hostEnv), hostEnv);
+  const planned = new Map<string, { readonly until: number; readonly plan: Planned }>();
+  const plan = async (wanted: readonly string[], base: SystemBase | undefined): Promise<Planned> => {
+    const bad = wanted.find((name) => !packageName.test(name));
+    if (bad !== undefined) throw new BuildFailure(`"${bad.slice(0, 100)}" is not the name of a Debian package.`);
+    const { codename, packages } = await findBase(parts, base);
+    const archive = await open(codename);
+    const found = await inTurn(`${directory}/.debian/${codename}`, () =>
+      archive.readCandidates([...new Set([...packages, ...wanted])]),
+    ).catch(() => undefined);
+    if (found === undefined)
+      throw new BuildFailure(
+        `The app asks for packages of Debian (${wanted.slice(0, 5).join(', ')}), which this platform cannot reach. Try again.`,
+      );
+    const missing = wanted.filter((name) => !found.has(name));
+    if (missing.length > 0)
+      throw new BuildFailure(
+        `Debian (${codename}) has no package ${missing.slice(0, 5).join(', ')}. Check its name at https://packages.debian.org/${codename}/`,
+      );
+    const recipe: Recipe = { codename, packages: [...found.keys()].sort() };
+    // Another version of a package makes another system, so updates arrive with the next build.
+    const facts = recipe.packages.map((name) => `${name} ${found.get(name)}`);
+    const hash = createHash('sha256')
+      .update(JSON.stringify([codename, facts]))
+      .digest('hex')
+      .slice(0, 16);
+    const version = `1.0.0+${hash}`;
+    await mkdir(`${directory}/.debian/systems`, { recursive: true });
+    await writeFile(fileOf(version), JSON.stringify(recipe));
+    return { version, codename };
+  };
   return {
     async planSystem(wanted, base) {
-      const bad = wanted.find((name) => !packageName.test(name));
-      if (bad !== undefined) throw new BuildFailure(`"${bad.slice(0, 100)}" is not the name of a Debian package.`);
-      const { codename, packages } = await findBase(parts, base);
-      const archive = await open(codename);
-      const found = await inTurn(`${directory}/.debian/${codename}`, () =>
-        archive.readCandidates([...new Set([...packages, ...wanted])]),
-      ).catch(() => undefined);
-      if (found === undefined)
-        throw new BuildFailure(
-          `The app asks for packages of Debian (${wanted.slice(0, 5).join(', ')}), which this platform cannot reach. Try again.`,
-        );
-      const missing = wanted.filter((name) => !found.has(name));
-      if (missing.length > 0)
-        throw new BuildFailure(
-          `Debian (${codename}) has no package ${missing.slice(0, 5).join(', ')}. Check its name at https://packages.debian.org/${codename}/`,
-        );
-      const recipe: Recipe = { codename, packages: [...found.keys()].sort() };
-      // Another version of a package makes another system, so updates arrive with the next build.
-      const facts = recipe.packages.map((name) => `${name} ${found.get(name)}`);
-      const hash = createHash('sha256')
-        .update(JSON.stringify([codename, facts]))
-        .digest('hex')
-        .slice(0, 16);
-      const version = `1.0.0+${hash}`;
-      await mkdir(`${directory}/.debian/systems`, { recursive: true });
-      await writeFile(fileOf(version), JSON.stringify(recipe));
-      return { version, codename };
+      // apt takes a second or two to answer.
+      const key = JSON.stringify([wanted, base]);
+      const known = planned.get(key);
+      if (known !== undefined && known.until > Date.now()) return known.plan;
+      const made = await plan(wanted, base);
+      if (planned.size >= mostPlanned) planned.clear();
+      planned.set(key, { until: Date.now() + millisecondsPerHour, plan: made });
+      return made;
     },
     source: {
       listVersions: async () => [],

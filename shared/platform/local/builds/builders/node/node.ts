@@ -55,6 +55,7 @@ export const nodeBuilder: Builder = {
       cacheDirectories: install.cacheDirectories,
       ...(install.tree === undefined ? {} : { tree: install.tree }),
       keptDirectories: frameworkCaches(workspace.packages),
+      systemPackages: findNodeLibraries(workspace.packages),
       runtimeEnv: {
         NODE_ENV: 'production',
         // What the app writes beside its code has a limit of its own, which npm's files shall not use up.
@@ -163,6 +164,17 @@ async function standaloneSteps(source: SourceTree, manifest: PackageJson): Promi
 function dependencyDirectories({ packages }: Workspace): readonly string[] {
   const installed = [...packages.keys()].map((directory) => (directory === '' ? 'node_modules' : `${directory}/node_modules`));
   return [...installed, '.yarn/cache', '.yarn/unplugged'];
+}
+
+/** Packages of Debian that packages of npm are compiled with where their binaries cannot be downloaded. */
+const libraries: Readonly<Record<string, readonly string[]>> = {
+  canvas: ['libcairo2-dev', 'libgif-dev', 'libjpeg-dev', 'libpango1.0-dev', 'libpixman-1-dev', 'librsvg2-dev'],
+  'pg-native': ['libpq-dev'],
+};
+
+function findNodeLibraries(packages: ReadonlyMap<string, PackageJson>): readonly string[] {
+  const names = [...packages.values()].flatMap((manifest) => Object.keys(allDependencies(manifest)));
+  return names.flatMap((name) => (Object.hasOwn(libraries, name) ? (libraries[name] ?? []) : []));
 }
 
 /** Where frameworks keep what makes their next build faster. */

@@ -86,6 +86,17 @@ describe('the plan of a Python app', () => {
     expect((await planFor({ 'main.py': '', ...files })).notes[0]).toContain(note);
   });
 
+  it.each<[Record<string, string>, string[]]>([
+    [
+      { 'requirements.txt': 'psycopg2-binary==2\npsycopg2==2.9\nconstructor\nPyCairo>=1\n# pydub\n' },
+      ['libpq-dev', 'libcairo2-dev'],
+    ],
+    [{ 'pyproject.toml': '[project]\nname = "a"\ndependencies = [\n  "pdf2image>=1",\n]\n' }, ['poppler-utils']],
+    [{ 'pyproject.toml': '', 'poetry.lock': '[[package]]\nname = "mysqlclient"\n' }, ['default-libmysqlclient-dev']],
+  ])('of %j has the libraries of Debian that its packages need', async (files, libraries) => {
+    expect((await planFor(files)).systemPackages).toEqual(libraries);
+  });
+
   it('collects the static files of Django where the settings say where to', async () => {
     const django = { 'requirements.txt': 'django', 'manage.py': '', 'site/settings.py': 'STATIC_ROOT = BASE_DIR / "static"\n' };
     expect(stepsOf(await planFor(django)).at(-1)).toBe('python manage.py collectstatic --noinput');

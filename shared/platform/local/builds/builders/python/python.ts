@@ -5,6 +5,7 @@ import type { SourceTree } from '../../plans/source-tree.ts';
 import { readVersionPins } from '../../plans/version-pins.ts';
 import { findDjango } from './django.ts';
 import { environment, findInstaller, planInstall } from './python-installers.ts';
+import { findPythonLibraries } from './python-libraries.ts';
 import { findPythonProcesses, mainFiles, pythonHint } from './python-processes.ts';
 import { readPythonProject } from './python-project.ts';
 
@@ -50,6 +51,7 @@ export const pythonBuilder: Builder = {
       toolchain: tools.flatMap(({ mounts }) => mounts),
       cacheDirectories: uv === undefined ? ['pip'] : ['pip', 'uv'],
       ...(install.tree === undefined ? {} : { tree: install.tree }),
+      systemPackages: findPythonLibraries(project),
       runtimeEnv: { VIRTUAL_ENV: environment, PYTHONUNBUFFERED: '1', PYTHONDONTWRITEBYTECODE: '1', PYTHONHASHSEED: 'random' },
       defaultProcesses: (built) => findPythonProcesses(built, project),
       processHint: pythonHint,
