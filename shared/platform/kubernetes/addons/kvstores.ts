@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '#shared/errors.ts';
 import { authSecretName, kvstoreName } from '#shared/names.ts';
 import type { AddonFacts } from '#shared/platform/addons.ts';
 import type { Cluster, ClusterObject } from '../cluster/cluster.ts';
@@ -16,19 +18,14 @@ export function createKvstores(cluster: Cluster, image: string): AddonKind {
     async ensure(spec) {
       const name = kvstoreName(spec.tenantId, spec.appId);
       const namespace = tenantNamespace(spec.tenantId);
-      const config = await cluster.read({ kind: kinds.secret, name: configSecretName(name), namespace });
-      const checkPassword = config?.data?.[checkPasswordKey];
-      const { surroundings, deployment } = planKvstore(
-        spec,
-        image,
-        checkPassword === undefined ? randomPassword() : Buffer.from(checkPassword, 'base64').toString(),
-      );
-      for (const object of surroundings) await cluster.apply(object);
+      const { deployment } = planKvstore(spec, image, '');
       if ((await cluster.create(deployment)) === 'existed') {
         // Anything else in it would replace the pods, and with them the data.
         const change = { metadata: { annotations: { [stoppedAnnotation]: null } }, spec: { replicas: spec.replicas } };
         await cluster.patch({ kind: kinds.deployment, ...placeOf(deployment) }, change);
       }
+      const checkPassword = await readCheckPassword(deployment);
+      for (const object of planKvstore(spec, image, checkPassword).surroundings) await cluster.apply(object);
       const auth = await cluster.read({ kind: kinds.secret, name: authSecretName(name), namespace });
       const uri = auth?.data?.['uri'];
       // Copied, not built again (SPEC.md §2). Deleted in this moment: the next attempt makes it.
@@ -66,12 +63,24 @@ export function createKvstores(cluster: Cluster, image: string): AddonKind {
     },
   };
 
+  /**
+   * The password by which the pods check themselves must never change while they run. It follows from the Deployment, so that the Secret
+   * with it may be deleted; the user with it may do nothing that harms.
+   */
+  async function readCheckPassword(deployment: ClusterObject): Promise<string> {
+    const { name, namespace } = placeOf(deployment);
+    const config = await cluster.read({ kind: kinds.secret, name: configSecretName(name), namespace });
+    const known = config?.data?.[checkPasswordKey];
+    if (known !== undefined) return Buffer.from(known, 'base64').toString();
+    const { uid } = (await cluster.read({ kind: kinds.deployment, name, namespace }))?.metadata ?? {};
+    if (uid === undefined) throw new AppError('internal', `The Deployment ${name} was deleted while it was created. Try again.`);
+    return createHash('sha256').update(`check ${uid}`).digest('hex').slice(0, 32);
+  }
+
   function find(appId: Parameters<AddonKind['read']>[0]): Promise<readonly ClusterObject[]> {
     return cluster.list({ kind: kinds.deployment, labels: { ...appLabels(appId), ...addonLabels('kvstore') } });
   }
 }
-
-const randomPassword = (): string => crypto.getRandomValues(new Uint8Array(16)).toHex();
 
 /** Of the newest state that the controller has seen; before that nothing is ready. */
 function factsOf({ metadata, spec, status }: ClusterObject): AddonFacts {
