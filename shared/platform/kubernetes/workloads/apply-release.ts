@@ -93,6 +93,9 @@ export class ReleaseObjects {
     ];
     for (const { metadata } of deployments)
       results.push(await this.#cluster.delete({ kind: kinds.deployment, name: metadata.name, namespace }));
+    // The pods of commands that have ended would count as pods of the app for as long as their Jobs are kept.
+    for (const { metadata } of await this.#cluster.list({ kind: kinds.job, namespace, labels: appLabels(appId) }))
+      results.push(await this.#cluster.delete({ kind: kinds.job, name: metadata.name, namespace }));
     return results.includes(true);
   }
 }
