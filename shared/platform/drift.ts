@@ -14,7 +14,7 @@ export type DriftTarget =
 export interface Drift {
   /**
    * Reports a target about a second after somebody has changed or deleted an object of it; several changes of a second are one report.
-   * A target that is changed again and again is reported less and less often, at last every ten minutes. What the platform itself
+   * An object that is changed again and again is reported less and less often, at last every ten minutes. What the platform itself
    * writes or deletes is not reported. Ends with the signal.
    *
    * Kubernetes: watches all kinds that the driver creates, in all namespaces, by the label of the platform.

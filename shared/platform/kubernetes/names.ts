@@ -5,9 +5,12 @@ import type { AddonType } from '#shared/platform/addons.ts';
 /** On every object of the platform. */
 export const managedLabels = { 'app.kubernetes.io/managed-by': 'paas' } as const;
 
+/** By which the tenants' namespaces are told from all others, also by the chart's admission policy. */
+export const tenantNamespacePrefix = 'tenant-';
+
 /** The namespace in which a tenant's apps and their add-ons run. */
 export function tenantNamespace(tenantId: TenantId): string {
-  return `tenant-${tenantId}`;
+  return `${tenantNamespacePrefix}${tenantId}`;
 }
 
 /** Of the app's web process: its Deployment, Rollout, HTTPRoute, and the Service of the release that serves. */

@@ -11,6 +11,11 @@ export interface TenantNamespaceSettings {
   gatewayNamespace: string;
   /** The worker's pods: they ask a release for its health path, as a visitor would. */
   controlPlane: { namespace: string; labels: Readonly<Record<string, string>> };
+  /**
+   * A ClusterRole that lets the platform use Secrets, and whom it is bound to in each tenant's namespace: the platform has no right to the
+   * Secrets of all namespaces. Undefined when it has that right anyway.
+   */
+  secretsRole?: { name: string; serviceAccount: { name: string; namespace: string } } | undefined;
   /** Of pod security, as 'v1.36': a newer cluster does not change what is refused. */
   podSecurityVersion: string;
   /** What all pods of a tenant may request together. A rollout needs twice the pods of the app. */
@@ -29,7 +34,7 @@ const addonPorts = { kvstore: 6379, database: 5432 } as const;
 export function planTenantNamespace(tenantId: TenantId, settings: TenantNamespaceSettings): ClusterObject[] {
   const namespace = tenantNamespace(tenantId);
   const labels = { ...managedLabels, 'tenant-id': tenantId };
-  const { podSecurityVersion, quota, gatewayNamespace, controlPlane } = settings;
+  const { podSecurityVersion, quota, gatewayNamespace, controlPlane, secretsRole } = settings;
   // The client's types are of no use here: they have other names than the API for `default` and `from`.
   const policy = (name: string, spec: object): ClusterObject => ({
     apiVersion: 'networking.k8s.io/v1',
@@ -54,6 +59,17 @@ export function planTenantNamespace(tenantId: TenantId, settings: TenantNamespac
         },
       },
     } satisfies V1Namespace,
+    ...(secretsRole === undefined
+      ? []
+      : [
+          {
+            apiVersion: 'rbac.authorization.k8s.io/v1',
+            kind: 'RoleBinding',
+            metadata: { name: 'paas-secrets', namespace, labels },
+            roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: secretsRole.name },
+            subjects: [{ kind: 'ServiceAccount', ...secretsRole.serviceAccount }],
+          },
+        ]),
     {
       apiVersion: 'v1',
       kind: 'ResourceQuota',

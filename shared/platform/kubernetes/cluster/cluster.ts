@@ -8,6 +8,9 @@ export interface ClusterObject {
   metadata: ObjectMetadata;
   spec?: unknown;
   status?: unknown;
+  /** Of RoleBindings. */
+  roleRef?: unknown;
+  subjects?: unknown;
   /** Of Secrets. */
   type?: string;
   /** Of Secrets in base64, of ConfigMaps as it is. */
@@ -86,6 +89,8 @@ export interface Cluster {
   list(selection: Selection): Promise<readonly ClusterObject[]>;
   /** Whether the cluster knows the kind: whether what defines it is installed. */
   serves(kind: Kind): Promise<boolean>;
+  /** Whether the platform's account may do this, with all objects of the kind: in the namespace, or in the whole cluster. */
+  isAllowed(attempt: { verb: string; kind: Kind; namespace?: string; subresource?: string }): Promise<boolean>;
   /**
    * Asks for the deletion; what the object owns goes after it. False when there is none, or when it is being deleted already:
    * of several calls at the same time one returns true.

@@ -3,17 +3,17 @@ import type { DriftTarget } from '#shared/platform/drift.ts';
 
 /** How long a change waits, so that the platform's own write is known and several changes are one report. */
 export const settleMilliseconds = 1000;
-/** Between two reports of one target: each time twice as long, so that a controller that fights the platform costs little. */
+/** Between two reports of one object: each time twice as long, so that a controller that fights the platform costs little. */
 const firstGapMilliseconds = 2000;
 const longestGapMilliseconds = 600_000;
 
 interface History {
-  /** When the target was reported last. */
+  /** When the object was reported last. */
   at: number;
   gap: number;
 }
 
-/** When a target is reported that has drifted: at first at once, then less and less often until it has been quiet for a while. */
+/** When an object is reported that has drifted: at first at once, then less and less often until it has been quiet for a while. */
 export class DriftReports {
   readonly #histories = new Map<string, History>();
   readonly #clock: Pick<Clock, 'now'>;
@@ -22,10 +22,9 @@ export class DriftReports {
     this.#clock = clock;
   }
 
-  /** Milliseconds until the target may be reported; the report counts from then. */
-  schedule(target: DriftTarget): number {
+  /** Milliseconds until the object may be reported; the report counts from then. */
+  schedule(key: string): number {
     const now = this.#clock.now().getTime();
-    const key = describeTarget(target);
     const before = this.#histories.get(key);
     const isQuiet = before === undefined || now - before.at > 4 * before.gap;
     const at = isQuiet ? now : Math.max(now, before.at + before.gap);

@@ -10,9 +10,9 @@ const ownAnnotations = /^(paas\/|cnpg\.io\/hibernation$)/;
  * What controllers change by design is left out: status, the weights of a route, the release that a Service leads to.
  */
 export function fingerprint(object: ClusterObject): string {
-  const { metadata, data, type } = object;
+  const { metadata, data, type, roleRef, subjects } = object;
   const annotations = Object.entries(metadata.annotations ?? {}).filter(([name]) => ownAnnotations.test(name));
-  const facts = [metadata.labels, annotations, withoutControllers(object), data, type];
+  const facts = [metadata.labels, annotations, withoutControllers(object), data, type, roleRef, subjects];
   return createHash('sha256').update(JSON.stringify(facts)).digest('base64').slice(0, 16);
 }
 

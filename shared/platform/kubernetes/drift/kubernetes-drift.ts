@@ -1,7 +1,7 @@
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import type { Drift, DriftTarget } from '#shared/platform/drift.ts';
-import type { Cluster } from '../cluster/cluster.ts';
+import type { Cluster, ClusterEvent, Selection } from '../cluster/cluster.ts';
 import { type Kind, kinds } from '../cluster/kinds.ts';
 import { pause } from '../cluster/pause.ts';
 import { managedLabels } from '../names.ts';
@@ -12,6 +12,7 @@ import { createObservedCluster } from './observed-cluster.ts';
 /** The kinds whose objects are put back. Pods, Jobs, builds and their caches are not: they have an end, or are made anew by their user. */
 export const watchedKinds: readonly Kind[] = [
   kinds.namespace,
+  kinds.roleBinding,
   kinds.resourceQuota,
   kinds.limitRange,
   kinds.networkPolicy,
@@ -29,6 +30,8 @@ export const watchedKinds: readonly Kind[] = [
 /** Kinds that a cluster may do without: their operator is looked for from time to time. */
 const optionalKinds = new Set<Kind>([kinds.postgresCluster]);
 const operatorLookMilliseconds = 600_000;
+/** A refusal that lasts longer than so is no matter of a moment. */
+const patientMilliseconds = 8000;
 const retryMilliseconds = { first: 1000, last: 60_000 };
 
 /** Dependencies of {@link createKubernetesDrift}. */
@@ -44,7 +47,8 @@ export function createKubernetesDrift({ cluster, clock, log }: KubernetesDriftOp
   const reports = new DriftReports(clock);
   const synced = Promise.withResolvers<void>();
 
-  async function follow(kind: Kind, { signal, settle }: Following, listed: () => void): Promise<void> {
+  async function follow({ kind, namespace }: Pick<Selection, 'kind' | 'namespace'>, following: Following): Promise<void> {
+    const { signal, settle, listed, seen } = following;
     let milliseconds = retryMilliseconds.first;
     while (!signal.aborted) {
       try {
@@ -57,28 +61,53 @@ export function createKubernetesDrift({ cluster, clock, log }: KubernetesDriftOp
           milliseconds = retryMilliseconds.first;
           listed();
         };
-        for await (const event of cluster.watch({ kind, labels: managedLabels }, signal, noted)) {
+        const selection = { kind, labels: managedLabels, ...(namespace === undefined ? {} : { namespace }) };
+        for await (const event of cluster.watch(selection, signal, noted)) {
+          seen?.(event);
           const key = index.observe(event);
           if (key !== undefined) void settle(key);
         }
       } catch (error) {
         if (signal.aborted) return;
-        log.warn(`Objects of the kind ${kind.kind} cannot be watched; what others change of them is not put back.`, { error });
+        // The right to a new namespace comes a moment after it.
+        if (namespace === undefined || milliseconds > patientMilliseconds)
+          log.warn(`Objects of the kind ${kind.kind} cannot be watched; what others change of them is not put back.`, { error });
         await pause(milliseconds, signal);
         milliseconds = Math.min(milliseconds * 2, retryMilliseconds.last);
       }
     }
   }
 
+  /** The platform has a right to Secrets in the tenants' namespaces only, so they are watched in each of them. */
+  function followSecrets({ signal, settle }: Pick<Following, 'signal' | 'settle'>): (event: ClusterEvent) => void {
+    const watches = new Map<string, AbortController>();
+    return ({ type, object }) => {
+      const namespace = object.metadata.name;
+      if (type === 'DELETED') {
+        watches.get(namespace)?.abort();
+        watches.delete(namespace);
+        return;
+      }
+      if (watches.has(namespace)) return;
+      const ending = new AbortController();
+      watches.set(namespace, ending);
+      const following = { signal: AbortSignal.any([signal, ending.signal]), settle, listed: () => undefined };
+      void follow({ kind: kinds.secret, namespace }, following);
+    };
+  }
+
   /** One kind after the other, so that the lists of all kinds are never in memory together. */
-  async function followAll(following: Following): Promise<void> {
+  async function followAll({ signal, settle }: Pick<Following, 'signal' | 'settle'>): Promise<void> {
     const { promise: aborted, resolve: abort } = Promise.withResolvers<void>();
-    following.signal.addEventListener('abort', () => abort());
+    signal.addEventListener('abort', () => abort());
+    const seesNamespace = followSecrets({ signal, settle });
     for (const kind of watchedKinds) {
+      if (kind === kinds.secret) continue;
       const listed = Promise.withResolvers<void>();
-      void follow(kind, following, () => listed.resolve());
+      const seen = kind === kinds.namespace ? { seen: seesNamespace } : {};
+      void follow({ kind }, { signal, settle, listed: () => listed.resolve(), ...seen });
       await Promise.race([listed.promise, aborted]);
-      if (following.signal.aborted) return;
+      if (signal.aborted) return;
     }
     synced.resolve();
   }
@@ -86,15 +115,14 @@ export function createKubernetesDrift({ cluster, clock, log }: KubernetesDriftOp
   const drift: Drift = {
     async *watchDrift(signal) {
       const queue: DriftTarget[] = [];
-      const waiting = new Set<string>();
       let wake = (): void => undefined;
       const settle = async (key: string): Promise<void> => {
         await pause(settleMilliseconds, signal);
         const target = signal.aborted ? undefined : index.takeDrift(key);
-        if (target === undefined || waiting.has(describeTarget(target))) return;
-        waiting.add(describeTarget(target));
-        await pause(reports.schedule(target), signal);
-        waiting.delete(describeTarget(target));
+        if (target === undefined) return;
+        await pause(reports.schedule(key), signal);
+        // One repair puts back everything of a target.
+        if (queue.some((each) => describeTarget(each) === describeTarget(target))) return;
         queue.push(target);
         wake();
       };
@@ -131,4 +159,8 @@ interface Following {
   signal: AbortSignal;
   /** Reports the drift of a key, if there is any, in a moment. */
   settle(key: string): Promise<void>;
+  /** All objects that there are have been observed. */
+  listed(): void;
+  /** Gets every event, too. */
+  seen?(event: ClusterEvent): void;
 }
