@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { checkCluster, neededRights } from '#shared/platform/kubernetes/cluster/check-cluster.ts';
 import type { Cluster } from '#shared/platform/kubernetes/cluster/cluster.ts';
 import { connectCluster } from '#shared/platform/kubernetes/cluster/connect-cluster.ts';
 import { kinds } from '#shared/platform/kubernetes/cluster/kinds.ts';
@@ -33,8 +34,19 @@ describe('the client of the API server', () => {
 
   it('reports the right that is missing, and the role that it needs', async () => {
     await running.kubectl(['create', 'serviceaccount', 'paas', '--namespace', 'default']);
-    const token = (await running.kubectl(['create', 'token', 'paas', '--namespace', 'default'])).trim();
-    const kubeconfig = join(running.directory, 'without-rights');
+    const unprivileged = connectCluster({ kubeconfig: await kubeconfigOf('paas') });
+    await expect(unprivileged.create(secret('refused'))).rejects.toThrow(
+      'The platform lacks the right to create the Secret refused in the namespace default. Give its service account the verb `create` on `secrets` (the core API) in the namespace default.',
+    );
+    await expect(unprivileged.list({ kind: kinds.deployment })).rejects.toThrow(
+      'Give its service account the verb `list` on `deployments` (apps) in the whole cluster.',
+    );
+  });
+
+  /** Of a service account in the namespace `default`. */
+  async function kubeconfigOf(account: string): Promise<string> {
+    const token = (await running.kubectl(['create', 'token', account, '--namespace', 'default'])).trim();
+    const kubeconfig = join(running.directory, `kubeconfig-${account}`);
     await writeFile(
       kubeconfig,
       JSON.stringify({
@@ -47,13 +59,32 @@ describe('the client of the API server', () => {
       }),
       { mode: 0o600 },
     );
-    const unprivileged = connectCluster({ kubeconfig });
-    await expect(unprivileged.create(secret('refused'))).rejects.toThrow(
-      'The platform lacks the right to create the Secret refused in the namespace default. Give its service account the verb `create` on `secrets` (the core API) in the namespace default.',
+    return kubeconfig;
+  }
+
+  it('reports before the start which definitions and rights are missing', async () => {
+    const problems = await checkCluster(cluster, neededRights({ platform: 'paas', gateway: 'gateway' }));
+    expect(problems).toEqual([
+      'The cluster does not know the kind Rollout (argoproj.io/v1alpha1). Install Argo Rollouts.',
+      'The cluster does not know the kind HTTPRoute (gateway.networking.k8s.io/v1). Install Gateway API 1.5 or later.',
+      'The cluster does not know the kind ListenerSet (gateway.networking.k8s.io/v1). Install Gateway API 1.5 or later.',
+      'The cluster does not know the kind Certificate (cert-manager.io/v1). Install cert-manager.',
+      'The cluster does not know the kind PipelineRun (tekton.dev/v1). Install Tekton Pipelines.',
+    ]);
+    await running.kubectl(['create', 'serviceaccount', 'half', '--namespace', 'default']);
+    await running.kubectl(['create', 'clusterrole', 'half', '--verb=get,list,watch,create,patch', '--resource=services,leases']);
+    await running.kubectl(['create', 'clusterrolebinding', 'half', '--clusterrole=half', '--serviceaccount=default:half']);
+    const half = connectCluster({ kubeconfig: await kubeconfigOf('half') });
+    const rights = neededRights({ platform: 'paas', gateway: 'gateway' }).filter(
+      ({ kind }) => kind === kinds.service || kind === kinds.lease || kind === kinds.secret,
     );
-    await expect(unprivileged.list({ kind: kinds.deployment })).rejects.toThrow(
-      'Give its service account the verb `list` on `deployments` (apps) in the whole cluster.',
-    );
+    await expect
+      .poll(async () => (await checkCluster(half, rights)).slice(5))
+      .toEqual([
+        'The platform lacks the right to delete objects of the kind Service. Give its service account the verb `delete` on `services` (the core API) in the whole cluster.',
+        'The platform lacks the right to get objects of the kind Secret in the namespace gateway. Give its service account the verb `get` on `secrets` (the core API) in the namespace gateway.',
+        'The platform lacks the right to delete objects of the kind Secret in the namespace gateway. Give its service account the verb `delete` on `secrets` (the core API) in the namespace gateway.',
+      ]);
   });
 
   it('reports what an admission policy says', async () => {

@@ -67,6 +67,17 @@ export function createApiServer(requests: ApiRequests): Cluster {
       const { resources } = (await response.json()) as { resources: readonly { name: string }[] };
       return resources.some(({ name }) => name === kind.plural);
     },
+    async isAllowed({ verb, kind, namespace, subresource }) {
+      const [group, version] = kind.apiVersion.includes('/') ? kind.apiVersion.split('/') : ['', kind.apiVersion];
+      const resourceAttributes = { verb, group, version, resource: kind.plural, namespace, subresource };
+      const response = await requests.send({
+        method: 'POST',
+        path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+        body: { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes } },
+      });
+      const review = await readObject(response, { verb: 'create', kind });
+      return (review.status as { allowed?: boolean } | undefined)?.allowed === true;
+    },
     async delete(reference) {
       const found = await cluster.read(reference);
       const { uid, resourceVersion, deletionTimestamp } = found?.metadata ?? {};

@@ -62,6 +62,7 @@ export function createFakeCluster(): FakeCluster {
     objects,
     missingKinds,
     serves: async ({ kind }) => !missingKinds.has(kind),
+    isAllowed: async () => true,
     async apply(object) {
       const before = objects.get(keyOfObject(object));
       return store((before === undefined ? object : merge(before, object)) as ClusterObject, before ? 'MODIFIED' : 'ADDED');
