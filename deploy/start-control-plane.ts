@@ -72,7 +72,7 @@ export async function startControlPlane(
   const { db } = database;
   const clock = systemClock;
   const secrets = await createSecretBox(masterKey);
-  const { appNetwork, shareRegistryCredentials, imageRegistries, diskReserveBytes } = settings;
+  const { appNetwork, shareRegistryCredentials, imageRegistries, diskReserveBytes, imageBytes } = settings;
   const driver = await choosePlatform(settings)(lifetime, {
     dataDir,
     router,
@@ -84,6 +84,7 @@ export async function startControlPlane(
     imageRegistries,
     hostEnv,
     diskReserveBytes,
+    imageBytes,
   });
   const { pipeline } = driver.capabilities;
   const metrics = createPrometheusMetrics({ pipeline, countBuildStarts: () => countBuildStarts(db), ...driver.diskSpace, log });

@@ -50,6 +50,7 @@ const ofTheMachine = [
   'PAAS_PLATFORM',
   'PAAS_ALLOW_PRIVATE_SOURCES',
   'PAAS_GIT_TOLERATE',
+  'PAAS_GIT_INDEXER',
   'PAAS_OBJECT_STORE_URL',
   'PAAS_OBJECT_STORE_REGION',
   'PAAS_OBJECT_STORE_ACCESS_KEY_ID',
@@ -62,6 +63,7 @@ const ofTheMachine = [
   'PAAS_INSECURE_REGISTRIES',
   'PAAS_CONNECTIONS_PER_ADDRESS',
   'PAAS_DISK_RESERVE_MIB',
+  'PAAS_IMAGE_MIB',
 ];
 
 it('workerd passes on every setting that the API uses', () => {

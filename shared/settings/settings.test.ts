@@ -40,6 +40,8 @@ describe('parseSettings', () => {
     [{ PAAS_SECRET_KEY: 'short' }, 'PAAS_SECRET_KEY'],
     [{ PAAS_DISK_RESERVE_MIB: '-1' }, 'PAAS_DISK_RESERVE_MIB'],
     [{ PAAS_KEEP_RELEASES: '0' }, 'PAAS_KEEP_RELEASES'],
+    [{ PAAS_IMAGE_MIB: '5001' }, 'PAAS_IMAGE_MIB'],
+    [{ PAAS_IMAGE_MIB: '500 MiB' }, 'PAAS_IMAGE_MIB'],
     [{ PAAS_LOG_LEVEL: 'loud' }, 'PAAS_LOG_LEVEL'],
     [{ PAAS_OBJECT_STORE_URL: 's3://bucket' }, 'PAAS_OBJECT_STORE_URL'],
     [{ PAAS_OBJECT_STORE_URL: 'https://s3.example.com' }, 'PAAS_OBJECT_STORE_URL'],

@@ -18,6 +18,7 @@ const commandSeconds = z.coerce
 const httpUrl = z.url({ protocol: /^https?$/ });
 
 const cacheMessage = 'must be a number of mebibytes from 1 on';
+const imageMessage = 'must be a number of MiB from 10 to 5000';
 const keepMessage = 'must be a number of releases from 1 to 1000';
 const reserveMessage = 'must be a number of mebibytes from 0 on';
 const tolerateMessage = `must be 'none', or some of these with commas in between: ${tolerableFaults.join(', ')}; what can harm whoever clones is always refused`;
@@ -130,6 +131,12 @@ const schema = z.object({
     .min(1, keepMessage)
     .max(1000, keepMessage)
     .default(10),
+  PAAS_IMAGE_MIB: z.coerce
+    .number({ error: imageMessage })
+    .int(imageMessage)
+    .min(10, imageMessage)
+    .max(5000, imageMessage)
+    .optional(),
   PAAS_DISK_RESERVE_MIB: z.coerce.number({ error: reserveMessage }).int(reserveMessage).min(0, reserveMessage).optional(),
   PAAS_LOG_LEVEL: z.enum(logLevels).default('info'),
 });
@@ -194,6 +201,8 @@ export interface Settings {
   canaryStepSeconds: number;
   /** Of the data directory's disk, what builds leave free; undefined: by the size of the disk. */
   diskReserveBytes: number | undefined;
+  /** On one machine: the most that an image, or the source of a build, may have; undefined: the usual 500 MiB. */
+  imageBytes: number | undefined;
   /** So many newest releases of an app have their image, and can be rolled back to. */
   keptReleases: number;
   /** A release command that runs for longer is ended, and its release fails. */
@@ -267,6 +276,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     signUpsPerAddress: values.PAAS_SIGNUPS_PER_ADDRESS,
     canaryStepSeconds: values.PAAS_CANARY_STEP_SECONDS,
     diskReserveBytes: values.PAAS_DISK_RESERVE_MIB === undefined ? undefined : values.PAAS_DISK_RESERVE_MIB * 1024 * 1024,
+    imageBytes: values.PAAS_IMAGE_MIB === undefined ? undefined : values.PAAS_IMAGE_MIB * 1024 * 1024,
     keptReleases: values.PAAS_KEEP_RELEASES,
     releaseCommandSeconds: values.PAAS_RELEASE_COMMAND_SECONDS,
     quotas: values.PAAS_QUOTAS,

@@ -1,5 +1,6 @@
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
+import { omitUndefined } from '#shared/omit-undefined.ts';
 import type { Platform } from '#shared/platform/platform.ts';
 import type { Router } from '#shared/routing/router.ts';
 import type { SecretBox } from '#shared/secret-box.ts';
@@ -35,6 +36,8 @@ export interface LocalPlatformOptions {
   hostEnv: Readonly<Record<string, string | undefined>>;
   /** What builds leave free of the data directory's disk; undefined: by its size. */
   diskReserveBytes?: number | undefined;
+  /** The most that an image, or the source of a build, may have; undefined: the usual. */
+  imageBytes?: number | undefined;
 }
 
 /** The ports, and how the machine is left. */
@@ -57,6 +60,7 @@ export async function createLocalPlatform({
   imageRegistries,
   hostEnv,
   diskReserveBytes,
+  imageBytes,
 }: LocalPlatformOptions): Promise<LocalPlatform> {
   const path = hostEnv['PATH'] ?? '';
   const opened = await openNetworks({ dataDir, path, range: appNetwork.range, allowedNetworks: appNetwork.allowed });
@@ -71,6 +75,7 @@ export async function createLocalPlatform({
     hostEnv,
     shareRegistryCredentials,
     imageRegistries,
+    limits: omitUndefined({ slugBytes: imageBytes }),
     diskSpace,
     log,
   });
