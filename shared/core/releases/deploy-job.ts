@@ -9,7 +9,7 @@ import { refuseTooManyInstances } from '#shared/core/releases/instance-quota.ts'
 import { runReleaseCommand } from '#shared/core/releases/release-command.ts';
 import { type DeployStatus, type ReleaseKind, releaseKinds } from '#shared/core/releases/releases.ts';
 import { type ReleaseRow, readReleaseById, setReleaseStatus } from '#shared/core/releases/releases-store.ts';
-import { rollOut } from '#shared/core/releases/rollout.ts';
+import { endUnrecordedRollout, rollOut } from '#shared/core/releases/rollout.ts';
 import { workloadSpec } from '#shared/core/releases/workload-spec.ts';
 import { movedMessage, moveRefs } from '#shared/core/repositories/ref-moves.ts';
 import { type BuildLogWriter, buildLogKey, createBuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
@@ -76,7 +76,11 @@ async function decide(run: DeployRun): Promise<Verdict> {
   if (app.deleted_at !== null) return appWasDeleted;
   const superseded = await findSuperseding(run);
   if (superseded !== undefined) return superseded;
-  if (deploy.attempt === 1 && (await hasMovedAway(run))) return movedAway;
+  // Also in a later attempt: the worker of the first one may have ended before it could look.
+  if (deploy.steps.length === 0 && (await hasMovedAway(run))) {
+    await endUnrecordedRollout(run, movedMessage);
+    return movedAway;
+  }
   const refused = deploy.attempt === 1 ? await refuseTooManyInstances(run) : undefined;
   if (refused !== undefined) return refused;
   if (deploy.attempt === 1) log.line(`-----> Releasing v${release.version}`);

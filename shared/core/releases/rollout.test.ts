@@ -3,7 +3,8 @@ import type { Principal } from '#shared/core/accounts/principals.ts';
 import { runBuildJob } from '#shared/core/builds/build-job.ts';
 import { runDeployJob } from '#shared/core/releases/deploy-job.ts';
 import { claimDeploy } from '#shared/core/releases/deploys-store.ts';
-import type { DeployId } from '#shared/ids.ts';
+import { movedMessage } from '#shared/core/repositories/ref-moves.ts';
+import type { DeployId, ObjectId } from '#shared/ids.ts';
 import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
 
 const never = new AbortController().signal;
@@ -187,6 +188,58 @@ describe('a rollout', () => {
     await deploy();
     expect((await listDeploys())[0]).toMatchObject({ status: 'live', weight: 100, error: null });
     expect((await core.platform.workloads.readInstances(app.id))[0]?.startedAt).toEqual(before?.startedAt);
+  });
+
+  describe('whose branch moved while its worker was gone', () => {
+    /** What the deploy wants is behind the branch from now on. */
+    async function moveBranch(id: DeployId): Promise<void> {
+      const [from, to] = ['1'.repeat(40), await app.git('rev-parse', 'HEAD~1')] as ObjectId[];
+      const changes = JSON.stringify([{ name: 'refs/heads/main', from, to }]);
+      await core.context.db.updateTable('deploys').set({ ref_changes: changes }).where('id', '=', id).execute();
+    }
+    const newest = async () => (await listDeploys())[0] ?? { id: '' as DeployId };
+
+    it('is superseded when it had not begun', async () => {
+      const { id } = await newest();
+      await claimDeploy(core.context.db, id);
+      await moveBranch(id);
+      await deploy();
+      expect(await newest()).toMatchObject({ status: 'superseded', error: movedMessage, weight: 0, steps: [] });
+      expect(await readLog()).not.toContain('Starting v2');
+      expect(await weights()).toEqual([[1, 100]]);
+    });
+
+    it('is superseded, and its instances go, when the platform had begun and no step was recorded', async () => {
+      const readFacts = core.platform.rollouts.watchRollout;
+      const stopping = new AbortController();
+      core.platform.rollouts.watchRollout = () => {
+        core.platform.rollouts.watchRollout = readFacts;
+        stopping.abort(new Error('stopping'));
+        return readFacts(app.id, stopping.signal);
+      };
+      const { id } = await newest();
+      await expect(deploy(stopping.signal)).rejects.toThrow('stopping');
+      await moveBranch(id);
+      await deploy();
+      expect(await newest()).toMatchObject({ status: 'superseded', error: movedMessage, weight: 0, steps: [] });
+      expect(await weights()).toEqual([[1, 100]]);
+      const versions = (await core.platform.workloads.readInstances(app.id)).map(({ releaseVersion }) => releaseVersion);
+      expect(new Set(versions)).toEqual(new Set([1]));
+    });
+
+    it('is aborted when it had begun', async () => {
+      const stopping = new AbortController();
+      await withVisitors(undecided, async () => {
+        const deploying = deploy(stopping.signal);
+        await expect.poll(async () => (await listDeploys())[0]?.weight, patience).toBe(10);
+        stopping.abort(new Error('stopping'));
+        await expect(deploying).rejects.toThrow('stopping');
+      });
+      await moveBranch((await newest()).id);
+      await deploy();
+      expect(await newest()).toMatchObject({ status: 'aborted', error: movedMessage, weight: 0 });
+      expect(await weights()).toEqual([[1, 100]]);
+    });
   });
 
   it('gives no more orders once another attempt has claimed the deploy', async () => {

@@ -77,6 +77,18 @@ export async function rollOut(run: DeployRun): Promise<Verdict> {
   throw new Error('The rollout ended without a result.');
 }
 
+/** Ends a rollout that an earlier attempt began and of which it recorded no step, if there is one. @throws the reason of `stopping` */
+export async function endUnrecordedRollout(
+  { context, app, deploy, release, stopping }: DeployRun,
+  reason: string,
+): Promise<void> {
+  if (deploy.attempt === 1) return;
+  const { rollouts } = context.platform;
+  await rollouts.abortRollout(app.id, release.id, reason);
+  for await (const { releaseId } of rollouts.watchRollout(app.id, stopping)) if (releaseId !== release.id) break;
+  stopping.throwIfAborted();
+}
+
 async function decide(run: DeployRun, step: Step, rules: RolloutRules): Promise<StepDecision> {
   if (run.deleted.aborted) return { action: 'abort', cause: deletionCause };
   const decision = decideStep(step, rules);

@@ -138,8 +138,6 @@ export const pushConcurrently: PrepareOperation = async (context) => {
         `failed ${movedMessage}`,
         `canceled ${supersededMessage}`,
         `superseded ${movedMessage}`,
-        // Its worker ended between the claim and the first look at the ref, so its rollout had begun.
-        `aborted ${movedMessage}`,
         'superseded A newer release was waiting.',
         'superseded A newer release was deployed while this one was interrupted.',
       ];
