@@ -57,7 +57,8 @@ async function readBytes(reader: ByteReader, length: number): Promise<Buffer | u
   }
 }
 
-function endedEarly(): GitFault {
+/** A stream ended where more had to come. */
+export function endedEarly(): GitFault {
   return new GitFault('the connection ended in the middle of a message');
 }
 

@@ -1,7 +1,7 @@
 import type { ByteReader } from '#shared/byte-reader.ts';
 import { GitFault } from '#shared/git/git-fault.ts';
 import type { Ref, RefChange } from '#shared/git/git-storage.ts';
-import { encodePacket, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
+import { encodePacket, endedEarly, flushPacket, packetText, readPacket } from '#shared/git/protocol/pkt-line.ts';
 import { writePackets } from '#shared/git/protocol/write-packets.ts';
 import type { ObjectId } from '#shared/ids.ts';
 
@@ -20,6 +20,8 @@ const nullOid = '0'.repeat(40);
 const capabilities =
   'report-status report-status-v2 delete-refs side-band-64k quiet atomic ofs-delta object-format=sha1 push-options agent=paas';
 const commandPattern = /^([0-9a-f]{40}) ([0-9a-f]{40}) ([^\0]+)$/;
+/** Far more than a name may have (`refNameProblem`), and short enough for the packet that reports on it. */
+const mostNameCharacters = 10_000;
 const mostCommandBytes = 16 * 1024 * 1024;
 const mostShallow = 100_000;
 const mostPushOptionBytes = 64 * 1024;
@@ -78,7 +80,12 @@ async function readRequest(
   let bytes = 0;
   for (;;) {
     const packet = await readPacket(reader);
-    if (packet === 'end' || packet === 'flush') break;
+    if (packet === 'flush') break;
+    if (packet === 'end') {
+      // A client that needs to change nothing may disconnect instead of saying so.
+      if (bytes === 0) return undefined;
+      throw endedEarly();
+    }
     if (typeof packet === 'string') throw new GitFault(`unexpected ${packet} packet`);
     bytes += packet.length;
     if (bytes > mostCommandBytes) throw new GitFault('the commands of the push are too long');
@@ -122,6 +129,7 @@ function parseShallow(line: string): ObjectId {
 function parseCommand(line: string): RefChange {
   const [, from, to, name] = commandPattern.exec(line) ?? [];
   if (from === undefined || to === undefined || name === undefined) throw new GitFault('a command of the push is malformed');
+  if (name.length > mostNameCharacters) throw new GitFault('a command of the push has a name of a ref that is far too long');
   const oid = (hex: string): ObjectId | undefined => (hex === nullOid ? undefined : (hex as ObjectId));
   return { name, oldOid: oid(from), newOid: oid(to) };
 }
@@ -131,7 +139,8 @@ async function readPushOptions(reader: ByteReader): Promise<string[]> {
   let bytes = 0;
   for (;;) {
     const packet = await readPacket(reader);
-    if (packet === 'end' || packet === 'flush') return options;
+    if (packet === 'flush') return options;
+    if (packet === 'end') throw endedEarly();
     if (typeof packet === 'string') throw new GitFault(`unexpected ${packet} packet`);
     // An empty option costs memory too.
     bytes += packet.length + 4;

@@ -15,6 +15,8 @@ const capabilities =
   'multi_ack_detailed no-done side-band-64k thin-pack ofs-delta shallow deepen-since deepen-not deepen-relative no-progress include-tag ' +
   'allow-tip-sha1-in-want allow-reachable-sha1-in-want filter object-format=sha1 agent=paas';
 const mostHaves = 200_000;
+/** Each costs a task of a worker, whatever the client has sent in it. Clients with 32 commits a round can send as many as allowed. */
+const mostRounds = 8000;
 
 /**
  * Serves a fetch in version 0 of the protocol (gitprotocol-pack(5)): lists the refs, reads what the client wants and, in rounds,
@@ -97,6 +99,7 @@ async function negotiate(
   const common = new Set<ObjectId>();
   let round: ObjectId[] = [];
   let total = 0;
+  let rounds = 0;
   for (;;) {
     const packet = await readPacket(reader);
     if (packet === 'end') return undefined;
@@ -109,6 +112,7 @@ async function negotiate(
       continue;
     }
     if (line !== 'done' && line !== 'flush') throw new GitFault(`unexpected line in the negotiation: '${line.slice(0, 100)}'`);
+    if (++rounds > mostRounds) throw new GitFault('the negotiation has too many rounds');
     const answers: string[] = [];
     const found = await packs.run('negotiate', { wants, haves: [...common, ...round], clientShallow: shallow });
     const known = new Set(found.common);

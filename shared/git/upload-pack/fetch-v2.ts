@@ -57,6 +57,7 @@ async function readCommand(reader: ByteReader): Promise<Command | undefined> {
       throw new GitFault('the request has no command');
     }
     if (packet === 'delimiter') {
+      if (inArguments) throw new GitFault('the request has two sections of arguments');
       inArguments = true;
       continue;
     }
