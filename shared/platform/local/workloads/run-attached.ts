@@ -27,7 +27,10 @@ export async function* runAttachedProgram(
     env: run.terminal === undefined ? plan.env : { ...plan.env, TERM: run.terminal.name },
     input: run.input,
   });
-  const onAbort = (): void => void endGently(dependencies, program.record).catch(() => undefined);
+  let ending: Promise<void> | undefined;
+  const endOnce = (): Promise<void> => (ending ??= endGently(dependencies, program.record).catch(() => undefined));
+  const onAbort = (): void => void endOnce();
+  let exited = false;
   signal.addEventListener('abort', onAbort, { once: true });
   // It may have aborted while the program was being started.
   if (signal.aborted) onAbort();
@@ -36,6 +39,7 @@ export async function* runAttachedProgram(
     yield { started: true };
     yield* readOutput({ stdout: program.stdout, stderr: program.stderr });
     const { code } = await program.exited;
+    exited = true;
     signal.throwIfAborted();
     const outOfMemory = await programs.ranOutOfMemory(program.record);
     if (outOfMemory) {
@@ -47,6 +51,8 @@ export async function* runAttachedProgram(
     signal.removeEventListener('abort', onAbort);
     inputs.delete(run.id);
     program.stdin?.destroy();
+    // A migration that loses its reader may still end what it has begun.
+    if (!exited) await endOnce();
     await programs.end(program.record);
   }
 }

@@ -258,6 +258,29 @@ describe('local commands', () => {
     }
   });
 
+  it('that somebody watches are asked to end before they are killed, and their last words are read', async () => {
+    const dataDir = await makeDataDir();
+    const { workloads, stopAll } = await openWorkloadFixture(dataDir, createFakeRouter());
+    try {
+      const spec = specOf(newUuid(), 1, await makeImage(dataDir, 'polite', { file: '' }));
+      const command = "trap 'echo bye; exit 3' TERM; echo ready; sleep 1000 & wait";
+      const run = { id: crypto.randomUUID(), spec, command, input: false };
+      const cancel = new AbortController();
+      let output = '';
+      const read = async (): Promise<void> => {
+        for await (const item of workloads.runAttached(run, cancel.signal)) {
+          if ('stream' in item) output += new TextDecoder().decode(item.bytes);
+          if (output === 'ready\n') cancel.abort(new Error('enough'));
+        }
+      };
+      await expect(read()).rejects.toThrow('enough');
+      expect(output).toBe('ready\nbye\n');
+    } finally {
+      await stopAll();
+      await removeDataDir(dataDir);
+    }
+  });
+
   it('that somebody watches may have a terminal, in which Ctrl-C reaches the program', async () => {
     const dataDir = await makeDataDir();
     const { workloads, stopAll } = await openWorkloadFixture(dataDir, createFakeRouter());
