@@ -218,6 +218,19 @@ export const entryPointProbes: readonly Probe[] = [
         both.replace('Transfer-Encoding: chunked', 'Transfer-Encoding: xchunked'),
         both.replace('Transfer-Encoding: chunked', 'Transfer-Encoding : chunked'),
         both.replace('Transfer-Encoding: chunked', 'Transfer-Encoding:\r\n chunked'),
+        ...['identity, chunked', 'chunked, chunked', 'chunked;q=1', '"chunked"', '\x0bchunked', 'chunked\x00'].map((encoding) =>
+          both.replace('Transfer-Encoding: chunked', `Transfer-Encoding: ${encoding}`),
+        ),
+        ...['+3', '0x3', '3,3', '3 3', '-0', '18446744073709551619', '３'].map(
+          (length) => `POST / HTTP/1.1\r\n${host}\r\nContent-Length: ${length}\r\n\r\n{}\n${hidden}`,
+        ),
+        // Chunks whose end servers disagree about: a line break in an extension, a size that overflows, bytes behind the data.
+        ...['2;\n\r\n{}', '2;x\ny\r\n{}', '10000000000000002\r\n{}', '2\r\n{}xx', '0x2\r\n{}', '2 \n{}'].map(
+          (chunk) => `POST / HTTP/1.1\r\n${host}\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}\r\n0\r\n\r\n${hidden}`,
+        ),
+        `GET / HTTP/1.1\r\n${host}\r\nX: a\r\n Content-Length: 5\r\n\r\n`,
+        `GET / HTTP/1.1\r\n${host}\r\nX\x00: a\r\n\r\n`,
+        `GET / HTTP/1.1\r\n${host}\r\nX: a\rContent-Length: 5\r\n\r\n`,
         `POST / HTTP/1.1\r\n${host}\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n{}\r\n`,
         `GET / HTTP/1.1\r\n${host}\r\nHost: ada.apps.localhost\r\n\r\n`,
         `GET / HTTP/1.1\n${host}\n\n`,

@@ -133,6 +133,31 @@ export const fileProbes: readonly Probe[] = [
     judge: (_, { canaries }) => canaries.findChanges(),
   },
   {
+    name: "has no program of the platform run its code by the app's variables",
+    family: 'files',
+    gain: 'the rights of the platform, which is root',
+    attack: byClient(async (attacker) => {
+      const { canaries } = attacker;
+      const name = attacker.nameOf('variables');
+      const files = {
+        ...nodeApp('here'),
+        'package.json': JSON.stringify({ name: 's', version: '1.0.0', scripts: { build: 'true', start: 'node server.js' } }),
+        'spy.cjs': `try { require('node:fs').writeFileSync(${JSON.stringify(join(canaries.directory, 'owned'))}, 'x'); } catch {}`,
+        'spy.sh': `#!/bin/sh\necho x > '${canaries.directory}/owned'\n`,
+      };
+      await attacker.push('variables', files);
+      const { status } = await attacker.user.ask('PATCH', `/v1/apps/${name}/config`, {
+        ...{ NODE_OPTIONS: '--require=/app/spy.cjs', NODE_PATH: '/app', BASH_ENV: '/app/spy.sh', ENV: '/app/spy.sh' },
+        ...{ LD_PRELOAD: '/app/spy.so', LD_LIBRARY_PATH: '/app', GCONV_PATH: '/app', PATH: '/app:/usr/bin:/bin', HOME: '/app' },
+        ...{ GIT_SSH_COMMAND: '/app/spy.sh', GIT_EXTERNAL_DIFF: '/app/spy.sh', PS4: '$(/app/spy.sh)', SHELLOPTS: 'xtrace' },
+        ...{ npm_config_script_shell: '/app/spy.sh', TMPDIR: canaries.directory, IFS: '/', PERL5OPT: '-M/app/spy' },
+      });
+      if (status >= 300) throw new Error(`The variables were not set: ${status}`);
+      return (await attacker.push('variables', { ...files, changed: 'x' })).output;
+    }),
+    judge: canaryReached,
+  },
+  {
     name: 'serves no file that a link in a static site leads to',
     family: 'files',
     gain: "the operator's files, by a browser",
