@@ -5,7 +5,7 @@ import { choosePlatform } from '#deploy/parts/choose-platform.ts';
 it('a platform that is not complete is refused before anything is started', () => {
   expect(() => choosePlatform({ platform: 'kubernetes' })).toThrow(
     new StartError(
-      'PAAS_PLATFORM: kubernetes is not available yet: its builds, images, logs and metrics are missing (docs/kubernetes.md). Leave it unset to run on this machine.',
+      'PAAS_PLATFORM: kubernetes is not available yet: its settings and the parts of a start are missing (docs/kubernetes.md). Leave it unset to run on this machine.',
     ),
   );
   expect(choosePlatform({ platform: 'local' })).toBeTypeOf('function');

@@ -17,7 +17,7 @@ export function choosePlatform({ platform }: Pick<Settings, 'platform'>): Create
       return createLocal;
     case 'kubernetes':
       throw new StartError(
-        `PAAS_PLATFORM: ${platform} is not available yet: its builds, images, logs and metrics are missing (docs/kubernetes.md). Leave it unset to run on this machine.`,
+        `PAAS_PLATFORM: ${platform} is not available yet: its settings and the parts of a start are missing (docs/kubernetes.md). Leave it unset to run on this machine.`,
       );
   }
 }

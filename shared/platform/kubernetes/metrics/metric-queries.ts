@@ -1,0 +1,92 @@
+import type { AppId } from '#shared/ids.ts';
+import type { MetricKind } from '#shared/platform/metrics.ts';
+
+/** Names of what the gateway counts, and of its labels. It has the names of Services, by which the release is known. */
+export interface TrafficMetrics {
+  /** Counter of requests. */
+  requests: string;
+  /** Histogram of their durations: `<name>_bucket`, with the label `le`. */
+  durations: string;
+  /** Of a duration in the histogram: 1 for milliseconds, 1000 for seconds. */
+  millisecondsPerUnit: number;
+  /** Label with the status of an answer. */
+  statusLabel: string;
+  /** Regular expressions of statuses that are errors, as '5..'. */
+  errorStatuses: string;
+  /** Label with the name of the Service, and a regular expression that its value must match; `SERVICE` stands for the name. */
+  serviceLabel: string;
+  servicePattern: string;
+}
+
+/** Of Istio's gateway. Others are named by settings. */
+export const istioTraffic: TrafficMetrics = {
+  requests: 'istio_requests_total',
+  durations: 'istio_request_duration_milliseconds',
+  millisecondsPerUnit: 1,
+  statusLabel: 'response_code',
+  errorStatuses: '0|5..',
+  serviceLabel: 'destination_service_name',
+  servicePattern: 'SERVICE',
+};
+
+/** A query, and the labels that its series get beside `process`. */
+export interface MetricQuery {
+  query: string;
+  /** What a value is multiplied by. */
+  factor: number;
+  statistic?: string;
+}
+
+/** Time series of the containers of an app's processes: the pods' labels come from kube-state-metrics. */
+const perProcess = (expression: string, appId: AppId): string =>
+  `sum by (label_process_type) (${expression} * on (namespace, pod) group_left (label_process_type) ` +
+  `max by (namespace, pod, label_process_type) (kube_pod_labels{label_app_id="${appId}",label_app_kubernetes_io_component="process"}))`;
+
+/** What series of a kind are made of: a value for each step, over the time of that step. */
+export function planMetricQueries(
+  { appId, kind, stepSeconds }: { appId: AppId; kind: MetricKind; stepSeconds: number },
+  traffic: TrafficMetrics,
+): MetricQuery[] {
+  const step = `${stepSeconds}s`;
+  // Without it a subquery has a value a minute.
+  const resolution = Math.max(1, Math.floor(stepSeconds / 10));
+  const service = (more = ''): string =>
+    `{${traffic.serviceLabel}=~"${traffic.servicePattern.replace('SERVICE', `app-${appId}(-canary)?`)}"${more}}`;
+  const errors = `,${traffic.statusLabel}=~"${traffic.errorStatuses}"`;
+  const { millisecondsPerUnit: factor } = traffic;
+  switch (kind) {
+    case 'cpu':
+      return [
+        {
+          query: perProcess(
+            `sum by (namespace, pod) (rate(container_cpu_usage_seconds_total{container="process"}[${step}]))`,
+            appId,
+          ),
+          factor: 1,
+        },
+      ];
+    case 'memory':
+      return [
+        {
+          query: `max_over_time((${perProcess('sum by (namespace, pod) (container_memory_working_set_bytes{container="process"})', appId)})[${step}:${resolution}s])`,
+          factor: 1,
+        },
+      ];
+    case 'requests':
+      return [{ query: `sum(increase(${traffic.requests}${service()}[${step}]))`, factor: 1 }];
+    case 'errors':
+      return [{ query: `sum(increase(${traffic.requests}${service(errors)}[${step}]))`, factor: 1 }];
+    case 'latency': {
+      const buckets = `sum by (le) (increase(${traffic.durations}_bucket${service()}[${step}]))`;
+      const mean = `sum(increase(${traffic.durations}_sum${service()}[${step}])) / sum(increase(${traffic.durations}_count${service()}[${step}]))`;
+      return [
+        ...[50, 95, 99].map((percent) => ({
+          query: `histogram_quantile(${percent / 100}, ${buckets})`,
+          factor,
+          statistic: `p${percent}`,
+        })),
+        { query: mean, factor, statistic: 'mean' },
+      ];
+    }
+  }
+}
