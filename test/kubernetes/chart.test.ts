@@ -6,6 +6,7 @@ import { parseAllDocuments } from 'yaml';
 import { systemClock } from '#shared/clock.ts';
 import { type AppId, newTenantId, newUuid, type ReleaseId } from '#shared/ids.ts';
 import { createLog } from '#shared/log.ts';
+import { buildNamespace } from '#shared/names.ts';
 import { createKubernetesAddons } from '#shared/platform/kubernetes/addons/addons.ts';
 import { createKubernetesAppEnvironments } from '#shared/platform/kubernetes/app-environments.ts';
 import { createKubernetesBuildCaches } from '#shared/platform/kubernetes/build-caches.ts';
@@ -104,7 +105,10 @@ describe('the chart', () => {
     timeout: 600_000,
   }, async () => {
     const { stdout } = await helm('template', 'paas', chart, ...everything);
+    // A dry run makes no namespace for what is in it.
+    await running.kubectl(['create', 'namespace', buildNamespace]);
     await running.kubectl(['apply', '--dry-run=server', '-f', '-'], stdout);
+    await running.kubectl(['delete', 'namespace', buildNamespace]);
     await helm('install', 'paas', chart, ...values);
     const replicas = async (name: string): Promise<unknown> =>
       ((await admin.read({ kind: kinds.deployment, name, namespace }))?.status as { readyReplicas?: number } | undefined)
@@ -215,6 +219,7 @@ describe('the chart', () => {
         spec: {},
       }),
     );
+    await useBuilds(cluster, appId);
     for (const type of ['kvstore', 'database'] as const)
       await addons.ensureAddon({
         appId,
@@ -258,6 +263,21 @@ describe('the chart', () => {
     await leadership.release();
   }
 
+  /** The calls of `shared/platform/kubernetes/builds/`, without a Tekton that runs anything. */
+  async function useBuilds(cluster: Cluster, appId: AppId): Promise<void> {
+    const run = { kind: kinds.pipelineRun, name: `build-${appId}-1`, namespace: buildNamespace };
+    const metadata = { name: run.name, namespace: buildNamespace };
+    await cluster.create({ apiVersion: 'tekton.dev/v1', kind: 'PipelineRun', metadata, spec: { status: 'PipelineRunPending' } });
+    await cluster.create({ apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data: {} });
+    await cluster.read({ kind: kinds.secret, name: 'registry', namespace: buildNamespace });
+    await cluster.patch(run, { spec: { status: 'Cancelled' } });
+    await cluster.read({ ...run, kind: kinds.taskRun });
+    await cluster.list({ kind: kinds.taskRun, namespace: buildNamespace });
+    for (const kind of [kinds.pipelineRun, kinds.pod])
+      for await (const _ of cluster.watch({ kind, namespace: buildNamespace }, AbortSignal.timeout(3000)));
+    await cluster.delete(run);
+  }
+
   /** Of all roles of the worker: `tenant` stands for the namespaces in which it binds one to itself. */
   function grantedRights(manifests: readonly Manifest[], tenant: string): Set<Right> {
     const places: Readonly<Record<string, string>> = {
@@ -265,6 +285,7 @@ describe('the chart', () => {
       'paas-tenant-secrets': tenant,
       'paas-certificates': gatewayNamespace,
       'paas-lease': namespace,
+      'paas-builds': buildNamespace,
     };
     const roles = manifests.filter(({ kind }) => kind === 'ClusterRole' || kind === 'Role');
     expect(roles.map(({ metadata }) => metadata.name).toSorted()).toEqual(Object.keys(places).toSorted());
