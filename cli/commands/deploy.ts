@@ -46,7 +46,9 @@ export const deploy = defineCommand({
       for (const path of commit.skipped.slice(0, shownSkipped))
         context.report(`Skipped ${oneLine(path)}: a socket, pipe or device cannot be deployed.`);
       if (commit.skipped.length > shownSkipped) context.report(`Skipped ${commit.skipped.length - shownSkipped} more of these.`);
-      context.report(`Deploying ${commit.files} files of ${oneLine(directory)} to ${app.name} (${branch})`);
+      context.report(
+        `Deploying ${commit.files} ${commit.files === 1 ? 'file' : 'files'} of ${oneLine(directory)} to ${app.name} (${branch})`,
+      );
       await pushCommit(repository, commit, branch, (text) => {
         context.report(context.terminal.stderr.isTTY === true ? logLine(text) : text);
         // It has arrived: nothing is left behind when somebody presses Ctrl-C during the build.

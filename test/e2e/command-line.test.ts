@@ -117,10 +117,10 @@ describe('paas against a real platform', () => {
     expect(await done('whoami')).toBe('ada@example.com\n');
     const { stdout } = await runChecked('ssh-keygen', ['-lf', join(person.home, '.ssh/id_ed25519')]);
     expect(await done('keys')).toContain(stdout.split(' ')[1]);
-    expect(await done('apps')).toMatch(/^hello +v1 /);
-    expect(await done('info')).toMatch(/^Release: +v1$/m);
+    expect(await done('apps')).toMatch(/^hello +v2 /);
+    expect(await done('info')).toMatch(/^Release: +v2$/m);
     expect(await done('status')).toMatch(/^Running: +web 1 of 1$/m);
-    expect(await done('ps')).toMatch(/^web\.1 +up +v1 /m);
+    expect(await done('ps')).toMatch(/^web\.1 +up +v2 /m);
     expect(await done('open')).toBe(`http://hello.apps.localhost:${platform.httpPort}\n`);
   });
 
@@ -143,7 +143,7 @@ describe('paas against a real platform', () => {
   it('changes variables, each change a release', async () => {
     const set = await paas('config:set', 'GREETING=hello world', 'TOKEN=s3cret');
     expect(set.code).toBe(0);
-    expect(set.stderr).toContain('v2 is rolling out');
+    expect(set.stderr).toContain('v3 is rolling out');
     expect(await done('config')).toBe('GREETING:  hello world\nTOKEN:     s3cret\n');
     await done('config:unset', 'TOKEN');
     expect(await done('config:get', 'GREETING')).toBe('hello world\n');

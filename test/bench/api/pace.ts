@@ -11,7 +11,8 @@ export interface Pace {
 
 /** @param calls of each token in a round */
 export function createPace(calls: number): Pace {
-  const most = Math.floor(limits.http.authenticatedPerMinute / calls);
+  // Less than the limit: the tokens were used before.
+  const most = Math.floor(limits.http.authenticatedPerMinute / calls) - 1;
   const rounds: number[] = [];
   return {
     async wait() {
