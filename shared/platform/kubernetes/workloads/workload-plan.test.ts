@@ -34,6 +34,18 @@ it('plans a release as the golden file says', async () => {
 });
 
 describe('the Deployment of a process type', () => {
+  it.each([
+    ['/server --fast', ['/server', '--fast']],
+    ['/server $PORT', ['/bin/sh', '-c', '/server $PORT']],
+  ])('starts an image of a Dockerfile without a launcher: %s', (command, expected) => {
+    const imageUrl = `registry.example.com/${sampleIds.appId}/dockerfile@sha256:${'ab'.repeat(32)}`;
+    const { template } = planDeployment({ ...spec, imageUrl }, { ...web, command }, settings).spec as {
+      template: { spec: { containers: { command: string[]; args?: string[] }[] } };
+    };
+    expect(template.spec.containers[0]).toMatchObject({ command: expected });
+    expect(template.spec.containers[0]?.args).toBeUndefined();
+  });
+
   it('has no pods of its own for web, and its image in the first container', () => {
     expect(planDeployment(spec, web, settings).spec).toMatchObject({
       replicas: 0,

@@ -3,10 +3,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { V1Container, V1Deployment, V1PodTemplateSpec } from '@kubernetes/client-node';
 import type { AppId } from '#shared/ids.ts';
 import { limits } from '#shared/limits.ts';
+import { splitWords } from '#shared/platform/command-words.ts';
 import { configWithClientVariables } from '#shared/platform/workload-environment.ts';
 import type { ProcessSpec, WorkloadSpec } from '#shared/platform/workloads.ts';
 import { appPort } from '../app-services-plan.ts';
 import type { ClusterObject } from '../cluster/cluster.ts';
+import { imageBuilderOf } from '../images/image-address.ts';
 import { appLabels, appObjectName, bindingSecretName, canaryServiceName, processLabels, tenantNamespace } from '../names.ts';
 import { planSecret } from '../secret-plan.ts';
 
@@ -181,12 +183,10 @@ export function planPod(
 ): V1PodTemplateSpec & { metadata: object } {
   const { appId, releaseVersion, bindings, healthPath, healthTimeoutSeconds = defaultHealthSeconds } = spec;
   const isWeb = type === webType;
-  const [program, ...launcherArguments] = launcher;
   const container: V1Container = {
     name: 'process',
     image: spec.imageUrl,
-    ...(program === undefined ? {} : { command: [program] }),
-    args: [...launcherArguments, command],
+    ...planCommand(spec.imageUrl, command, launcher),
     env: [
       { name: 'PORT', value: String(appPort) },
       { name: 'HOME', value: '/home/app' },
@@ -234,6 +234,13 @@ export function planPod(
       volumes: [{ name: 'home', emptyDir: { sizeLimit: '512Mi' } }],
     },
   };
+}
+
+/** An image of a Dockerfile has no launcher, and perhaps no shell either. */
+function planCommand(imageUrl: string, command: string, launcher: readonly string[]): Pick<V1Container, 'command' | 'args'> {
+  if (imageBuilderOf(imageUrl) === 'dockerfile') return { command: [...(splitWords(command) ?? ['/bin/sh', '-c', command])] };
+  const [program, ...launcherArguments] = launcher;
+  return { ...(program === undefined ? {} : { command: [program] }), args: [...launcherArguments, command] };
 }
 
 const bootSeconds = ({ bootTimeoutSeconds = limits.app.bootSeconds }: WorkloadSpec): number => bootTimeoutSeconds;
