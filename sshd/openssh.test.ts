@@ -201,6 +201,15 @@ describe('messages', () => {
     },
   );
 
+  test.each(['authenticate', 'transfer'])(
+    'git-lfs-%s, which a hook runs before a push, is refused with what to do',
+    async (word) => {
+      const { status, stderr } = await ssh(server.port, key, ['git@127.0.0.1', `git-lfs-${word} a.git upload`]);
+      expect([status, stderr]).toEqual([128, expect.stringContaining('paas git:source:set URL')]);
+      expect(stderr).toContain('git lfs migrate export');
+    },
+  );
+
   test('git archive --remote is refused with an alternative', async () => {
     const { status, stderr } = await ssh(server.port, key, ['git@127.0.0.1', "git-upload-archive 'a.git'"]);
     expect(status).toBe(128);

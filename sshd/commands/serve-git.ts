@@ -1,7 +1,7 @@
 import type { Pushes } from '#shared/core/pushes/pushes.ts';
 import { AppError } from '#shared/errors.ts';
 import type { GitServer } from '#shared/git/git-storage.ts';
-import { isArchiveRequest, parseGitCommand } from '#shared/git/protocol/git-request.ts';
+import { isArchiveRequest, isLargeFilesRequest, parseGitCommand } from '#shared/git/protocol/git-request.ts';
 import type { CommandHandler } from './command-handler.ts';
 
 /** The exit status of git itself after a fatal error. */
@@ -11,6 +11,14 @@ const fatalStatus = 128;
 export function serveGit(pushes: Pushes, git: GitServer): CommandHandler {
   return async (command) => {
     const parsed = parseGitCommand(command.text ?? '');
+    if (isLargeFilesRequest(command.text)) {
+      await command.printError(
+        'The repositories of this platform take no large files of Git LFS. To deploy this one, either',
+        '- follow its copy at GitHub, GitLab or Gitea, whose large files are fetched: paas git:source:set URL',
+        "- or make them ordinary files, up to 100 MiB each: git lfs migrate export --everything --include='*'",
+      );
+      return fatalStatus;
+    }
     if (parsed === undefined) {
       await command.printError(
         'This server runs only git commands, on the repository of an app: ssh://git@<host>:<port>/<app>.git',

@@ -36,6 +36,11 @@ export function isArchiveRequest(text = ''): boolean {
   return /^git[- ]upload-archive\b/.test(text);
 }
 
+/** Whether an SSH exec request comes from git-lfs, whose hook runs before `git push`. */
+export function isLargeFilesRequest(text = ''): boolean {
+  return /^git-lfs-(authenticate|transfer)\b/.test(text);
+}
+
 const pathPattern = /^\/([A-Za-z0-9][A-Za-z0-9-]{0,99})\.git\/(?:(info\/refs)|git-(receive-pack|upload-pack))$/;
 const servicePattern = /^git-(receive-pack|upload-pack)$/;
 
