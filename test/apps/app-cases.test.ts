@@ -13,6 +13,11 @@ describe('test.json of an example app', () => {
     expect(parseAppCases(text, 'x64')).toMatchObject([{ expectedOutput: ['see https://example.com'], envs: { A: '1' } }]);
   });
 
+  it('keeps a comma before a comment with brackets', () => {
+    const text = '[{"envs": {"A": "1",\n// list[] of {names}\n"B": "2"}}]';
+    expect(parseAppCases(text, 'x64')).toMatchObject([{ envs: { A: '1', B: '2' } }]);
+  });
+
   it('asks for / and status 200 unless it says otherwise', () => {
     const [first, second] = parseAppCases(
       '[{"httpCheck": {"internalPort": 80}}, {"httpCheck": {"path": "/x", "expected": 404}}]',

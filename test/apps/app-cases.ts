@@ -46,6 +46,6 @@ export function parseAppCases(text: string | undefined, architecture: string): r
 
 /** Without comments and trailing commas, which JSON does not have. Strings stay as they are. */
 function toPlainJson(text: string): string {
-  const tokens = /"(?:[^"\\]|\\.)*"|\/\/[^\n]*|\/\*[^]*?\*\/|,(?=\s*(?:\/\/[^\n]*\s*)*[\]}])/g;
+  const tokens = /"(?:[^"\\]|\\.)*"|\/\/[^\n]*|\/\*[^]*?\*\/|,(?=\s*(?:\/\/[^\n]*\n\s*)*[\]}])/g;
   return text.replaceAll(tokens, (token) => (token.startsWith('"') ? token : ''));
 }
