@@ -22,6 +22,7 @@ export async function unpackDebianRoot(packages: readonly string[], root: string
   }
   for (const file of packages) await unpack(file, staged);
   await linkAlternatives(`${staged}/usr/bin`);
+  await linkLibraries(`${staged}/usr/lib`);
   await configurePhp(staged);
   for (const name of ['usr', 'etc']) await rename(`${staged}/${name}`, `${root}/${name}`);
   await rm(staged, { recursive: true, force: true });
@@ -61,6 +62,17 @@ async function linkAlternatives(directory: string): Promise<void> {
     const target = names.find((program) => pattern.test(program));
     if (target !== undefined && !names.includes(name)) await symlink(target, `${directory}/${name}`);
   }
+}
+
+/** Libraries that Debian leaves to the administrator's choice have directories of their own: ffmpeg and numpy of Debian link to them. */
+export async function linkLibraries(directory: string): Promise<void> {
+  for (const architecture of (await readdir(directory)).filter((name) => name.endsWith('-linux-gnu')))
+    for (const kind of ['blas', 'lapack']) {
+      const libraries = await readdir(`${directory}/${architecture}/${kind}`).catch(ifMissing([] as string[]));
+      const present = await readdir(`${directory}/${architecture}`);
+      for (const name of libraries.filter((library) => /\.so\.\d+$/.test(library) && !present.includes(library)))
+        await symlink(`${kind}/${name}`, `${directory}/${architecture}/${name}`);
+    }
 }
 
 /** The settings that PHP's packages would make, for programs and servers, with all extensions that are there. */

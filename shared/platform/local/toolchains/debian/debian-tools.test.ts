@@ -1,5 +1,9 @@
+import { mkdir, mkdtemp, readlink, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseMirrors } from './debian-archive.ts';
+import { linkLibraries } from './debian-roots.ts';
 import { toSemver } from './debian-tools.ts';
 
 describe("a version of Debian's packages", () => {
@@ -36,4 +40,16 @@ describe('the mirrors of Debian', () => {
   it('are also known before apt has read their lists', () => {
     expect([...parseMirrors('http://a.example/debian/|bookworm|main|$(ORIGIN)\n')]).toEqual([['', 'http://a.example/debian/']]);
   });
+});
+
+it('links libraries of which Debian has several', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'paas-roots-'));
+  try {
+    await mkdir(`${directory}/x86_64-linux-gnu/blas`, { recursive: true });
+    await writeFile(`${directory}/x86_64-linux-gnu/blas/libblas.so.3`, '');
+    await linkLibraries(directory);
+    expect(await readlink(`${directory}/x86_64-linux-gnu/libblas.so.3`)).toBe('blas/libblas.so.3');
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 });
