@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listNeededTools } from '../images/needed-tools.ts';
 import { collectTools } from './tool-collection.ts';
+import { requireRoom } from './tool-room.ts';
 
 const day = 24 * 60 * 60 * 1000;
 const now = Date.parse('2026-06-01T00:00:00Z');
@@ -42,9 +43,17 @@ describe('a tool of the store', () => {
     expect(await collect([], 250_000)).toEqual(['node/20.0.0']);
   });
 
-  it('stays for a day after its last use whatever the size of the store', async () => {
-    await addTool('node/22.0.0', 0.5);
-    expect(await collect([], 1)).toEqual([]);
+  it('stays for an hour after its last use whatever the size of the store', async () => {
+    await Promise.all([addTool('node/22.0.0', 0.9 / 24), addTool('node/20.0.0', 1.1 / 24)]);
+    expect(await collect([], 1)).toEqual(['node/20.0.0']);
+  });
+
+  it('leaves room to the systems of apps, and they to it', async () => {
+    await Promise.all([addTool('debian-system/1.0.0+a', 2), addTool('debian-system/1.0.0+b', 3), addTool('node/22.0.0', 4)]);
+    expect(await collect([], 150_000)).toEqual(['debian-system/1.0.0+b']);
+    await expect(requireRoom(directory, 'node', 150_000)).resolves.toBeUndefined();
+    await expect(requireRoom(directory, 'node', 50_000)).rejects.toThrow('no room for another toolchain');
+    await expect(requireRoom(directory, 'debian-system', 150_000)).resolves.toBeUndefined();
   });
 
   it('is needed by an image whose description names it', async () => {

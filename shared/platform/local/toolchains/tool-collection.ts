@@ -1,25 +1,25 @@
 /** Removes tools of the store that no image needs and that no build has used lately. They are installed again when one asks for them. */
 import { randomUUID } from 'node:crypto';
 import { readdir, rename, stat } from 'node:fs/promises';
-import { millisecondsPerDay } from '#shared/durations.ts';
+import { millisecondsPerDay, millisecondsPerHour } from '#shared/durations.ts';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import { measureTree, removeTree } from '../disk/trees.ts';
+import { roomOf, usualBytes } from './tool-room.ts';
 
 export interface ToolCollection {
   /** Of the store. */
   readonly directory: string;
   /** What images run with: 'node/22.19.0'. */
   listNeeded(): Promise<ReadonlySet<string>>;
-  /** What the store may use before tools go that were used less than `unusedMilliseconds` ago. */
+  /** What each room may use before tools go that were used less than `unusedMilliseconds` ago. Default: see `usualBytes`. */
   readonly longestBytes?: number;
   /** After which a tool goes that nothing has used. */
   readonly unusedMilliseconds?: number;
 }
 
-const defaultBytes = 10 * 1024 ** 3;
 const defaultMilliseconds = 30 * millisecondsPerDay;
-/** A tool may be used by a build that has not made its image yet. */
-const leastMilliseconds = millisecondsPerDay;
+/** A tool may be used by a build that has not made its image yet: longer than a build takes. */
+const leastMilliseconds = millisecondsPerHour;
 
 interface Found {
   /** 'node/22.19.0' */
@@ -30,7 +30,7 @@ interface Found {
 
 /** @returns names of the removed ones, least recently used first */
 export async function collectTools(collection: ToolCollection, now: number = Date.now()): Promise<readonly string[]> {
-  const { directory, longestBytes = defaultBytes, unusedMilliseconds = defaultMilliseconds } = collection;
+  const { directory, longestBytes, unusedMilliseconds = defaultMilliseconds } = collection;
   const found = await listTools(directory, now);
   const needed = await collection.listNeeded();
   const removable = found
@@ -38,12 +38,17 @@ export async function collectTools(collection: ToolCollection, now: number = Dat
     .sort((one, other) => other.unusedMilliseconds - one.unusedMilliseconds);
   if (removable.length === 0) return [];
   const sizes = new Map<string, number>();
-  for (const { name, path } of found) sizes.set(name, await measureTree(path));
-  let bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+  const bytes = { systems: 0, others: 0 };
+  for (const { name, path } of found) {
+    const size = await measureTree(path);
+    sizes.set(name, size);
+    bytes[roomOf(name)] += size;
+  }
   const removed: string[] = [];
   for (const tool of removable) {
-    if (tool.unusedMilliseconds <= unusedMilliseconds && bytes <= longestBytes) break;
-    bytes -= sizes.get(tool.name) ?? 0;
+    const room = roomOf(tool.name);
+    if (tool.unusedMilliseconds <= unusedMilliseconds && bytes[room] <= (longestBytes ?? usualBytes(room))) continue;
+    bytes[room] -= sizes.get(tool.name) ?? 0;
     // Renamed first, so that no half of it is left under its name.
     const discarded = `${directory}/.new-${randomUUID()}`;
     await rename(tool.path, discarded);

@@ -19,6 +19,7 @@ import { createRustupSource } from './sources/rustup-source.ts';
 import type { SourceParts, ToolSource } from './sources/tool-source.ts';
 import { createUvSource } from './sources/uv-source.ts';
 import type { StoredTool, StoredToolName } from './stored-tools.ts';
+import { requireRoom } from './tool-room.ts';
 import { chooseVersion } from './versions.ts';
 
 export interface ToolStore {
@@ -120,6 +121,7 @@ export function createToolStore(options: ToolStoreOptions): ToolStore & DebianSy
 async function install({ directory, log, onInstalled }: ToolStoreOptions, tool: StoredTool, source: ToolSource): Promise<string> {
   const place = `${directory}/${tool.name}/${tool.version}`;
   const staged = `${directory}/.new-${randomUUID()}`;
+  await requireRoom(directory, tool.name);
   try {
     await mkdir(staged, { recursive: true, mode: 0o755 });
     const installed = await source.install(tool.version, staged);
@@ -131,6 +133,7 @@ async function install({ directory, log, onInstalled }: ToolStoreOptions, tool: 
     onInstalled?.();
     return place;
   } catch (error) {
+    if (error instanceof BuildFailure) throw error;
     log?.warn('a tool could not be installed', { tool: tool.name, version: tool.version, error });
     const host = unreachableHost(error);
     const cause =

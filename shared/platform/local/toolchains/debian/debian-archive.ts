@@ -11,6 +11,8 @@ import { ifMissing } from '#shared/files/if-missing.ts';
 export interface DebianArchive {
   /** Versions by package; without those that the release does not have. @throws Error if the archive cannot be reached */
   readCandidates(packages: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** What `download` would fetch. */
+  measure(packages: readonly string[]): Promise<{ packages: number; bytes: number }>;
   /** Fetches packages with all that they depend on, and a minimal system. @returns paths of .deb files */
   download(packages: readonly string[], directory: string): Promise<readonly string[]>;
 }
@@ -78,14 +80,24 @@ export function openDebianArchive(directory: string, codename: string, mirrors: 
       const candidates = [...said.matchAll(/^(\S+):\n(?: {2}Installed: .*\n)? {2}Candidate: (\S+)$/gm)];
       return new Map(candidates.flatMap(([, name = '', version = '(none)']) => (version === '(none)' ? [] : [[name, version]])));
     },
+    async measure(packages) {
+      return sumDownloads(await apt('apt-get', ['install', '--print-uris', ...installed(packages)]));
+    },
     async download(packages, into) {
       await mkdir(`${into}/partial`, { recursive: true });
-      const args = ['install', '-qq', '-y', '--download-only', '--no-install-recommends', '?essential', ...packages];
-      await apt('apt-get', args, [`Dir::Cache::archives=${into}`]);
+      await apt('apt-get', ['install', '--download-only', ...installed(packages)], [`Dir::Cache::archives=${into}`]);
       const names = (await readdir(into)).filter((name) => name.endsWith('.deb'));
       return names.sort().map((name) => `${into}/${name}`);
     },
   };
+}
+
+const installed = (packages: readonly string[]) => ['-qq', '-y', '--no-install-recommends', '?essential', ...packages];
+
+/** @param printed a line for each package: address in quotes, name of the file, bytes, hash */
+export function sumDownloads(printed: string): { packages: number; bytes: number } {
+  const sizes = [...printed.matchAll(/^'[^'\n]+' \S+ (\d+) /gm)].map(([, bytes]) => Number(bytes));
+  return { packages: sizes.length, bytes: sizes.reduce((sum, bytes) => sum + bytes, 0) };
 }
 
 /** @param sources written whenever the lists are read */

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseMirrors } from './debian-archive.ts';
+import { parseMirrors, sumDownloads } from './debian-archive.ts';
 import { linkLibraries } from './debian-roots.ts';
 import { toSemver } from './debian-tools.ts';
 
@@ -17,6 +17,15 @@ describe("a version of Debian's packages", () => {
   ])('%s is compared as %s', (version, semver) => {
     expect(toSemver(version)).toBe(semver);
   });
+});
+
+it('what apt would download is summed', () => {
+  const printed = [
+    "'http://a.example/pool/libc6_2.36_amd64.deb' libc6_2.36_amd64.deb 2758512 SHA256:27d2",
+    'Get:1 nothing of this',
+    "'http://a.example/pool/f/ffmpeg_7%3a5.1_amd64.deb' ffmpeg_7%3a5.1_amd64.deb 1860000 MD5Sum:12",
+  ];
+  expect(sumDownloads(printed.join('\n'))).toEqual({ packages: 2, bytes: 4_618_512 });
 });
 
 describe('the mirrors of Debian', () => {

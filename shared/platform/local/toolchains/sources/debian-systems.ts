@@ -1,6 +1,6 @@
 /** Systems of Debian's packages with those that an app asks for, in place of the host's /usr. */
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { millisecondsPerHour } from '#shared/durations.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import { openDebianArchive, readDebianMirrors } from '../debian/debian-archive.ts';
@@ -37,6 +37,9 @@ interface Recipe {
 }
 
 const mostPlanned = 1000;
+/** Of all packages that the wanted ones need: several times as much when it is unpacked. */
+const mostDownloadedBytes = 768 * 1024 * 1024;
+const mostNamed = 200;
 const packageName = /^[a-z0-9][a-z0-9+.-]{1,100}$/;
 
 export function createDebianSystems(parts: DebianSourceParts): DebianSystems & { readonly source: ToolSource } {
@@ -46,6 +49,7 @@ export function createDebianSystems(parts: DebianSourceParts): DebianSystems & {
     openDebianArchive(`${directory}/.debian/${codename}`, codename, await readDebianMirrors(hostEnv), hostEnv);
   const planned = new Map<string, { readonly until: number; readonly plan: Planned }>();
   const plan = async (wanted: readonly string[], base: SystemBase | undefined): Promise<Planned> => {
+    if (wanted.length > mostNamed) throw new BuildFailure(`An app can ask for at most ${mostNamed} packages of Debian.`);
     const bad = wanted.find((name) => !packageName.test(name));
     if (bad !== undefined) throw new BuildFailure(`"${bad.slice(0, 100)}" is not the name of a Debian package.`);
     const { codename, packages } = await findBase(parts, base);
@@ -72,7 +76,18 @@ export function createDebianSystems(parts: DebianSourceParts): DebianSystems & {
     const version = `1.0.0+${hash}`;
     await mkdir(`${directory}/.debian/systems`, { recursive: true });
     await writeFile(fileOf(version), JSON.stringify(recipe));
+    await removeOldRecipes();
     return { version, codename };
+  };
+  /** Of systems that are not installed. */
+  const removeOldRecipes = async (): Promise<void> => {
+    const versions = (await readdir(`${directory}/.debian/systems`)).map((name) => name.replace(/\.json$/, ''));
+    if (versions.length <= mostPlanned) return;
+    for (const version of versions) {
+      const { mtimeMs } = await stat(fileOf(version)).catch(() => ({ mtimeMs: Date.now() }));
+      const isOld = mtimeMs + 2 * millisecondsPerHour < Date.now();
+      if (isOld && !(await isThere(`${directory}/debian-system/${version}`))) await rm(fileOf(version), { force: true });
+    }
   };
   return {
     async planSystem(wanted, base) {
@@ -89,14 +104,28 @@ export function createDebianSystems(parts: DebianSourceParts): DebianSystems & {
       listVersions: async () => [],
       async install(version, into) {
         const { codename, packages } = JSON.parse(await readFile(fileOf(version), 'utf8')) as Recipe;
+        const archive = await open(codename);
+        const { packages: count, bytes } = await archive.measure(packages);
+        if (bytes > mostDownloadedBytes)
+          throw new BuildFailure(
+            `The packages of Debian that the app asks for need ${count} packages of ${mebibytes(bytes)} MiB in all. At most ${mebibytes(mostDownloadedBytes)} MiB are possible.`,
+          );
         const archives = `${into}/archives`;
-        await unpackDebianRoot(await (await open(codename)).download(packages, archives), into);
+        await unpackDebianRoot(await archive.download(packages, archives), into);
         await rm(archives, { recursive: true });
         return into;
       },
     },
   };
 }
+
+const mebibytes = (bytes: number): number => Math.ceil(bytes / 1024 / 1024);
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
 
 async function findBase(parts: DebianSourceParts, base: SystemBase | undefined): Promise<Recipe> {
   if (base === undefined) return { codename: await readHostRelease(), packages: systemPackages };
