@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { withFileLock } from '#shared/files/file-lock.ts';
+import { tryFileLock, withFileLock } from '#shared/files/file-lock.ts';
 
 let directory: string;
 let path: string;
@@ -21,7 +22,7 @@ afterEach(async () => {
 
 /** Another process inside a task that never ends. Its garbage is collected, which must not touch the lock. */
 async function startHolder(): Promise<ChildProcess> {
-  const program = `import { withFileLock } from ${JSON.stringify(new URL('file-lock.ts', import.meta.url).href)};
+  const program = `import { tryFileLock, withFileLock } from ${JSON.stringify(new URL('file-lock.ts', import.meta.url).href)};
     await withFileLock(${JSON.stringify(path)}, 1, () => new Promise(() => {
       setTimeout(() => { gc(); process.stdout.write('held'); }, 1);
       setInterval(() => {}, 1000);
@@ -64,4 +65,20 @@ it('is readable by nobody else, and leaves no other file beside it', async () =>
 it('is free again after a task that failed', async () => {
   await expect(withFileLock(path, 1, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
   expect(await withFileLock(path, 1, () => Promise.resolve('in'))).toBe('in');
+});
+
+it('one of several processes that try at the same time gets the lock', () => {
+  const other = tryFileLock(path);
+  other?.release();
+  // As far as another process is that will find it taken in a moment.
+  const looking = new DatabaseSync(path);
+  looking.exec('BEGIN; SELECT count(*) FROM sqlite_schema');
+  try {
+    const lock = tryFileLock(path);
+    expect(lock).toBeDefined();
+    expect(tryFileLock(path)).toBeUndefined();
+    lock?.release();
+  } finally {
+    looking.close();
+  }
 });

@@ -25,7 +25,7 @@ export function tryFileLock(path: string): FileLock | undefined {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
     // Nothing is ever written, so no file is needed to undo it.
-    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE');
     heldLocks.add(database);
     return {
       release() {

@@ -6,6 +6,7 @@ import type { AppId, TenantId } from '#shared/ids.ts';
 import { type QuotaName, quotaNames } from '#shared/settings/quotas.ts';
 import { seedBuild, seedRelease } from '#test/support/api/seeds.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
+import { ampleQuotas } from '#test/support/core/ample-quotas.ts';
 
 describe('the quotas of a tenant', () => {
   let test: TestApi;
@@ -48,12 +49,12 @@ describe('the quotas of a tenant', () => {
     expect(status).toBe(200);
     expect(body.data).toEqual([
       { name: 'apps', limit: 7, used: 1 },
-      { name: 'instances', limit: 100_000, used: 1 },
-      { name: 'memory_mib', limit: 100_000, used: 512 },
-      { name: 'builds_per_hour', limit: 100_000, used: 1 },
-      { name: 'kvstores', limit: 100_000, used: 1 },
-      { name: 'kvstore_memory_mib', limit: 100_000, used: 256 },
-      { name: 'databases', limit: 100_000, used: 0 },
+      { name: 'instances', limit: ampleQuotas.instances, used: 1 },
+      { name: 'memory_mib', limit: ampleQuotas.memory_mib, used: 512 },
+      { name: 'builds_per_hour', limit: ampleQuotas.builds_per_hour, used: 1 },
+      { name: 'kvstores', limit: ampleQuotas.kvstores, used: 1 },
+      { name: 'kvstore_memory_mib', limit: ampleQuotas.kvstore_memory_mib, used: 256 },
+      { name: 'databases', limit: ampleQuotas.databases, used: 0 },
     ]);
   });
 
@@ -148,9 +149,9 @@ describe('the quotas of a tenant', () => {
   it('are changed by the operator for one tenant, and reset', async () => {
     const { db, settings } = test.context;
     const changed = await changeQuotas(db, settings, [ada.tenantId, 'apps=20', 'instances=0']);
-    expect(changed).toEqual(expect.arrayContaining(['  apps=20', '  instances=0', '  kvstores=100000']));
+    expect(changed).toEqual(expect.arrayContaining(['  apps=20', '  instances=0', `  kvstores=${ampleQuotas.kvstores}`]));
     expect(await changeQuotas(db, settings, [ada.tenantId, '--reset', 'apps=3'])).toEqual(
-      expect.arrayContaining(['  apps=3', '  instances=100000']),
+      expect.arrayContaining(['  apps=3', `  instances=${ampleQuotas.instances}`]),
     );
     await expect(changeQuotas(db, settings, ['nobody', 'apps=3'])).rejects.toThrow('There is no tenant nobody.');
     await expect(changeQuotas(db, settings, [ada.tenantId, 'cats=3'])).rejects.toThrow('there are: apps,');
