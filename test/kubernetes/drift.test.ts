@@ -23,6 +23,7 @@ import {
 } from '#shared/platform/kubernetes/testing/samples.ts';
 import { createWorkloadDrivers } from '#shared/platform/kubernetes/workloads/workload-drivers.ts';
 import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
+import { runChecked } from '#test/support/run-program.ts';
 import { type ApiProxy, type Fault, startApiProxy } from './cluster/start-api-proxy.ts';
 
 const goalSeconds = 30;
@@ -33,7 +34,7 @@ describe('objects that somebody else changes or deletes', () => {
   let core: CoreFixture;
   let owner: Principal;
   let app: FixtureApp;
-  /** Of a person with kubectl: what it writes is nobody's but theirs. */
+  /** Reads and deletes as a person does. */
   let person: Cluster;
   let proxy: ApiProxy;
   let drift: Drift;
@@ -161,7 +162,7 @@ describe('objects that somebody else changes or deletes', () => {
     await Promise.all(names.map((name) => untilBack(name, `${name.split(' ')[0]} deleted`)));
     await untilQuiet();
     for (const round of edits()) {
-      await Promise.all(round.map(([, reference, change]) => person.patch(reference, change)));
+      await Promise.all(round.map(([, reference, change]) => edit(reference, change)));
       await Promise.all(round.map(([what, { kind, name }]) => untilBack(`${kind.kind} ${name}`, what)));
       await untilQuiet();
     }
@@ -170,6 +171,14 @@ describe('objects that somebody else changes or deletes', () => {
     await expect.poll(snapshot).toEqual(before);
     await expect.poll(instances, { timeout: 60_000 }).toEqual(['web.1', 'worker.1']);
   });
+
+  /** By kubectl, which writes in its own name. */
+  async function edit({ kind, name, namespace: place }: Parameters<Cluster['patch']>[0], change: object): Promise<void> {
+    const group = kind.apiVersion.includes('/') ? `.${kind.apiVersion.split('/')[0]}` : '';
+    const args = ['--kubeconfig', inject('kubeconfig'), ...(place === undefined ? [] : ['--namespace', place])];
+    const patch = ['patch', `${kind.plural}${group}`, name, '--type=merge', '--patch', JSON.stringify(change)];
+    await runChecked(inject('clusterPrograms').cluster, ['kubectl', ...args, ...patch], {});
+  }
 
   type Edit = [string, Parameters<Cluster['patch']>[0], object];
   function edits(): Edit[][] {
