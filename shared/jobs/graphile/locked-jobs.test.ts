@@ -72,3 +72,19 @@ it('frees the jobs and queues of others, and single jobs with their queue', asyn
   expect(await isFree()).toBe(true);
   expect(await countJobs(pool)).toBe(1);
 });
+
+it.each(['freed with their dead worker', 'unlocked one by one'])(
+  'jobs that were replaced while they ran are removed when they are %s',
+  async (how) => {
+    const { db, pool } = database;
+    await pool.query('delete from graphile_worker._private_jobs');
+    await graphileJobs.enqueue(db, 'restart', appJob('a'), { key: how });
+    await lockJobs(pool, 'somebody');
+    const ids = await listLockedJobs(db, ['somebody']);
+    await graphileJobs.enqueue(db, 'restart', appJob('a'), { key: how });
+    expect(await countJobs(pool)).toBe(2);
+    if (how.startsWith('freed')) await freeJobs(db, isNoneOf(['somebody else']));
+    else await unlockJobs(db, ['somebody'], ids);
+    expect(await countJobs(pool)).toBe(1);
+  },
+);

@@ -31,7 +31,11 @@ export async function freeJobs(db: Db, isDead: IsDead): Promise<void> {
   if (dead.rows.length === 0) return;
   const ids = dead.rows.map((row) => row.locked_by);
   await sql`select graphile_worker.force_unlock_workers(${ids}::text[])`.execute(db);
-  // Replaced by a job of the same key while they ran: nobody is to run them again, and they would stay for ever.
+  await removeReplacedJobs(db);
+}
+
+/** Replaced by a job of the same key while they ran: nobody is to run them again, and they would stay for ever. */
+async function removeReplacedJobs(db: Db): Promise<void> {
   await sql`select graphile_worker.complete_jobs(array(
     select id from graphile_worker._private_jobs
     where locked_by is null and attempts >= max_attempts and last_error is null))`.execute(db);
@@ -51,4 +55,5 @@ export async function unlockJobs(db: Db, workerIds: readonly string[], jobIds: r
       where id = any(${jobIds}::bigint[]) and locked_by = any(${workerIds}::text[]) returning job_queue_id)
     update graphile_worker._private_job_queues set locked_at = null, locked_by = null
       where id in (select job_queue_id from freed) and locked_by = any(${workerIds}::text[])`.execute(db);
+  await removeReplacedJobs(db);
 }
