@@ -4,7 +4,7 @@
  */
 import { StartError } from '#deploy/host/start-error.ts';
 import { startWithLifetime } from '#deploy/parts/lifetime.ts';
-import { openDatabase } from '#deploy/parts/open-database.ts';
+import { migrateDatabase } from '#deploy/parts/open-database.ts';
 import { createLog } from '#shared/log.ts';
 import { parseSettings, SettingsError } from '#shared/settings/settings.ts';
 
@@ -12,9 +12,10 @@ try {
   const settings = parseSettings(process.env);
   if (settings.databaseUrl === undefined)
     throw new StartError('PAAS_DATABASE_URL: is required: which database shall be migrated?');
+  const url = settings.databaseUrl;
   const log = createLog(settings.logLevel, (line) => process.stderr.write(`${line}\n`));
   await startWithLifetime(async (lifetime) => {
-    await openDatabase(lifetime, { settings, dataDir: settings.dataDir, log, report: console.log, hostEnv: {} });
+    await migrateDatabase(lifetime, { settings, log }, url);
     await lifetime.end('restart');
   });
   console.log('The database is migrated.');

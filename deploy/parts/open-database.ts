@@ -14,6 +14,7 @@ import { migrateJobs } from '#shared/jobs/graphile/migrate-jobs.ts';
 import { startPostgres } from '#shared/platform/local/postgres/postgres-server.ts';
 import { findPostmaster } from '#shared/platform/local/postgres/postmaster.ts';
 import { supervisePostgres } from '#shared/platform/local/postgres/supervise-postgres.ts';
+import type { Settings } from '#shared/settings/settings.ts';
 import { createPostgresWakeups } from '#shared/wakeups/postgres-wakeups.ts';
 import type { Wakeups } from '#shared/wakeups/wakeups.ts';
 
@@ -33,9 +34,23 @@ const connections = 20;
 export async function openDatabase(lifetime: Lifetime, options: StartOptions): Promise<OpenDatabase> {
   const { settings, dataDir } = options;
   if (settings.databaseUrl === undefined) return connect(lifetime, options, await startEmbeddedPostgres(lifetime, options));
+  // In a cluster nothing of the apps is in a worker's directory, and several workers share the database.
+  if (settings.platform === 'kubernetes') return connect(lifetime, options, settings.databaseUrl);
   const database = await connect(lifetime, options, settings.databaseUrl, dataDir);
   await claimDatabase(database.db, dataDir);
   return database;
+}
+
+/**
+ * Brings the schema of the database at `url` up to date. Whose data directory it belongs to does not matter, and does not change.
+ * @throws StartError when the server asks for the password in a way that the settings do not allow
+ */
+export async function migrateDatabase(
+  lifetime: Lifetime,
+  options: Pick<StartOptions, 'settings' | 'log'>,
+  url: string,
+): Promise<void> {
+  await openMigrated(lifetime, options, url);
 }
 
 /**
@@ -62,19 +77,33 @@ export async function joinDatabase(lifetime: Lifetime, options: StartOptions, st
 }
 
 /** @param owner the data directory that the database must belong to, if it belongs to any */
-async function connect(lifetime: Lifetime, { settings, log }: StartOptions, url: string, owner?: string): Promise<OpenDatabase> {
-  const authentication = settings.databaseUrl === undefined ? 'scram' : settings.databaseAuthentication;
+async function connect(lifetime: Lifetime, options: StartOptions, url: string, owner?: string): Promise<OpenDatabase> {
+  const { db, pool } = await openMigrated(lifetime, options, url, owner);
+  const authentication = chooseAuthentication(options.settings);
+  const wakeups = await createPostgresWakeups({ url, authentication, pool, clock: systemClock, log: options.log });
+  lifetime.onEnd(() => wakeups.close());
+  return { db, pool, wakeups };
+}
+
+async function openMigrated(
+  lifetime: Lifetime,
+  { settings, log }: Pick<StartOptions, 'settings' | 'log'>,
+  url: string,
+  owner?: string,
+): Promise<Pick<PostgresConnection, 'db' | 'pool'>> {
   const warn = (error: Error): void => log.warn('The connection to the database was lost; trying again.', { error });
-  const { db, pool, close } = connectPostgres(url, warn, connections, authentication);
+  const { db, pool, close } = connectPostgres(url, warn, connections, chooseAuthentication(settings));
   lifetime.onEnd(close);
   // Before anything changes.
   if (owner !== undefined) await refuseForeignDatabase(db, owner).catch(explainRefusal);
   await migrate(db).catch(explainRefusal);
   await migrateJobs(pool, log);
-  const wakeups = await createPostgresWakeups({ url, authentication, pool, clock: systemClock, log });
-  lifetime.onEnd(() => wakeups.close());
-  return { db, pool, wakeups };
+  return { db, pool };
 }
+
+/** The embedded server is ours: it never gets the password in another way. */
+const chooseAuthentication = (settings: Settings): Settings['databaseAuthentication'] =>
+  settings.databaseUrl === undefined ? 'scram' : settings.databaseAuthentication;
 
 function explainRefusal(error: unknown): never {
   if (!(error instanceof DatabaseAuthenticationError)) throw error;

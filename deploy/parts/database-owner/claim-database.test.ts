@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { StartError } from '#deploy/host/start-error.ts';
 import { type Lifetime, startWithLifetime } from '#deploy/parts/lifetime.ts';
-import { joinDatabase, openDatabase } from '#deploy/parts/open-database.ts';
+import { joinDatabase, migrateDatabase, openDatabase } from '#deploy/parts/open-database.ts';
 import type { StartOptions } from '#deploy/parts/start-options.ts';
 import { createLog } from '#shared/log.ts';
 import { parseSettings } from '#shared/settings/settings.ts';
@@ -114,4 +114,22 @@ it('a process that joins a new database waits for a worker to claim it', async (
   const joining = start((lifetime) => joinDatabase(lifetime, options, stopping.signal));
   await expect(joining).rejects.toThrow('Stopped before the start was complete.');
   expect(lines).toEqual(['-----> Waiting for a worker to use this database for the first time.']);
+});
+
+it('a migration before a start leaves the database free for any data directory', async () => {
+  await start((lifetime) => migrateDatabase(lifetime, optionsFor(directory), database.url));
+  await own(await newDirectory());
+});
+
+it('a migration from elsewhere leaves the database to its data directory', async () => {
+  const first = await newDirectory();
+  await own(first);
+  await start((lifetime) => migrateDatabase(lifetime, optionsFor(join(directory, 'elsewhere')), database.url));
+  await own(first);
+});
+
+it('workers of a cluster share a database from directories of their own', async () => {
+  const inCluster = { PAAS_PLATFORM: 'kubernetes' };
+  for (const dataDir of [await newDirectory(), await newDirectory()])
+    await start((lifetime) => openDatabase(lifetime, optionsFor(dataDir, inCluster)));
 });
