@@ -34,6 +34,8 @@ export interface ControlServer {
   finished(): Promise<void>;
 }
 
+import { readAtMost } from '#shared/read-at-most.ts';
+
 const maxBodyBytes = 4 * 1024 * 1024;
 
 const stopSchema = z.object({ drainSeconds: z.number().min(0).optional() });
@@ -132,14 +134,9 @@ async function handle(
 }
 
 async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxBodyBytes) throw new AppError('internal', 'The route is larger than 4 MiB.');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  const bytes = await readAtMost(request, maxBodyBytes);
+  if (bytes === undefined) throw new AppError('internal', 'The route is larger than 4 MiB.');
+  return bytes.toString();
 }
 
 function send(response: ServerResponse, status: number, body: unknown): void {

@@ -1,5 +1,8 @@
+import { counted } from '#shared/counted.ts';
+import { secondsPerMinute } from '#shared/durations.ts';
+
 /** '2 seconds', '1 minute', '15 minutes'. */
 export function describeDuration(seconds: number): string {
-  const [count, unit] = seconds % 60 === 0 ? [seconds / 60, 'minute'] : [seconds, 'second'];
-  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+  if (seconds % secondsPerMinute !== 0) return counted(seconds, 'second');
+  return counted(seconds / secondsPerMinute, 'minute');
 }

@@ -1,4 +1,6 @@
 import { AppError } from '#shared/errors.ts';
+import { parseJson } from '#shared/parse-json.ts';
+import { readAtMost } from '#shared/read-at-most.ts';
 import { parseGitUrl } from '#shared/sources/git-url.ts';
 import { type GuardedRequest, type GuardedRequestOptions, guardedRequest } from '#shared/sources/guarded-request.ts';
 import type { CommitStatus, GitHostTarget, PullRequestComment } from '#shared/sources/source-hosts.ts';
@@ -101,16 +103,9 @@ async function call(
     signal,
   };
   const response = await guardedRequest(url, request, options);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body) {
-    bytes += chunk.length;
-    if (bytes > mostBytes) throw new AppError('validation_failed', `The answer of ${url.host} is too long.`);
-    chunks.push(chunk);
-  }
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
-  } catch (cause) {
-    throw new AppError('validation_failed', `${url.host} has no API that answers with JSON.`, { cause });
-  }
+  const bytes = await readAtMost(response.body, mostBytes);
+  if (bytes === undefined) throw new AppError('validation_failed', `The answer of ${url.host} is too long.`);
+  const answer = parseJson(bytes.toString());
+  if (answer === undefined) throw new AppError('validation_failed', `${url.host} has no API that answers with JSON.`);
+  return answer;
 }

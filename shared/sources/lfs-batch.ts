@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { AppError } from '#shared/errors.ts';
+import { parseJson } from '#shared/parse-json.ts';
+import { readAtMost } from '#shared/read-at-most.ts';
 import { type Credentials, type GuardedRequestOptions, guardedRequest } from '#shared/sources/guarded-request.ts';
 import type { LargeFile } from '#shared/sources/source-hosts.ts';
 
@@ -60,8 +62,9 @@ export async function askForDownloads(
   const url = new URL(`${server.endpoint}/objects/batch`);
   const headers = { 'user-agent': 'git-lfs/3 (paas)', accept: mediaType, 'content-type': mediaType };
   const answer = await guardedRequest(url, { method: 'POST', headers, body, redirects, credentials, hint, signal }, options);
-  const text = await readText(answer.body, url);
-  const parsed = answerSchema.safeParse(parseJson(text));
+  const bytes = await readAtMost(answer.body, mostAnswerBytes);
+  if (bytes === undefined) throw fault(`The answer of the Git LFS server at ${url.host} is too long`);
+  const parsed = answerSchema.safeParse(parseJson(bytes.toString()));
   if (!parsed.success || (parsed.data.transfer ?? 'basic') !== 'basic')
     throw fault(`${url.host} has no Git LFS server at ${url.pathname}`);
   const found = new Map(parsed.data.objects.map((object) => [object.oid, object]));
@@ -93,25 +96,6 @@ function missing({ path, oid }: LargeFile, host: string, error: { code: number; 
   return fault(
     `${path} is stored with Git LFS, and ${host} does not have its content ${oid.slice(0, 12)}${reason}. Send it from a clone that has it: git lfs push --all ORIGIN`,
   );
-}
-
-async function readText(body: AsyncIterable<Uint8Array>, { host }: URL): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > mostAnswerBytes) throw fault(`The answer of the Git LFS server at ${host} is too long`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function fault(message: string): AppError {

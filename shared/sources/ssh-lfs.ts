@@ -1,6 +1,7 @@
-import type { ClientChannel } from 'ssh2';
 import { z } from 'zod';
 import { AppError } from '#shared/errors.ts';
+import { parseJson } from '#shared/parse-json.ts';
+import { readAtMost } from '#shared/read-at-most.ts';
 import type { GitUrl } from '#shared/sources/git-url.ts';
 import type { GuardedRequestOptions } from '#shared/sources/guarded-request.ts';
 import { headersSchema, type LargeFileServer } from '#shared/sources/lfs-batch.ts';
@@ -22,7 +23,8 @@ export async function authenticateForLfs(
 ): Promise<LargeFileServer> {
   const { run, close } = await connectToGitHost(asked, at, options);
   try {
-    const answer = answerSchema.safeParse(await readJson(await run('git-lfs-authenticate', 'download')));
+    const bytes = await readAtMost(await run('git-lfs-authenticate', 'download'), mostAnswerBytes);
+    const answer = answerSchema.safeParse(parseJson(bytes?.toString() ?? ''));
     if (!answer.success) throw fault(at.host);
     const { href, header } = answer.data;
     return {
@@ -32,21 +34,6 @@ export async function authenticateForLfs(
     };
   } finally {
     close();
-  }
-}
-
-async function readJson(channel: ClientChannel): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of channel as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > mostAnswerBytes) return undefined;
-    chunks.push(chunk);
-  }
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString());
-  } catch {
-    return undefined;
   }
 }
 

@@ -1,7 +1,7 @@
 import { ensureAppEnvironment } from '#shared/core/apps/app-environment.ts';
 import { enqueueCollectImages, enqueueEnsureWorkload, enqueueReport } from '#shared/core/apps/app-jobs.ts';
 import { lockApp, readAppById, setCurrentRelease } from '#shared/core/apps/apps-store.ts';
-import { deletionKey } from '#shared/core/apps/deleted-apps.ts';
+import { watchForDeletion } from '#shared/core/apps/watch-deletion.ts';
 import type { Context } from '#shared/core/context.ts';
 import { type DeployRun, deletionCause, hasMovedAway, movedAway, type Verdict } from '#shared/core/releases/deploy-run.ts';
 import { claimDeploy, endDeploy, hasNewerDeploy, setDeployFailure } from '#shared/core/releases/deploys-store.ts';
@@ -14,13 +14,10 @@ import { workloadSpec } from '#shared/core/releases/workload-spec.ts';
 import { movedMessage, moveRefs } from '#shared/core/repositories/ref-moves.ts';
 import { type BuildLogWriter, buildLogKey, createBuildLogWriter } from '#shared/core/telemetry/build-log-writer.ts';
 import { createLineRedactor } from '#shared/core/telemetry/redaction.ts';
-import { watchForEnd } from '#shared/core/watch.ts';
 import type { Db } from '#shared/database/db.ts';
 import { isDatabaseOutage } from '#shared/database/outages.ts';
-import type { AppId, DeployId } from '#shared/ids.ts';
+import type { DeployId } from '#shared/ids.ts';
 import { workloadEnvironment } from '#shared/platform/workload-environment.ts';
-
-const deletionPollMilliseconds = 1000;
 
 const appWasDeleted: Verdict = { status: 'superseded', error: deletionCause, failure: null, lines: [] };
 
@@ -36,11 +33,7 @@ export async function runDeployJob(context: Context, deployId: DeployId, stoppin
   if (deploy === undefined || release === undefined || app === undefined) return;
   let redact = (text: string): string => text;
   const log = createDeployLog(context, release, (text) => redact(text));
-  const deletion = watchForEnd(
-    context,
-    { key: deletionKey(app.id), milliseconds: deletionPollMilliseconds, findReason: () => findDeletion(context, app.id) },
-    stopping,
-  );
+  const deletion = watchForDeletion(context, app.id, stopping);
   try {
     const spec = await workloadSpec(context, app, release);
     const redactor = createLineRedactor(workloadEnvironment(spec));
@@ -64,11 +57,6 @@ export async function runDeployJob(context: Context, deployId: DeployId, stoppin
   } finally {
     deletion.stop();
   }
-}
-
-async function findDeletion({ db }: Context, appId: AppId): Promise<Error | undefined> {
-  const app = await readAppById(db, appId);
-  return app?.deleted_at === null ? undefined : new Error('The app was deleted.');
 }
 
 async function decide(run: DeployRun): Promise<Verdict> {

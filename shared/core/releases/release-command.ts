@@ -1,5 +1,6 @@
 import { type DeployRun, describeWhatServes, type Verdict } from '#shared/core/releases/deploy-run.ts';
-import { millisecondsPerSecond, secondsPerMinute } from '#shared/durations.ts';
+import { millisecondsPerSecond } from '#shared/durations.ts';
+import { describeDuration } from '#shared/platform/describe-duration.ts';
 
 /**
  * Runs the release command, if the release has one. It is ended when it takes longer than the settings allow.
@@ -23,7 +24,7 @@ export async function runReleaseCommand(run: DeployRun): Promise<Verdict | undef
     return refuse(run, `The release command exited with ${exitCode}, so v${release.version} was not rolled out.`);
   } catch (error) {
     if (!deadline.signal.aborted || stopping.aborted || deleted.aborted) throw error;
-    const longest = describeSeconds(seconds);
+    const longest = describeDuration(seconds);
     return refuse(
       run,
       `The release command took longer than ${longest} and was stopped, so v${release.version} was not rolled out.`,
@@ -46,9 +47,4 @@ function startDeadline({ context }: DeployRun, seconds: number): { signal: Abort
 function refuse({ app }: DeployRun, error: string): Verdict {
   const lines = [` !     ${error}`, describeWhatServes(app.current_release_id === null)];
   return { status: 'failed', error, failure: 'release_command', lines };
-}
-
-function describeSeconds(seconds: number): string {
-  if (seconds % secondsPerMinute !== 0) return seconds === 1 ? '1 second' : `${seconds} seconds`;
-  return seconds === secondsPerMinute ? '1 minute' : `${seconds / secondsPerMinute} minutes`;
 }

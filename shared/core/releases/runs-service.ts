@@ -1,6 +1,6 @@
 import { requireAppToChange } from '#shared/core/apps/app-access.ts';
 import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
-import { deletionKey } from '#shared/core/apps/deleted-apps.ts';
+import { watchForDeletion } from '#shared/core/apps/watch-deletion.ts';
 import type { Context } from '#shared/core/context.ts';
 import { requireInstances } from '#shared/core/releases/instance-quota.ts';
 import { countInstances } from '#shared/core/releases/instances-store.ts';
@@ -8,14 +8,11 @@ import { readBaseRelease } from '#shared/core/releases/releases-store.ts';
 import type { RunEvent, Runs } from '#shared/core/releases/runs.ts';
 import { deleteRun, hasRun, insertRun, renewRun, renewSeconds } from '#shared/core/releases/runs-store.ts';
 import { workloadSpec } from '#shared/core/releases/workload-spec.ts';
-import { watchForEnd } from '#shared/core/watch.ts';
 import { millisecondsPerSecond } from '#shared/durations.ts';
 import { AppError, notFound } from '#shared/errors.ts';
 import { isUuid, newUuid, type RunId, type UserId } from '#shared/ids.ts';
 import { joinWords } from '#shared/platform/command-words.ts';
 import type { AttachedRun } from '#shared/platform/workloads.ts';
-
-const deletionPollMilliseconds = 1000;
 
 /** Who runs what, for the app's log. */
 interface StartedRun {
@@ -70,11 +67,7 @@ async function* follow(context: Context, started: StartedRun, signal: AbortSigna
   const { db, platform, log } = context;
   const { app, email, run } = started;
   const over = new AbortController();
-  const deletion = watchForEnd(
-    context,
-    { key: deletionKey(app.id), milliseconds: deletionPollMilliseconds, findReason: () => findDeletion(context, app) },
-    signal,
-  );
+  const deletion = watchForDeletion(context, app.id, signal);
   void keepRenewed(context, run.id, over.signal);
   const name = `run.${run.id.slice(0, 8)}`;
   let outcome = 'was ended';
@@ -94,11 +87,6 @@ async function* follow(context: Context, started: StartedRun, signal: AbortSigna
     await deleteRun(db, run.id).catch((error: unknown) => log.warn('A run that has ended was not removed.', { error }));
     await platform.logs.appendPlatformLog(app.id, `${name} ${outcome}`).catch(() => undefined);
   }
-}
-
-async function findDeletion({ db }: Context, { id }: AppRow): Promise<Error | undefined> {
-  const app = await readAppById(db, id);
-  return app?.deleted_at === null ? undefined : new Error('The app was deleted.');
 }
 
 /** A renewal that fails is repeated with the next one. */

@@ -1,5 +1,6 @@
 import type { Context } from '#shared/core/context.ts';
 import { readSourceAccess } from '#shared/core/repositories/source-keys.ts';
+import { counted } from '#shared/counted.ts';
 import { AppError } from '#shared/errors.ts';
 import type { GitReader } from '#shared/git/git-storage.ts';
 import type { RepositoryId } from '#shared/ids.ts';
@@ -42,7 +43,7 @@ export async function fetchLargeFiles(context: Context, readTree: () => Tree, fe
   const files = await findPointers(readTree(), isNeeded);
   if (files.length === 0) return none;
   requireFit(files);
-  log(`-----> Fetching ${files.length === 1 ? '1 large file' : `${files.length} large files`} (Git LFS)`);
+  log(`-----> Fetching ${counted(files.length, 'large file')} (Git LFS)`);
   const source = url ?? settings.endpoint ?? '';
   const access = await readSourceAccess(context, repositoryId, source);
   const fetched = await context.sources.fetchLargeFiles({ url: source, endpoint: settings.endpoint, files, signal, ...access });

@@ -2,6 +2,7 @@ import { readBuildArguments } from '#shared/platform/build-arguments.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { SourceAccess, SourceEntry } from '#shared/platform/builds.ts';
 import { type Procfile, parseProcfile } from '#shared/platform/procfile.ts';
+import { readAtMost } from '#shared/read-at-most.ts';
 
 /** What decides how a source is built, and what its image runs. */
 export interface SourceFacts {
@@ -47,12 +48,7 @@ export async function readSourceFacts(source: Pick<SourceAccess, 'open'>, docker
 }
 
 async function readText({ path, content }: SourceEntry): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of content instanceof Uint8Array ? [content] : content) {
-    size += chunk.length;
-    if (size > longestFile) throw new BuildFailure(`${path} is larger than ${longestFile / 1024} KiB. Make it smaller.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
+  const bytes = await readAtMost(content instanceof Uint8Array ? [content] : content, longestFile);
+  if (bytes === undefined) throw new BuildFailure(`${path} is larger than ${longestFile / 1024} KiB. Make it smaller.`);
+  return bytes.toString();
 }

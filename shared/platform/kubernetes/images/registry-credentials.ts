@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AppError } from '#shared/errors.ts';
 import { buildNamespace } from '#shared/names.ts';
+import { parseJson } from '#shared/parse-json.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { kinds } from '../cluster/kinds.ts';
 
@@ -40,12 +41,4 @@ export function parseDockerConfig(text: string, host: string): Credentials | und
   if (username !== undefined && password !== undefined) return { username, password };
   const [, user = '', secret = ''] = /^([^:]*):(.*)$/s.exec(Buffer.from(auth ?? '', 'base64').toString()) ?? [];
   return user === '' ? undefined : { username: user, password: secret };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -2,6 +2,7 @@ import { lchown, open, symlink } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path/posix';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { SourceEntry } from '#shared/platform/builds.ts';
+import { readAtMost } from '#shared/read-at-most.ts';
 import { writeInThread } from './file-writer.ts';
 import type { FileBatch } from './write-files.ts';
 
@@ -179,15 +180,10 @@ function staysInside(path: string, target: string): boolean {
 
 /** Targets stay in memory until all files are written. */
 async function readTarget(path: string, content: SourceEntry['content']): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of content instanceof Uint8Array ? [content] : content) {
-    bytes += chunk.length;
-    if (bytes > longestTarget)
-      throw new BuildFailure(`The source has a symlink that leads further than any path: ${JSON.stringify(path.slice(0, 100))}`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
+  const bytes = await readAtMost(content instanceof Uint8Array ? [content] : content, longestTarget);
+  if (bytes === undefined)
+    throw new BuildFailure(`The source has a symlink that leads further than any path: ${JSON.stringify(path.slice(0, 100))}`);
+  return bytes.toString();
 }
 
 function refuseClash(path: string): (error: NodeJS.ErrnoException) => never {
