@@ -1,5 +1,5 @@
 import { requireAppToChange } from '#shared/core/apps/app-access.ts';
-import { type AppRow, readAppById } from '#shared/core/apps/apps-store.ts';
+import type { AppRow } from '#shared/core/apps/apps-store.ts';
 import { watchForDeletion } from '#shared/core/apps/watch-deletion.ts';
 import type { Context } from '#shared/core/context.ts';
 import { requireInstances } from '#shared/core/releases/instance-quota.ts';
