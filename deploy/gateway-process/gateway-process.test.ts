@@ -275,6 +275,7 @@ setInterval(() => undefined, 1000);`,
       quotas: defaultQuotas,
       imageBytes: undefined,
       keptReleases: 10,
+      orphanDays: 30,
       diskReserveBytes: undefined,
       logLevel: 'info',
     } as const;

@@ -38,6 +38,7 @@ export interface Context {
     | 'releaseCommandSeconds'
     | 'quotas'
     | 'keptReleases'
+    | 'orphanDays'
     | 'webhookSecret'
     | 'baseUrl'
   >;

@@ -40,6 +40,7 @@ describe('parseSettings', () => {
     [{ PAAS_SECRET_KEY: 'short' }, 'PAAS_SECRET_KEY'],
     [{ PAAS_DISK_RESERVE_MIB: '-1' }, 'PAAS_DISK_RESERVE_MIB'],
     [{ PAAS_KEEP_RELEASES: '0' }, 'PAAS_KEEP_RELEASES'],
+    [{ PAAS_ORPHAN_DAYS: '0' }, 'PAAS_ORPHAN_DAYS'],
     [{ PAAS_IMAGE_MIB: '5001' }, 'PAAS_IMAGE_MIB'],
     [{ PAAS_IMAGE_MIB: '500 MiB' }, 'PAAS_IMAGE_MIB'],
     [{ PAAS_LOG_LEVEL: 'loud' }, 'PAAS_LOG_LEVEL'],

@@ -31,6 +31,7 @@ const proxyMessage = 'must be addresses and networks such as 10.0.0.0/8 or 2001:
 const originsMessage = 'must be origins such as https://dashboard.example.com, without a path, separated by commas';
 const signUpsMessage = 'must be a number of accounts from 1 to 1000000';
 const connectionsMessage = 'must be a number of connections from 1 on';
+const orphanMessage = 'must be a number of days from 1 to 3650';
 const bucketMessage = 'must be the address of a bucket without credentials, as https://s3.example.com/bucket or …/bucket/prefix';
 /** Endpoint, bucket, and what every key begins with. */
 const bucketPattern =
@@ -131,6 +132,12 @@ const schema = z.object({
     .min(1, keepMessage)
     .max(1000, keepMessage)
     .default(10),
+  PAAS_ORPHAN_DAYS: z.coerce
+    .number({ error: orphanMessage })
+    .int(orphanMessage)
+    .min(1, orphanMessage)
+    .max(3650, orphanMessage)
+    .default(30),
   PAAS_IMAGE_MIB: z.coerce
     .number({ error: imageMessage })
     .int(imageMessage)
@@ -205,6 +212,8 @@ export interface Settings {
   imageBytes: number | undefined;
   /** So many newest releases of an app have their image, and can be rolled back to. */
   keptReleases: number;
+  /** So long is kept what the platform has of apps that are not in the database. */
+  orphanDays: number;
   /** A release command that runs for longer is ended, and its release fails. */
   releaseCommandSeconds: number;
   /** Of each tenant for which the operator has not changed them. */
@@ -278,6 +287,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     diskReserveBytes: values.PAAS_DISK_RESERVE_MIB === undefined ? undefined : values.PAAS_DISK_RESERVE_MIB * 1024 * 1024,
     imageBytes: values.PAAS_IMAGE_MIB === undefined ? undefined : values.PAAS_IMAGE_MIB * 1024 * 1024,
     keptReleases: values.PAAS_KEEP_RELEASES,
+    orphanDays: values.PAAS_ORPHAN_DAYS,
     releaseCommandSeconds: values.PAAS_RELEASE_COMMAND_SECONDS,
     quotas: values.PAAS_QUOTAS,
     logLevel: values.PAAS_LOG_LEVEL,

@@ -18,6 +18,8 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '100' },
     /** At the same time, each with a database of its own. */
     environments: { type: 'string', default: '2' },
+    /** For a machine that does something else as well: times are allowed to be so many times longer. */
+    patience: { type: 'string', default: '1' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },
 });
@@ -61,7 +63,7 @@ const timer = setTimeout(() => stopping.abort(), Number(values.seconds) * 1000);
 async function runEnvironments(): Promise<void> {
   while (!stopping.signal.aborted) {
     const options = { fault: fault ?? 'kill', serverUrl: postgres.url, rounds: Number(values.rounds), seed: seed++ };
-    await runRounds({ ...options, results, stopping: stopping.signal });
+    await runRounds({ ...options, patience: Number(values.patience), results, stopping: stopping.signal });
     console.log(
       `${Math.round(seconds())} s: ${results.faults} ${titles[options.fault]}, ${results.violations.length} violations`,
     );

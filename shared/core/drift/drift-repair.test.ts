@@ -2,9 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '#shared/core/accounts/principals.ts';
 import { followDrift } from '#shared/core/drift/drift-repair.ts';
 import { sweepOrphans } from '#shared/core/drift/orphans.ts';
+import { millisecondsPerDay } from '#shared/durations.ts';
 import { type AppId, newUuid } from '#shared/ids.ts';
 import { createFakeDrift } from '#shared/platform/fake/drift.ts';
 import { type CoreFixture, createCoreFixture, type FixtureApp } from '#test/support/core/core-fixture.ts';
+import { TestClock } from '#test/support/test-clock.ts';
 
 describe('what others change on the platform', () => {
   let core: CoreFixture;
@@ -93,22 +95,58 @@ describe('what others change on the platform', () => {
     await following;
   });
 
-  it('objects of apps that the database does not know are removed, those of all others stay', async () => {
-    const drift = createFakeDrift();
-    const orphan = newUuid<AppId>();
-    await core.platform.appEnvironments.ensureApp({
-      appId: orphan,
-      appName: 'gone',
-      tenantId: owner.tenantId,
-      host: 'gone.test',
-    });
-    await core.platform.caches.ensureCache(orphan);
-    drift.appIds = [app.id, orphan];
+  describe('apps that the database does not know', () => {
     const never = new AbortController().signal;
-    expect(await sweepOrphans(core.context, drift, never)).toEqual([orphan]);
-    expect(core.platform.appEnvironments.environments.has(orphan)).toBe(false);
-    expect(await core.platform.caches.readCache(orphan)).toBeUndefined();
-    expect(core.platform.appEnvironments.environments.has(app.id)).toBe(true);
+    const orphanDays = 3;
+    const clock = TestClock.standing();
+    let orphan: AppId;
+    let drift: ReturnType<typeof createFakeDrift>;
+    let data: Map<string, string>;
+    const sweep = () => {
+      const { context } = core;
+      return sweepOrphans({ ...context, clock, settings: { ...context.settings, orphanDays } }, drift, never);
+    };
+    const addon = () => core.platform.addons.readAddon(orphan, 'kvstore');
+    beforeEach(async () => {
+      orphan = newUuid<AppId>();
+      drift = createFakeDrift();
+      drift.appIds = [app.id, orphan];
+      const { tenantId } = owner;
+      await core.platform.appEnvironments.ensureApp({ appId: orphan, appName: 'gone', tenantId, host: 'gone.test' });
+      await core.platform.caches.ensureCache(orphan);
+      const spec = { appId: orphan, tenantId, type: 'kvstore', replicas: 1, memoryBytes: 1, connections: 1 } as const;
+      const { uri } = await core.platform.addons.ensureAddon({ ...spec, password: 'secret' });
+      data = core.platform.addons.open(uri).set('key', 'value');
+    });
+
+    it('are stopped, keep their data for the days that the operator has set, and are removed then', async () => {
+      expect(await sweep()).toEqual([]);
+      expect(await addon()).toEqual({ ready: 0, desired: 0 });
+      clock.advance(orphanDays * millisecondsPerDay - 1);
+      expect(await sweep()).toEqual([]);
+      expect(await addon()).toBeDefined();
+      expect(core.platform.appEnvironments.environments.has(orphan)).toBe(true);
+      expect(core.logged.filter((line) => line.includes(orphan))).toHaveLength(1);
+
+      clock.advance(1);
+      expect(await sweep()).toEqual([orphan]);
+      expect(await addon()).toBeUndefined();
+      expect(core.platform.appEnvironments.environments.has(orphan)).toBe(false);
+      expect(await core.platform.caches.readCache(orphan)).toBeUndefined();
+      expect(core.platform.appEnvironments.environments.has(app.id)).toBe(true);
+      expect(core.logged.filter((line) => line.includes(orphan))).toHaveLength(2);
+    });
+
+    it('have all their days again when the database has known them in the meantime', async () => {
+      await sweep();
+      clock.advance(orphanDays * millisecondsPerDay);
+      drift.appIds = [app.id];
+      await sweep();
+      drift.appIds = [app.id, orphan];
+      expect(await sweep()).toEqual([]);
+      expect(data.get('key')).toBe('value');
+      expect(await addon()).toBeDefined();
+    });
   });
 
   it('nothing is removed when the database knows few of the apps: it is the wrong one', async () => {

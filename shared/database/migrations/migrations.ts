@@ -28,6 +28,7 @@ import * as sourceTokens from '#shared/database/migrations/0026-source-tokens.ts
 import * as runs from '#shared/database/migrations/0027-runs.ts';
 import * as databaseOwner from '#shared/database/migrations/0028-database-owner.ts';
 import * as clientVariables from '#shared/database/migrations/0029-client-variables.ts';
+import * as orphans from '#shared/database/migrations/0030-orphans.ts';
 
 /** In order, forward only: a name that has run anywhere is never changed or reused. */
 export const migrations: Record<string, Migration> = {
@@ -60,4 +61,5 @@ export const migrations: Record<string, Migration> = {
   '0027-runs': runs,
   '0028-database-owner': databaseOwner,
   '0029-client-variables': clientVariables,
+  '0030-orphans': orphans,
 };

@@ -12,9 +12,18 @@ import type { TestEnvironment } from './test-environment.ts';
 const resumeSeconds = 30;
 const pollMilliseconds = 20;
 
-/** Waits until nothing is under way any more. @returns the work that has not been resumed in time */
-export async function waitUntilIdle(environment: TestEnvironment, signal?: AbortSignal): Promise<readonly string[]> {
-  const deadline = performance.now() + resumeSeconds * 1000;
+/**
+ * Waits until nothing is under way any more.
+ * @param patience so many times the promised time is allowed
+ * @returns the work that has not been resumed in time
+ */
+export async function waitUntilIdle(
+  environment: TestEnvironment,
+  patience: number,
+  signal?: AbortSignal,
+): Promise<readonly string[]> {
+  const allowedSeconds = resumeSeconds * patience;
+  const deadline = performance.now() + allowedSeconds * 1000;
   for (;;) {
     // A git host is looked at now and then for ever; what is to be asked of it is a hint. Maintenance is planned for days ahead; a job that is to be retried is planned for less than half an hour.
     const { rows } = await sql<{ what: string }>`
@@ -29,7 +38,7 @@ export async function waitUntilIdle(environment: TestEnvironment, signal?: Abort
       union all select 'hint of ' || branch from source_hints`.execute(environment.db);
     if (rows.length === 0 || signal?.aborted === true) return [];
     if (performance.now() > deadline)
-      return rows.map(({ what }) => `not resumed in ${resumeSeconds} s at load ${loadavg()[0]?.toFixed(1)}: ${what}`);
+      return rows.map(({ what }) => `not resumed in ${allowedSeconds} s at load ${loadavg()[0]?.toFixed(1)}: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, pollMilliseconds));
   }
 }

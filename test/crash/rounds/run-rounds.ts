@@ -18,6 +18,8 @@ export interface RoundsOptions {
   /** One app for each kind of operation, for quick rounds. */
   oneAppPerKind?: boolean;
   seed: number;
+  /** Times are allowed to be so many times longer, on a machine that does something else as well. */
+  patience?: number;
   /** Results are added to these. */
   results: RoundResults;
   /** Ends the rounds after the present one. */
@@ -32,14 +34,14 @@ const roundsOfControlPlane = 8;
  * control plane, its connections or its database are killed. The next round waits until all work has ended, and compares the state
  * with what was acknowledged. The rounds end early where something is wrong, and the state is kept.
  */
-export async function runRounds({ oneAppPerKind = false, ...options }: RoundsOptions): Promise<void> {
+export async function runRounds({ oneAppPerKind = false, patience = 1, ...options }: RoundsOptions): Promise<void> {
   const { fault, serverUrl, rounds, seed } = options;
   const random = createRandom(seed);
   const injector = await openFaultInjector(fault, serverUrl, random);
   try {
     const environment = await createTestEnvironment({ ...injector, deliveries: rounds + 1, oneAppPerKind });
     try {
-      await runRoundsIn({ ...options, environment, injector, random });
+      await runRoundsIn({ ...options, environment, injector, random, patience });
     } finally {
       await environment.close();
     }
@@ -53,10 +55,11 @@ interface RoundContext {
   injector: FaultInjector;
   random: Random;
   results: RoundResults;
+  patience: number;
 }
 
-async function runRoundsIn(context: RoundContext & RoundsOptions): Promise<void> {
-  const { environment, injector, random, results, fault, seed, rounds, stopping } = context;
+async function runRoundsIn(context: RoundsOptions & RoundContext): Promise<void> {
+  const { environment, injector, random, results, patience, fault, seed, rounds, stopping } = context;
   let checks: readonly Check[] = [];
   let points: readonly string[] = [];
   let controlPlane: ControlPlaneProcess | undefined;
@@ -74,7 +77,7 @@ async function runRoundsIn(context: RoundContext & RoundsOptions): Promise<void>
       controlPlane = await environment.startControlPlane();
       problems.push(...(await findLeftovers(environment)));
     }
-    problems.push(...(await waitUntilIdle(environment)));
+    problems.push(...(await waitUntilIdle(environment, patience)));
     results.longestResumeSeconds = Math.max(results.longestResumeSeconds, (performance.now() - startedAt) / 1000);
     const facts = await readFacts(controlPlane);
     for (const check of checks) problems.push(...(await check(facts)));
@@ -97,7 +100,7 @@ async function runRoundsIn(context: RoundContext & RoundsOptions): Promise<void>
 }
 
 /** For a request that is neither answered nor cut off. */
-const answerMilliseconds = 60_000;
+const answerSeconds = 60;
 
 /** Asks again where the database was away for a moment. */
 async function readFacts(controlPlane: ControlPlaneProcess): Promise<PlatformFacts> {
@@ -118,7 +121,7 @@ interface StartedOperation {
 }
 
 async function runRound(
-  { environment, injector, random, results }: RoundContext,
+  { environment, injector, random, results, patience }: RoundContext,
   controlPlane: ControlPlaneProcess,
 ): Promise<{ checks: readonly Check[]; points: readonly string[] }> {
   const { hostSurvives } = injector;
@@ -131,6 +134,7 @@ async function runRound(
   }
   const over = new AbortController();
   const timeouts: string[] = [];
+  const answerMilliseconds = answerSeconds * patience * 1000;
   const points = await injector.injectFault(controlPlane, {
     async start() {
       await Promise.all(
@@ -141,7 +145,7 @@ async function runRound(
         }),
       );
     },
-    whenIdle: () => waitUntilIdle(environment, over.signal),
+    whenIdle: () => waitUntilIdle(environment, patience, over.signal),
   });
   over.abort();
   const unfinished = await findUnfinished(environment);

@@ -190,6 +190,7 @@ export async function createTestApi(
       releaseCommandSeconds: 600,
       quotas: ampleQuotas,
       keptReleases: 10,
+      orphanDays: 30,
       webhookSecret: testWebhookSecret,
       baseUrl: 'http://localhost:8080',
     },

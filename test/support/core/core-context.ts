@@ -56,6 +56,7 @@ export async function createCoreContext({ db, log, clock, platform, git, secretK
       releaseCommandSeconds: 600,
       quotas: ampleQuotas,
       keptReleases: 10,
+      orphanDays: 30,
       webhookSecret: coreWebhookSecret,
       baseUrl,
     },
