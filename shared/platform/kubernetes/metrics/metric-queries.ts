@@ -1,5 +1,6 @@
 import type { AppId } from '#shared/ids.ts';
 import type { MetricKind } from '#shared/platform/metrics.ts';
+import { appObjectName } from '../names.ts';
 
 /** Names of what the gateway counts, and of its labels. It has the names of Services, by which the release is known. */
 export interface TrafficMetrics {
@@ -29,6 +30,19 @@ export const istioTraffic: TrafficMetrics = {
   servicePattern: 'SERVICE',
 };
 
+/** PromQL selector of what the gateway counted for Services. @param services a regular expression of their names */
+export const selectTraffic = (traffic: TrafficMetrics, services: string): string => `{${matchServices(traffic, services)}}`;
+
+/** PromQL selector of the answers among it that are errors. */
+export const selectErrors = (traffic: TrafficMetrics, services: string): string =>
+  `{${matchServices(traffic, services)},${traffic.statusLabel}=~"${traffic.errorStatuses}"}`;
+
+/** Regular expression of the names of an app's Services for visitors. */
+export const bothServices = (appId: AppId): string => `${appObjectName(appId)}(-canary)?`;
+
+const matchServices = ({ serviceLabel, servicePattern }: TrafficMetrics, services: string): string =>
+  `${serviceLabel}=~"${servicePattern.replace('SERVICE', services)}"`;
+
 /** A query, and the labels that its series get beside `process`. */
 export interface MetricQuery {
   query: string;
@@ -50,9 +64,8 @@ export function planMetricQueries(
   const step = `${stepSeconds}s`;
   // Without it a subquery has a value a minute.
   const resolution = Math.max(1, Math.floor(stepSeconds / 10));
-  const service = (more = ''): string =>
-    `{${traffic.serviceLabel}=~"${traffic.servicePattern.replace('SERVICE', `app-${appId}(-canary)?`)}"${more}}`;
-  const errors = `,${traffic.statusLabel}=~"${traffic.errorStatuses}"`;
+  const requests = selectTraffic(traffic, bothServices(appId));
+  const errors = selectErrors(traffic, bothServices(appId));
   const { millisecondsPerUnit: factor } = traffic;
   switch (kind) {
     case 'cpu':
@@ -73,12 +86,12 @@ export function planMetricQueries(
         },
       ];
     case 'requests':
-      return [{ query: `sum(increase(${traffic.requests}${service()}[${step}]))`, factor: 1 }];
+      return [{ query: `sum(increase(${traffic.requests}${requests}[${step}]))`, factor: 1 }];
     case 'errors':
-      return [{ query: `sum(increase(${traffic.requests}${service(errors)}[${step}]))`, factor: 1 }];
+      return [{ query: `sum(increase(${traffic.requests}${errors}[${step}]))`, factor: 1 }];
     case 'latency': {
-      const buckets = `sum by (le) (increase(${traffic.durations}_bucket${service()}[${step}]))`;
-      const mean = `sum(increase(${traffic.durations}_sum${service()}[${step}])) / sum(increase(${traffic.durations}_count${service()}[${step}]))`;
+      const buckets = `sum by (le) (increase(${traffic.durations}_bucket${requests}[${step}]))`;
+      const mean = `sum(increase(${traffic.durations}_sum${requests}[${step}])) / sum(increase(${traffic.durations}_count${requests}[${step}]))`;
       return [
         ...[50, 95, 99].map((percent) => ({
           query: `histogram_quantile(${percent / 100}, ${buckets})`,

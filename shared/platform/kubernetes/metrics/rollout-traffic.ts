@@ -3,7 +3,7 @@ import { latencyBucket } from '#shared/platform/latencies.ts';
 import type { TrafficFacts } from '#shared/platform/traffic.ts';
 import { appObjectName, canaryServiceName } from '../names.ts';
 import type { RolloutTraffic } from '../workloads/rollout-facts.ts';
-import type { TrafficMetrics } from './metric-queries.ts';
+import { bothServices, selectErrors, selectTraffic, type TrafficMetrics } from './metric-queries.ts';
 import type { Prometheus, PrometheusSeries } from './prometheus.ts';
 
 /** Times that are looked back at for requests: Prometheus sees what the gateway counted at its last scrape. */
@@ -18,10 +18,7 @@ export async function readRolloutTraffic(prometheus: Prometheus, traffic: Traffi
     readService(prometheus, traffic, canaryServiceName(appId)),
     readService(prometheus, traffic, appObjectName(appId)),
     ...recentSeconds.map((seconds) =>
-      readSum(
-        prometheus,
-        `sum(increase(${traffic.requests}${selector(traffic, `${appObjectName(appId)}(-canary)?`)}[${seconds}s]))`,
-      ),
+      readSum(prometheus, `sum(increase(${traffic.requests}${selectTraffic(traffic, bothServices(appId))}[${seconds}s]))`),
     ),
   ]);
   const busy = recent.findIndex((requests) => requests > 0);
@@ -30,8 +27,8 @@ export async function readRolloutTraffic(prometheus: Prometheus, traffic: Traffi
 }
 
 async function readService(prometheus: Prometheus, traffic: TrafficMetrics, service: string): Promise<TrafficFacts> {
-  const all = selector(traffic, service);
-  const failed = selector(traffic, service, `,${traffic.statusLabel}=~"${traffic.errorStatuses}"`);
+  const all = selectTraffic(traffic, service);
+  const failed = selectErrors(traffic, service);
   const [requests, errors, total, buckets] = await Promise.all([
     readSum(prometheus, `sum(${traffic.requests}${all})`),
     readSum(prometheus, `sum(${traffic.requests}${failed})`),
@@ -40,10 +37,6 @@ async function readService(prometheus: Prometheus, traffic: TrafficMetrics, serv
   ]);
   const factor = traffic.millisecondsPerUnit;
   return { requests, errors, totalMilliseconds: total * factor, latencies: countLatencies(buckets, factor) };
-}
-
-function selector({ serviceLabel, servicePattern }: TrafficMetrics, service: string, more = ''): string {
-  return `{${serviceLabel}=~"${servicePattern.replace('SERVICE', service)}"${more}}`;
 }
 
 async function readSum(prometheus: Prometheus, query: string): Promise<number> {
