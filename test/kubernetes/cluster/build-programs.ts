@@ -1,8 +1,10 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { withFileLock } from '#shared/files/file-lock.ts';
 import { run, runChecked } from '#test/support/run-program.ts';
 
 /** Where the programs of a test cluster are. */
@@ -20,6 +22,9 @@ export interface ClusterPrograms {
 
 const sources = fileURLToPath(new URL('../programs/', import.meta.url));
 const ownDefinitions = fileURLToPath(new URL('./definitions/', import.meta.url));
+
+/** How long a run waits for another that builds. */
+const longestBuildSeconds = 3600;
 
 const kubernetesVersion = 'v1.36.3';
 const component = 'k8s.io/component-base/version';
@@ -62,11 +67,14 @@ export async function buildClusterPrograms(report: (line: string) => void): Prom
   if (version?.code !== 0) throw new Error('The tests on Kubernetes need Go 1.26 or later in the PATH: they build the cluster.');
   const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'paas/kubernetes-tests');
   const directory = join(cache, await hashSources(version.stdout));
-  const built = await stat(directory).catch(() => undefined);
-  if (built === undefined) {
-    report('Building the programs of the test cluster; the first time this takes about ten minutes…');
-    await build(cache, directory, report);
-  }
+  await mkdir(cache, { recursive: true });
+  if (!existsSync(directory))
+    await withFileLock(join(cache, 'build.lock'), longestBuildSeconds, async () => {
+      // Another run may have built them meanwhile.
+      if (existsSync(directory)) return;
+      report('Building the programs of the test cluster; the first time this takes about ten minutes…');
+      await build(cache, directory, report);
+    });
   return {
     cluster: join(directory, 'cluster'),
     certManager: join(directory, 'cert-manager'),
@@ -79,7 +87,8 @@ export async function buildClusterPrograms(report: (line: string) => void): Prom
 
 /** Into a directory of its own, which gets its name when all is there: other runs never meet half of it. */
 async function build(cache: string, directory: string, report: (line: string) => void): Promise<void> {
-  const fresh = join(cache, `.${randomUUID()}`);
+  const fresh = join(cache, '.unfinished');
+  await rm(fresh, { recursive: true, force: true });
   await mkdir(join(fresh, 'definitions'), { recursive: true });
   try {
     for (const [name, path, flags] of packages) {
@@ -101,10 +110,7 @@ async function build(cache: string, directory: string, report: (line: string) =>
       const files = (await readdir(from)).filter((name) => name.endsWith('.yaml') && name !== 'kustomization.yaml');
       for (const name of files) await copyFile(join(from, name), join(fresh, 'definitions', name));
     }
-    await rename(fresh, directory).catch(async (error: unknown) => {
-      // Another run has built the same meanwhile.
-      if ((await stat(directory).catch(() => undefined)) === undefined) throw error;
-    });
+    await rename(fresh, directory);
   } finally {
     await rm(fresh, { recursive: true, force: true });
   }
