@@ -24,7 +24,7 @@ export class OutputPipe {
   #outOfPatience = false;
 
   /**
-   * @param fd of `openPipe`; belongs to this object from now on
+   * @param fd of a `PipeStock`; belongs to this object from now on
    * @param isRead whether somebody reads the files, and deletes what was read
    */
   constructor(fd: number, base: string, limits: OutputLimits, isRead: () => boolean) {

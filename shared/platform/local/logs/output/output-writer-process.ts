@@ -7,13 +7,14 @@ import { createServer, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { listenOnSocket } from '#shared/net/unix-socket.ts';
-import { openPipe, reopenPipe } from './open-pipe.ts';
+import { createPipeStock, reopenPipe } from './open-pipe.ts';
 import { OutputPipe } from './output-pipe.ts';
 import { type OutputAnswer, type OutputRequest, outputProtocolVersion } from './output-protocol.ts';
 
 const directory = process.argv[2] ?? '';
 process.title = `paas-output ${directory}`;
 const pipes = new Map<string, OutputPipe>();
+const stock = createPipeStock();
 /** Of control planes, which read the files. */
 let connections = 0;
 /** Requests are served one after the other: two for one stream must not create two pipes. */
@@ -23,7 +24,7 @@ async function serve(request: OutputRequest): Promise<OutputAnswer['streams']> {
   switch (request.do) {
     case 'open': {
       const { base, limits, from } = request;
-      const fd = pipes.get(base)?.fd ?? (from === undefined ? await openPipe() : reopenPipe(from));
+      const fd = pipes.get(base)?.fd ?? (from === undefined ? await stock.take() : reopenPipe(from));
       if (!pipes.has(base)) pipes.set(base, new OutputPipe(fd, base, limits, () => connections > 0));
       return [{ base, limits, fd }];
     }
