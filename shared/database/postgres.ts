@@ -3,6 +3,7 @@ import pg from 'pg';
 import type { Tables } from '#shared/database/db.ts';
 import { type DatabaseAuthentication, PostgresClient } from '#shared/database/postgres-client.ts';
 import { nameOfStatement } from '#shared/database/prepared.ts';
+import { runPrepared } from '#shared/database/prepared-query.ts';
 
 /** bigint: byte counts and milliseconds stay below 2^53. */
 const int8 = 20;
@@ -48,12 +49,13 @@ export function connectPostgres(
   };
 }
 
-/** Kysely hands on text and values alone; under a name a connection parses and plans a statement once. */
+/** Kysely hands on text and values alone; under a name a connection parses, plans and describes a statement once. */
 function namePreparedStatements(client: pg.PoolClient): void {
   const query = client.query.bind(client) as (...args: unknown[]) => unknown;
   const queryByName = (statement: unknown, values?: unknown, ...rest: unknown[]): unknown => {
-    const name = typeof statement === 'string' ? nameOfStatement(statement) : undefined;
-    return name === undefined ? query(statement, values, ...rest) : query({ name, text: statement, values }, ...rest);
+    if (typeof statement !== 'string') return query(statement, values, ...rest);
+    const name = nameOfStatement(statement);
+    return name === undefined ? query(statement, values, ...rest) : runPrepared(query, { name, text: statement, values });
   };
   client.query = queryByName as typeof client.query;
 }

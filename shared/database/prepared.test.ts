@@ -1,7 +1,10 @@
 import { sql } from 'kysely';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findApp, listApps } from '#shared/core/apps/apps-store.ts';
+import { connectPostgres } from '#shared/database/postgres.ts';
 import { prepare } from '#shared/database/prepared.ts';
+import { replacedQueryMethods } from '#shared/database/prepared-query.ts';
 import { type AppId, newTenantId, newUuid, type RepositoryId, type UserId } from '#shared/ids.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database/test-database.ts';
 
@@ -29,6 +32,59 @@ describe('a prepared statement', () => {
       expect(known.rows).toHaveLength(1);
       expect(known.rows[0]?.uses).toBeGreaterThanOrEqual(3);
     });
+  });
+});
+
+describe('the rows of a prepared statement', () => {
+  const divide = prepare<{ by: unknown }, { ratio: number; at: Date; counts: number[]; nothing: null }>(
+    'test-divide',
+    (db, value) =>
+      sql<never>`select 10 / ${value('by')}::int as ratio, to_timestamp(0) as at, array[1, 2] as counts, null as nothing`.compile(
+        db,
+      ),
+  );
+  const row = { at: new Date(0), counts: [1, 2], nothing: null };
+
+  /** Runs on one connection; with the number of descriptions that the server has sent. */
+  async function onOneConnection(run: (db: TestDatabase['db'], described: () => number) => Promise<void>): Promise<void> {
+    const { db, pool, close } = connectPostgres(database.url, () => undefined, 1);
+    let count = 0;
+    pool.on('connect', (client) => {
+      const { connection } = client as unknown as { connection: NodeJS.EventEmitter };
+      connection.on('rowDescription', () => (count += 1));
+    });
+    await run(db, () => count).finally(close);
+  }
+
+  it('are described once a connection, and parsed alike each time', async () => {
+    await onOneConnection(async (db, described) => {
+      for (const by of [1, 2, 5]) expect(await divide.execute(db, { by })).toEqual([{ ratio: 10 / by, ...row }]);
+      expect(described()).toBe(1);
+    });
+  });
+
+  it('are parsed after calls that failed, before and after they were described', async () => {
+    await onOneConnection(async (db) => {
+      await expect(divide.execute(db, { by: 'no number' })).rejects.toThrow('invalid input syntax');
+      await expect(divide.execute(db, { by: 0 })).rejects.toThrow('division by zero');
+      expect(await divide.execute(db, { by: 2 })).toEqual([{ ratio: 5, ...row }]);
+      await expect(divide.execute(db, { by: 0 })).rejects.toThrow('division by zero');
+      expect(await divide.execute(db, { by: 5 })).toEqual([{ ratio: 2, ...row }]);
+    });
+  });
+
+  it('are never parsed by an old description: PostgreSQL refuses once a column has another type', async () => {
+    const read = prepare<object, { value: unknown }>('test-changed', (db) => sql<never>`select value from changed`.compile(db));
+    await onOneConnection(async (db) => {
+      await sql`create table changed as select 1 as value`.execute(db);
+      expect(await read.execute(db, {})).toEqual([{ value: 1 }]);
+      await sql`alter table changed alter column value type text`.execute(db);
+      await expect(read.execute(db, {})).rejects.toThrow('cached plan must not change result type');
+    });
+  });
+
+  it('can be described so: the query of pg has the methods that are replaced', () => {
+    for (const method of replacedQueryMethods) expect(pg.Query.prototype).toHaveProperty(method, expect.any(Function));
   });
 });
 
