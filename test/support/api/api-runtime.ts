@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Server } from 'node:net';
@@ -14,6 +13,7 @@ import { createRemoteServer } from '#shared/remote/remote-server.ts';
 import { offerOutside } from '#shared/sources/remote-sources.ts';
 import { type ApiRuntime, apiRuntimes, runtimeCommand } from '#test/support/api/runtime-commands.ts';
 import { ampleQuotasSetting } from '#test/support/core/ample-quotas.ts';
+import { spawnBound } from '#test/support/run/bound-process.ts';
 import { freePort } from '#test/support/servers/free-port.ts';
 
 const root = new URL('../../../', import.meta.url).pathname;
@@ -76,15 +76,9 @@ export async function startApiRuntime(runtime: ApiRuntime, world: EdgeWorld): Pr
     PAAS_QUOTAS: ampleQuotasSetting,
     PAAS_TRUSTED_PROXIES: '127.0.0.1',
   };
-  const [command, ...args] = runtimeCommand(runtime, httpPort);
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PAAS_')));
-  const child = spawn(command, args, {
-    cwd: root,
-    // A group of its own: npx starts the runtime as its child.
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...inherited, ...settings, DENO_NO_UPDATE_CHECK: '1' },
-  });
+  const env = { ...inherited, ...settings, DENO_NO_UPDATE_CHECK: '1' };
+  const child = spawnBound(runtimeCommand(runtime, httpPort), { cwd: root, env });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => {
