@@ -65,7 +65,7 @@ async function tryExample(platform: RunningPlatform, name: string): Promise<AppR
   const files = join(directory, name);
   let user: User | undefined;
   try {
-    user = await createUser(platform);
+    user = await createUser(platform, `${name}@example.com`);
     const cases = parseAppCases(await examples.extract(name, files), process.arch);
     const log = (text: string): void => void (values.verbose && process.stderr.write(text));
     return await tryApp({
