@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { chooseBuilders } from '#shared/platform/local/builds/builders/choose-builders.ts';
-import type { BuildPlan } from '#shared/platform/local/builds/plans/builder.ts';
+import type { BuildContext, BuildPlan } from '#shared/platform/local/builds/plans/builder.ts';
+import { findOwnCommands, readAppOverrides } from '#shared/platform/local/builds/plans/paas-file.ts';
 import { openSourceTree, type SourceTree } from '#shared/platform/local/builds/plans/source-tree.ts';
+import { readVersionPins } from '#shared/platform/local/builds/plans/version-pins.ts';
 import type { Toolchains } from '#shared/platform/local/toolchains/toolchains.ts';
 
 type Texts = Readonly<Record<string, string>>;
@@ -25,6 +27,9 @@ export const toolchains: Toolchains = {
   }),
   findJavaTool: async () => ({ path: ['/opt/maven/bin'], mounts: [] }),
 };
+
+/** Of an app that says nothing of its own about its build. */
+export const plainContext: BuildContext = { toolchains, env: {}, cache: 'cold', pins: new Map(), ownCommands: [] };
 
 /** For the tests of a file: plans of sources in a temporary directory, which is removed after them. Nothing is run. */
 export function openPlanFixture(): {
@@ -50,7 +55,10 @@ export function openPlanFixture(): {
     async planFor(files, env = {}) {
       const source = await openSource(files);
       const { builder } = (await chooseBuilders(source)).main;
-      return { ...(await builder.plan(source, { toolchains, env, cache: 'cold' })), builder: builder.name };
+      const overrides = await readAppOverrides(source, env);
+      const pins = await readVersionPins(source, env, overrides);
+      const context = { ...plainContext, env, pins, ownCommands: findOwnCommands(overrides) };
+      return { ...(await builder.plan(source, context)), builder: builder.name };
     },
   };
 }

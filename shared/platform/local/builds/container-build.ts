@@ -2,7 +2,6 @@ import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { BuildOutput } from '#shared/platform/build-output.ts';
-import type { Procfile } from '#shared/platform/procfile.ts';
 import type { ImageDescription, PlaceTree } from '../images/images.ts';
 import type { StepRunner } from './build-steps.ts';
 import { answers, type ContainerStep, planUnpack } from './containers/buildah.ts';
@@ -10,6 +9,7 @@ import { explainContainerFailure } from './containers/container-causes.ts';
 import { type ImageConfig, readImageConfig } from './containers/image-config.ts';
 import { type ImageRegistries, planContainersConfig } from './containers/registries-conf.ts';
 import { placeByCopy } from './image-storing.ts';
+import type { DeclaredProcesses } from './plans/paas-file.ts';
 import { openSourceTree } from './plans/source-tree.ts';
 
 /** The steps of a build that makes a container image. */
@@ -43,7 +43,7 @@ export interface ContainerImage {
 export async function makeContainerImage(
   build: ContainerBuild,
   step: ContainerStep,
-  { builder, procfile }: { builder: string; procfile: Procfile | undefined },
+  { builder, declared }: { builder: string; declared: DeclaredProcesses | undefined },
 ): Promise<ContainerImage> {
   await writeConfig(build);
   await run(build, step);
@@ -55,12 +55,12 @@ export async function makeContainerImage(
   });
   for (const note of config.notes) build.output.detail(note);
   checkSize(await read(answers.sizes), build.longestBytes);
-  const processes = chooseProcesses(build.output, config, procfile);
+  const processes = chooseProcesses(build.output, config, declared);
   return {
     description: {
       builder,
       processes,
-      ...(procfile?.releaseCommand === undefined ? {} : { releaseCommand: procfile.releaseCommand }),
+      ...(declared?.releaseCommand === undefined ? {} : { releaseCommand: declared.releaseCommand }),
       env: { ...config.env },
       path: [],
       toolchain: [],
@@ -117,15 +117,19 @@ async function run({ runner, output }: ContainerBuild, step: ContainerStep): Pro
   }
 }
 
-/** The types of the Procfile win over what the image runs by itself. */
-function chooseProcesses(output: BuildOutput, config: ImageConfig, procfile: Procfile | undefined): Record<string, string> {
+/** Declared types win over what the image runs by itself. */
+function chooseProcesses(
+  output: BuildOutput,
+  config: ImageConfig,
+  declared: DeclaredProcesses | undefined,
+): Record<string, string> {
   output.step('Discovering process types');
-  const declared = procfile?.processes ?? {};
-  const types = Object.keys(declared).join(', ');
-  if (types !== '') output.detail(`Procfile declares types -> ${types}`);
+  const types = Object.keys(declared?.processes ?? {}).join(', ');
+  if (declared !== undefined && types !== '') output.detail(`${declared.from} declares types -> ${types}`);
   const own = config.command === undefined ? {} : { web: config.command };
-  if (!('web' in declared) && config.command !== undefined) output.detail('ENTRYPOINT and CMD of the image -> web');
-  const processes = { ...own, ...declared };
+  if (declared?.processes['web'] === undefined && config.command !== undefined)
+    output.detail('ENTRYPOINT and CMD of the image -> web');
+  const processes = { ...own, ...declared?.processes };
   if (Object.keys(processes).length === 0)
     throw new BuildFailure(
       'The image has neither ENTRYPOINT nor CMD. Add CMD to the Dockerfile, or a Procfile with a line as: web: ./server',

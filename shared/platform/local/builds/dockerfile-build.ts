@@ -19,7 +19,7 @@ import { containerCache, planImageBuild, toolTargets } from './containers/builda
 import { findBuildah } from './containers/find-buildah.ts';
 import type { ImageRegistries } from './containers/registries-conf.ts';
 import { reportStored } from './image-storing.ts';
-import { readDeclaredProcesses } from './plans/paas-file.ts';
+import type { DeclaredProcesses } from './plans/paas-file.ts';
 import type { SourceTree } from './plans/source-tree.ts';
 
 /** What of the platform a build of a container image needs. */
@@ -37,6 +37,7 @@ export interface ContainerBuildParts {
 export interface ContainerAttempt {
   readonly directories: BuildDirectories;
   readonly source: SourceTree;
+  readonly declared: DeclaredProcesses | undefined;
   readonly output: BuildOutput;
   readonly volume: CacheVolume;
   readonly uid: number;
@@ -63,14 +64,13 @@ export async function buildDockerfile(
   if (text === undefined)
     throw new BuildFailure(`There is no ${path} in the source, which the variable PAAS_DOCKERFILE or paas.yml names.`);
   await findBuildah();
-  const procfile = await readDeclaredProcesses(source);
   const registries = await parts.registries();
   const build = await openContainerBuild(parts, spec, attempt, registries);
   const variables = { ...spec.env, ...(spec.commit === undefined ? {} : { SOURCE_VERSION: spec.commit }) };
   const step = planImageBuild(path, chooseBuildArguments(text, variables), registries.env);
   const image = await makeContainerImage(build, step, {
     builder: 'dockerfile',
-    procfile,
+    declared: attempt.declared,
   });
   signal.throwIfAborted();
   output.step('Storing the image');

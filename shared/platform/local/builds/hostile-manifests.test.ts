@@ -30,7 +30,7 @@ function treeOf(files: Readonly<Record<string, string>>): SourceTree {
 /** Nothing is installed here. */
 const store: ToolStore = { listVersions: async () => ['1.0.0'], ensureTool: async ({ version }) => version };
 const toolchains = openToolchains({ env: { PATH: '/usr/bin:/bin' }, platformNodeVersion: '26.0.0', store });
-const context: BuildContext = { toolchains, env: {}, cache: 'cold' };
+const context: BuildContext = { toolchains, env: {}, cache: 'cold', pins: new Map(), ownCommands: [] };
 /** Characters; files up to 1 MiB are read. A pattern that compares each character with all others takes ten seconds for these. */
 const length = 120_000;
 const manifest = (changes: object): string => JSON.stringify({ name: 'a', version: '1.0.0', ...changes });
@@ -106,7 +106,7 @@ describe('texts of tenants that patterns could take long for', () => {
           'runtime.txt': `python-${' '.repeat(length)}`,
           '.nvmrc': '\n'.repeat(length),
         };
-        return readVersionPins(treeOf(files), {});
+        return readVersionPins(treeOf(files), {}, { versions: {}, packages: {} });
       },
     ],
     [

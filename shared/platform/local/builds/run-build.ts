@@ -4,7 +4,6 @@ import { BuildFailure } from '#shared/platform/build-failure.ts';
 import { type BuildOutput, createBuildOutput } from '#shared/platform/build-output.ts';
 import type { BuildSpec } from '#shared/platform/builds.ts';
 import type { RunBuild } from '#shared/platform/in-process-builds.ts';
-import type { Procfile } from '#shared/platform/procfile.ts';
 import type { LocalDiskSpace } from '../disk/local-disk-space.ts';
 import { measureContent, removeTree } from '../disk/trees.ts';
 import type { Volume, Volumes } from '../disk/volumes.ts';
@@ -27,8 +26,9 @@ import { placeByCopy, placeUntouched, reportStored } from './image-storing.ts';
 import type { Builder, BuildPlan, CachedTree, CachedTrees } from './plans/builder.ts';
 import type { CombinedPlan } from './plans/combine-plans.ts';
 import { adviseOnCompose } from './plans/compose-advice.ts';
-import { readAppOverrides, readDeclaredProcesses } from './plans/paas-file.ts';
+import { type DeclaredProcesses, findOwnCommands, readAppOverrides } from './plans/paas-file.ts';
 import { openSourceTree, type SourceTree } from './plans/source-tree.ts';
+import { readVersionPins } from './plans/version-pins.ts';
 import { writeSource } from './source-writing.ts';
 
 export interface RunBuildParts {
@@ -124,10 +124,11 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
 
   const source = openSourceTree(directories.app);
   const overrides = await readAppOverrides(source, spec.env);
+  const { declared } = overrides;
   const dockerfile = await findDockerfile(source, overrides.builder, overrides.dockerfile);
   for (const line of await adviseOnCompose(source)) output.detail(line);
   if (dockerfile !== undefined) {
-    const built = await buildDockerfile(parts, spec, { ...attempt, directories, source, uid }, dockerfile);
+    const built = await buildDockerfile(parts, spec, { ...attempt, directories, source, uid, declared }, dockerfile);
     await trimCache(volume, parts.limits, output);
     return built;
   }
@@ -135,11 +136,14 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
   const { builder } = choice.main;
   for (const { detection } of [...choice.before, choice.main, ...(choice.after ?? [])])
     output.step(`${detection.what} detected (${detection.why})`);
-  const procfile = await readDeclaredProcesses(source);
-  const cache = spec.cacheState === 'Warm' ? 'warm' : 'cold';
+  const cache = spec.cacheState === 'Warm' ? ('warm' as const) : ('cold' as const);
   const registries = await parts.registries();
   const hasPythonMirror = registries.pythonIndex !== undefined;
-  const context = { toolchains: parts.toolchains, env: spec.env, cache, hasPythonMirror } as const;
+  const context = {
+    ...{ toolchains: parts.toolchains, env: spec.env, cache, hasPythonMirror },
+    pins: await readVersionPins(source, spec.env, overrides),
+    ownCommands: findOwnCommands(overrides),
+  };
   const notice = setTimeout(() => output.detail(installingNotice), installingNoticeMilliseconds);
   const plan = await planApp(source, choice, overrides, context).finally(() => clearTimeout(notice));
   const { main, combined } = plan;
@@ -179,15 +183,15 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
   for (const each of plan.running) await runSteps(each, { volume, giveTo, output, runner, source, signal });
   await trimCache(volume, parts.limits, output);
 
-  const processes = await discoverProcesses(main, { procfile, builder, source, output });
-  const unused = procfile === undefined && plan.running.length === 1 ? (main.unusedBy?.(processes) ?? []) : [];
+  const processes = await discoverProcesses(main, { declared, builder, source, output });
+  const unused = declared === undefined && plan.running.length === 1 ? (main.unusedBy?.(processes) ?? []) : [];
   if (unused.length > 0) await runner.runStep({ argv: ['/bin/rm', '-rf', '--', ...unused] });
   const place = (): PlaceTree =>
     runner.hasRun()
       ? placeByCopy(giveTo, (mount, to) => runner.copy({ mount, from: '/app', to }))
       : placeUntouched(directories.app);
   const image = await store(parts, spec, directories, {
-    ...{ combined, builder, procfile, processes, output, signal, disk },
+    ...{ combined, builder, declared, processes, output, signal, disk },
     place: disk === undefined ? undefined : place(),
   });
   return {
@@ -195,7 +199,7 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
     imageUrl: image.imageUrl,
     digest: image.digest,
     processes,
-    ...(procfile?.releaseCommand === undefined ? {} : { releaseCommand: procfile.releaseCommand }),
+    ...(declared?.releaseCommand === undefined ? {} : { releaseCommand: declared.releaseCommand }),
     builder: builder.name,
   };
 }
@@ -272,7 +276,7 @@ async function trimCache(volume: CacheVolume, limits: BuildLimits, output: Build
 }
 
 interface ProcessDiscovery {
-  readonly procfile: Procfile | undefined;
+  readonly declared: DeclaredProcesses | undefined;
   readonly builder: Builder;
   readonly source: SourceTree;
   readonly output: BuildOutput;
@@ -280,14 +284,13 @@ interface ProcessDiscovery {
 
 async function discoverProcesses(
   plan: BuildPlan,
-  { procfile, builder, source, output }: ProcessDiscovery,
+  { declared, builder, source, output }: ProcessDiscovery,
 ): Promise<Readonly<Record<string, string>>> {
   output.step('Discovering process types');
-  const declared = procfile?.processes ?? {};
-  const types = Object.keys(declared).join(', ');
-  if (types !== '') {
-    output.detail(`Procfile declares types -> ${types}`);
-    return declared;
+  const types = Object.keys(declared?.processes ?? {}).join(', ');
+  if (declared !== undefined && types !== '') {
+    output.detail(`${declared.from} declares types -> ${types}`);
+    return declared.processes;
   }
   const processes = await plan.defaultProcesses(source);
   if (Object.keys(processes).length > 0)
@@ -299,7 +302,7 @@ async function discoverProcesses(
 interface Built {
   readonly combined: CombinedPlan;
   readonly builder: Builder;
-  readonly procfile: Procfile | undefined;
+  readonly declared: DeclaredProcesses | undefined;
   readonly processes: Readonly<Record<string, string>>;
   readonly output: BuildOutput;
   readonly signal: AbortSignal;
@@ -313,13 +316,13 @@ async function store(
   parts: RunBuildParts,
   spec: BuildSpec,
   directories: BuildDirectories,
-  { combined, builder, procfile, processes, output, signal, disk, place }: Built,
+  { combined, builder, declared, processes, output, signal, disk, place }: Built,
 ): Promise<StoredImage> {
   output.step('Storing the image');
   const description = {
     builder: builder.name,
     processes: { ...processes },
-    ...(procfile?.releaseCommand === undefined ? {} : { releaseCommand: procfile.releaseCommand }),
+    ...(declared?.releaseCommand === undefined ? {} : { releaseCommand: declared.releaseCommand }),
     env: { ...combined.runtimeEnv },
     path: [...combined.path],
     toolchain: [...combined.toolchain],

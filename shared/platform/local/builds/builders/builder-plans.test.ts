@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
-import { openPlanFixture, stepsOf, toolchains } from '#test/support/builds/plan-fixture.ts';
+import { openPlanFixture, plainContext, stepsOf, toolchains } from '#test/support/builds/plan-fixture.ts';
 import { combinePlans } from '../plans/combine-plans.ts';
 import { applyOverrides, readOverrides } from '../plans/overrides.ts';
+import { readAppOverrides } from '../plans/paas-file.ts';
 import { readVersionPins } from '../plans/version-pins.ts';
 import { chooseBuilders } from './choose-builders.ts';
 import { findPinnedTools } from './pinned-tools.ts';
@@ -215,7 +216,7 @@ describe("an app's own commands", () => {
   it('may ask for packages of Debian, which come in place of the system that the app would see', async () => {
     const source = await openSource({ 'index.html': '', Aptfile: 'jq\n' });
     const overrides = await readOverrides(source, {});
-    const plan = await planApp(source, await chooseBuilders(source), overrides, { toolchains, env: {}, cache: 'cold' });
+    const plan = await planApp(source, await chooseBuilders(source), overrides, plainContext);
     expect(plan.notes.at(-1)).toBe('Installing packages of Debian (bookworm): jq');
     expect(plan.combined.toolchain.at(-1)).toMatchObject({ name: 'debian-system' });
     expect(plan.combined.path).toContain('/usr/games');
@@ -224,7 +225,7 @@ describe("an app's own commands", () => {
   it('are built without packages of Debian that only dependencies may need, if they cannot be had', async () => {
     const source = await openSource({ 'requirements.txt': 'psycopg2' });
     const findSystem = () => Promise.reject(new BuildFailure('Debian cannot be reached.'));
-    const context = { toolchains: { ...toolchains, findSystem }, env: {}, cache: 'cold' } as const;
+    const context = { ...plainContext, toolchains: { ...toolchains, findSystem } };
     const choice = await chooseBuilders(source);
     const overrides = await readOverrides(source, {});
     const { notes } = await planApp(source, choice, overrides, context);
@@ -323,7 +324,10 @@ describe('the plan of an app in another language', () => {
 });
 
 describe('tools that an app asks for beside its language', () => {
-  const pinsOf = async (files: Record<string, string>) => readVersionPins(await openSource(files), {});
+  const pinsOf = async (files: Record<string, string>) => {
+    const source = await openSource(files);
+    return readVersionPins(source, {}, await readAppOverrides(source, {}));
+  };
 
   it('are on its PATH if a list of tools names them, and not if the file of a version manager does', async () => {
     const mise = await pinsOf({ 'mise.toml': '[tools]\ngo = "1.25"\nnode = "24"\n', '.python-version': '3.11' });

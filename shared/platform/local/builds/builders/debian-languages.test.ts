@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { openPlanFixture, stepsOf, toolchains } from '#test/support/builds/plan-fixture.ts';
+import { openPlanFixture, plainContext, stepsOf, toolchains } from '#test/support/builds/plan-fixture.ts';
 import { chooseBuilders } from './choose-builders.ts';
 import { planApp } from './plan-app.ts';
 
 const { openSource, planFor } = openPlanFixture();
 
-const context = { toolchains, env: {}, cache: 'cold' } as const;
+const context = plainContext;
 
 const lockOf = (gems: readonly string[]): string =>
   `GEM\n  remote: https://gems.example/\n  specs:\n${gems.map((gem) => `    ${gem} (1.0)\n`).join('')}\nPLATFORMS\n  arm64-darwin-22\n  x86_64-linux\n`;
@@ -114,10 +114,11 @@ describe('the plan of a PHP app', () => {
   });
 
   it('does not see tools of the host in /usr, which Debian takes the place of, and says so', async () => {
-    const source = await openSource({ 'index.php': '', '.tool-versions': 'python 3.11\n' });
+    const source = await openSource({ 'index.php': '' });
     const python = { version: '3.11.2', path: ['/usr/bin'], mounts: [], executable: '/usr/bin/python3', pip: true };
     const host = { ...toolchains, findPython: async () => python };
-    const given = { ...context, toolchains: host };
+    const pins = new Map([['python', { version: '3.11', source: '.tool-versions' }]]);
+    const given = { ...context, toolchains: host, pins };
     const plan = await planApp(source, await chooseBuilders(source), { packages: {}, systemPackages: [] }, given);
     expect(plan.notes.at(-1)).toBe(
       "Without python: Python of this platform is not seen beside a language that comes from Debian's packages.",

@@ -5,7 +5,6 @@ import type { Builder } from '../plans/builder.ts';
 import { describeVersion } from '../plans/describe-version.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 import { treeKey } from '../plans/tree-key.ts';
-import { readVersionPins } from '../plans/version-pins.ts';
 
 const manifests = ['deno.json', 'deno.jsonc'] as const;
 /** Without a package.json they are nothing else's. */
@@ -27,7 +26,7 @@ export const denoBuilder: Builder = {
     const [name, text] = await readManifest(source);
     const tasks = parseTasks(name, text);
     const main = await findMain(source);
-    const request = (await readVersionPins(source, context.env)).get('deno');
+    const request = context.pins.get('deno');
     const deno = await context.toolchains.findTool('deno', request ?? { version: 'latest', source: name });
     const lock = await source.readText('deno.lock');
     const key = treeKey(deno.version, text, lock);

@@ -5,7 +5,7 @@ import type { VersionRequest } from '../../toolchains/toolchain.ts';
 import type { Builder } from '../plans/builder.ts';
 import { describeVersion } from '../plans/describe-version.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
-import { readVersionPins } from '../plans/version-pins.ts';
+import type { VersionPins } from '../plans/version-pins.ts';
 
 const output = 'out';
 const projectFile = /^[\w.-]+\.(cs|fs|vb)proj$/;
@@ -18,10 +18,10 @@ export const dotnetBuilder: Builder = {
     const why = await findProject(source);
     return why === undefined ? undefined : { what: '.NET app', why };
   },
-  async plan(source, { toolchains, env, cache }) {
+  async plan(source, { toolchains, pins, cache }) {
     const project = (await findProject(source)) ?? '';
     const text = (await source.readText(project)) ?? '';
-    const request = await findSdkRequest(source, text, env);
+    const request = await findSdkRequest(source, text, pins);
     const dotnet = await toolchains.findLanguage('dotnet', request);
     const assembly = /<AssemblyName>([\w.-]{1,120})</.exec(text)?.[1] ?? project.replace(/\.\w+$/, '');
     const [root = ''] = dotnet.path;
@@ -55,12 +55,8 @@ async function findProject(source: SourceTree): Promise<string | undefined> {
 }
 
 /** Pins come first, then global.json, whose SDK may be a later one of the same hundred, then the framework that the project targets. */
-async function findSdkRequest(
-  source: SourceTree,
-  project: string,
-  env: Readonly<Record<string, string>>,
-): Promise<VersionRequest | undefined> {
-  const pinned = (await readVersionPins(source, env)).get('dotnet');
+async function findSdkRequest(source: SourceTree, project: string, pins: VersionPins): Promise<VersionRequest | undefined> {
+  const pinned = pins.get('dotnet');
   if (pinned !== undefined) return pinned;
   const text = await source.readText('global.json');
   const named = text === undefined ? undefined : parseVersion(text);

@@ -4,7 +4,7 @@ import type { Builder, BuildStep } from '../plans/builder.ts';
 import { describeVersion } from '../plans/describe-version.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 import { treeKey } from '../plans/tree-key.ts';
-import { readVersionPins, type VersionPins } from '../plans/version-pins.ts';
+import type { VersionPins } from '../plans/version-pins.ts';
 
 const releases = '_build/prod/rel';
 
@@ -15,10 +15,9 @@ export const elixirBuilder: Builder = {
   async detect(source) {
     return (await source.hasFile('mix.exs')) ? { what: 'Elixir app', why: 'mix.exs' } : undefined;
   },
-  async plan(source, { toolchains, env, cache }) {
+  async plan(source, { toolchains, env, pins, cache }) {
     const mix = (await source.readText('mix.exs')) ?? '';
     const lock = (await source.readText('mix.lock')) ?? '';
-    const pins = await readVersionPins(source, env);
     const request = findElixirRequest(mix, pins);
     const tools = await findTools(toolchains, pins, request);
     const node = (await source.hasFile('assets/package.json')) ? await toolchains.findNode(pins.get('node')) : undefined;

@@ -1,6 +1,5 @@
 import type { Builder } from '../plans/builder.ts';
 import { describeVersion } from '../plans/describe-version.ts';
-import { readVersionPins } from '../plans/version-pins.ts';
 
 const shipment = 'build/erlang-shipment';
 
@@ -11,8 +10,7 @@ export const gleamBuilder: Builder = {
   async detect(source) {
     return (await source.hasFile('gleam.toml')) ? { what: 'Gleam app', why: 'gleam.toml' } : undefined;
   },
-  async plan(source, { toolchains, env }) {
-    const pins = await readVersionPins(source, env);
+  async plan(source, { toolchains, pins }) {
     const manifest = (await source.readText('gleam.toml')) ?? '';
     const constraint = /^gleam\s{0,9}=\s{0,9}"([^"\n]{1,80})"/m.exec(manifest)?.[1];
     const request =

@@ -3,7 +3,7 @@ import type { Builder } from '../plans/builder.ts';
 import { chooseProgram } from '../plans/choose-program.ts';
 import { describeVersion } from '../plans/describe-version.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
-import { readVersionPins, type VersionPins } from '../plans/version-pins.ts';
+import type { VersionPins } from '../plans/version-pins.ts';
 
 export const goBuilder: Builder = {
   name: 'go',
@@ -13,7 +13,7 @@ export const goBuilder: Builder = {
     return undefined;
   },
   async plan(source, context) {
-    const request = await findGoRequest(source, await readVersionPins(source, context.env));
+    const request = await findGoRequest(source, context.pins);
     const go = await context.toolchains.findGo(request);
     const before = new Set(await source.list('bin'));
     const packages = await listPackages(source);

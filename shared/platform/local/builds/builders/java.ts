@@ -2,7 +2,7 @@ import type { VersionRequest } from '../../toolchains/toolchain.ts';
 import type { Builder, BuildStep } from '../plans/builder.ts';
 import { describeVersion } from '../plans/describe-version.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
-import { readVersionPins } from '../plans/version-pins.ts';
+import type { VersionPins } from '../plans/version-pins.ts';
 
 const manifests = ['pom.xml', 'build.gradle', 'build.gradle.kts', 'settings.gradle', 'gradlew'] as const;
 
@@ -15,7 +15,7 @@ export const javaBuilder: Builder = {
   },
   async plan(source, context) {
     const maven = await source.hasFile('pom.xml');
-    const request = await findJavaRequest(source, context.env);
+    const request = await findJavaRequest(source, context.pins);
     const java = await context.toolchains.findJava(request);
     const wrapper = (await source.hasFile(maven ? 'mvnw' : 'gradlew')) ? (maven ? './mvnw' : './gradlew') : undefined;
     // Debian's packages of a JDK come with Maven.
@@ -54,8 +54,8 @@ export const javaBuilder: Builder = {
 };
 
 /** Pins come first, then system.properties as Heroku reads it, then the release that the compiler is set to. */
-async function findJavaRequest(source: SourceTree, env: Readonly<Record<string, string>>): Promise<VersionRequest | undefined> {
-  const pinned = (await readVersionPins(source, env)).get('java');
+async function findJavaRequest(source: SourceTree, pins: VersionPins): Promise<VersionRequest | undefined> {
+  const pinned = pins.get('java');
   if (pinned !== undefined) return pinned;
   const properties = /^java\.runtime\.version[ \t]?=[ \t]?([\w.-]{1,40})/m.exec(
     (await source.readText('system.properties')) ?? '',

@@ -6,7 +6,7 @@ import type { Builder, BuildStep } from '../plans/builder.ts';
 import { describeVersion } from '../plans/describe-version.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 import { treeKey } from '../plans/tree-key.ts';
-import { readVersionPins } from '../plans/version-pins.ts';
+import type { VersionPins } from '../plans/version-pins.ts';
 
 const schema = z.looseObject({
   require: z.record(z.string(), z.string()).optional(),
@@ -30,7 +30,7 @@ export const phpBuilder: Builder = {
     const { toolchains, env, cache } = context;
     const [text, lock] = [await source.readText('composer.json'), await source.readText('composer.lock')];
     const manifest = parseManifest(text);
-    const request = await findPhpRequest(source, manifest, env);
+    const request = await findPhpRequest(source, manifest, context.pins);
     const php = await toolchains.findLanguage('php', request);
     const laravel = await source.hasFile('artisan');
     const root = await findRoot(source, env);
@@ -75,12 +75,8 @@ function parseManifest(text: string | undefined): Manifest {
   }
 }
 
-async function findPhpRequest(
-  source: SourceTree,
-  { require }: Manifest,
-  env: Readonly<Record<string, string>>,
-): Promise<VersionRequest | undefined> {
-  const pinned = (await readVersionPins(source, env)).get('php');
+async function findPhpRequest(source: SourceTree, { require }: Manifest, pins: VersionPins): Promise<VersionRequest | undefined> {
+  const pinned = pins.get('php');
   if (pinned !== undefined) return pinned;
   const version = require?.['php'];
   return version === undefined ? undefined : { version, source: '"php" in composer.json' };

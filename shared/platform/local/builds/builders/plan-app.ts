@@ -6,7 +6,6 @@ import type { BuildContext, BuildPlan } from '../plans/builder.ts';
 import { addTools, type CombinedPlan, combinePlans } from '../plans/combine-plans.ts';
 import { applyOverrides, type Overrides } from '../plans/overrides.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
-import { readVersionPins } from '../plans/version-pins.ts';
 import type { Choice } from './choose-builders.ts';
 import { findPinnedTools } from './pinned-tools.ts';
 
@@ -38,8 +37,7 @@ export async function planApp(
   const planned = combinePlans([...others, plan]);
   const present = [...before, ...after, main].map(({ builder }) => builder.name);
   const stored = planned.toolchain.flatMap((mount) => (mount.kind === 'stored' ? [mount.name] : []));
-  const pins = await readVersionPins(source, context.env);
-  const tools = await findPinnedTools(toolchains, pins, new Set([...present, ...stored]));
+  const tools = await findPinnedTools(toolchains, context.pins, new Set([...present, ...stored]));
   const combined = addTools(planned, tools);
   const implied = [...others, plan].flatMap(({ systemPackages = [] }) => systemPackages);
   const system = await addSystem(combined, { asked: overrides.systemPackages, implied }, toolchains);

@@ -3,7 +3,7 @@ import type { Builder, BuildStep } from '../plans/builder.ts';
 import { describeVersion } from '../plans/describe-version.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 import { treeKey } from '../plans/tree-key.ts';
-import { readVersionPins } from '../plans/version-pins.ts';
+import type { VersionPins } from '../plans/version-pins.ts';
 
 /** Where the gems of every Ruby app are, relative to the app. */
 const gems = 'vendor/bundle';
@@ -18,7 +18,7 @@ export const rubyBuilder: Builder = {
   async plan(source, context) {
     const { toolchains, env, cache } = context;
     const project = await readRubyProject(source);
-    const request = await findRubyRequest(source, project, env);
+    const request = await findRubyRequest(source, project, context.pins);
     const ruby = await toolchains.findLanguage('ruby', request);
     // Gems that run JavaScript look for a Node.js.
     const node = project.uses('execjs') ? await toolchains.findNode() : undefined;
@@ -103,9 +103,9 @@ async function readRubyProject(source: SourceTree): Promise<RubyProject> {
 async function findRubyRequest(
   source: SourceTree,
   { gemfile, lock }: RubyProject,
-  env: Readonly<Record<string, string>>,
+  pins: VersionPins,
 ): Promise<VersionRequest | undefined> {
-  const pinned = (await readVersionPins(source, env)).get('ruby');
+  const pinned = pins.get('ruby');
   if (pinned !== undefined) return pinned;
   const line = /^[ \t]*ruby[ \t(]+([^\n#]{1,120})/m.exec(gemfile)?.[1];
   // Also arguments such as `engine: "jruby"` and `file: ".ruby-version"`.

@@ -7,7 +7,7 @@ import { chooseProgram } from '../plans/choose-program.ts';
 import { describeVersion } from '../plans/describe-version.ts';
 import { expandDirectories } from '../plans/expand-directories.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
-import { readVersionPins, type VersionPins } from '../plans/version-pins.ts';
+import type { VersionPins } from '../plans/version-pins.ts';
 
 const manifestSchema = z.looseObject({
   package: z
@@ -29,7 +29,7 @@ export const rustBuilder: Builder = {
   },
   async plan(source, context) {
     const manifest = (await readManifest(source, '')) ?? {};
-    const request = await findRustRequest(source, manifest, await readVersionPins(source, context.env));
+    const request = await findRustRequest(source, manifest, context.pins);
     const rust = await context.toolchains.findRust(request);
     const locked = await source.hasFile('Cargo.lock');
     const crates = await listCrates(source, manifest);

@@ -5,6 +5,7 @@
 import type { ToolchainMount } from '../../toolchains/toolchain-mounts.ts';
 import type { Toolchains } from '../../toolchains/toolchains.ts';
 import type { SourceTree } from './source-tree.ts';
+import type { VersionPins } from './version-pins.ts';
 
 export interface Builder {
   /** Name in `BuildOutcome.builder`. */
@@ -30,6 +31,10 @@ export interface BuildContext {
   /** The app's variables. Secret. */
   readonly env: Readonly<Record<string, string>>;
   readonly cache: 'cold' | 'warm';
+  /** Versions that the app asks for elsewhere than in its language's manifest. */
+  readonly pins: VersionPins;
+  /** Commands that the app itself declares, of process types and of releases: by a Procfile, paas.yml or a variable. Empty: the builder finds what runs. */
+  readonly ownCommands: readonly string[];
   /** Whether builds are to get Python packages from an index of the operator's instead of PyPI. */
   readonly hasPythonMirror?: boolean;
 }

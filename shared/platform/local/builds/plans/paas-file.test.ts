@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openPlanFixture } from '#test/support/builds/plan-fixture.ts';
 import { adviseOnCompose } from './compose-advice.ts';
-import { readAppOverrides, readDeclaredProcesses } from './paas-file.ts';
+import { readAppOverrides } from './paas-file.ts';
 import { readVersionPins } from './version-pins.ts';
 
 const { openSource } = openPlanFixture();
@@ -24,7 +24,8 @@ apt: [ffmpeg]
 describe('paas.yml', () => {
   it('says how the app is built and what runs', async () => {
     const source = await openSource({ 'paas.yml': example });
-    expect(await readAppOverrides(source, {})).toMatchObject({
+    const overrides = await readAppOverrides(source, {});
+    expect(overrides).toMatchObject({
       builder: 'node',
       install: 'npm ci',
       build: 'npm run generate && npm run build',
@@ -32,11 +33,12 @@ describe('paas.yml', () => {
       versions: { node: '22', python: '3.10' },
       systemPackages: ['ffmpeg'],
     });
-    expect(await readDeclaredProcesses(source)).toEqual({
+    expect(overrides.declared).toEqual({
       processes: { worker: 'node worker.js', web: 'node server.js' },
       releaseCommand: 'npm run migrate',
+      from: 'paas.yml',
     });
-    expect((await readVersionPins(source, {})).get('python')).toEqual({ version: '3.10', source: 'paas.yml' });
+    expect((await readVersionPins(source, {}, overrides)).get('python')).toEqual({ version: '3.10', source: 'paas.yml' });
   });
 
   it('comes before the files of other platforms and the Procfile, and after the variables of the app', async () => {
@@ -49,10 +51,11 @@ describe('paas.yml', () => {
       builder: 'go',
       build: 'make all',
       start: './own',
-    });
-    expect(await readDeclaredProcesses(source)).toEqual({
-      processes: { web: './own', clock: './clock' },
-      releaseCommand: './migrate',
+      declared: {
+        processes: { web: './own', clock: './clock' },
+        releaseCommand: './migrate',
+        from: 'Procfile and paas.yaml',
+      },
     });
   });
 
@@ -66,7 +69,7 @@ describe('paas.yml', () => {
     for (const files of [{}, { 'paas.yml': '' }, { 'paas.yml': '# later\n' }]) {
       const source = await openSource(files);
       expect(await readAppOverrides(source, {})).toMatchObject({ packages: {}, versions: {}, systemPackages: [] });
-      expect(await readDeclaredProcesses(source)).toBeUndefined();
+      expect((await readAppOverrides(source, {})).declared).toBeUndefined();
     }
   });
 
@@ -79,14 +82,17 @@ describe('paas.yml', () => {
     ['build: {}', /^paas\.yml is not valid: "build": must be a command or a list of commands/],
     ['apt: ffmpeg', /^paas\.yml is not valid: "apt": /],
     ['start: ""', /^paas\.yml is not valid: "start": must not be empty/],
-    ['processes:\n  "web worker": x', /is not "<type>: <command>"/],
+    [
+      'processes:\n  "web worker": x',
+      /^paas\.yml declares the process type "web worker"\. The name of a type has letters, digits, - and _ only\.$/,
+    ],
+    [`start: ${'a'.repeat(20_000)}`, /^paas\.yml: "web" has a command of more than 16384 characters/],
     ['- a', /^paas\.yml must have keys with values/],
     ['start: "x', /^paas\.yml is not valid: .+ at line \d/],
     [`a: &a [x, x]\nb: &b [${'*a,'.repeat(200)}*a]\nc: [${'*b,'.repeat(200)}*b]\n`, /^paas\.yml /],
   ])('is refused with its fault: %s', async (text, message) => {
     const source = await openSource({ 'paas.yml': text });
-    const read = async () => ({ ...(await readAppOverrides(source, {})), ...(await readDeclaredProcesses(source)) });
-    await expect(read()).rejects.toThrow(message);
+    await expect(readAppOverrides(source, {})).rejects.toThrow(message);
   });
 });
 

@@ -2,7 +2,7 @@
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
-import { type Procfile, parseProcfile } from '#shared/platform/procfile.ts';
+import { checkProcesses, type Procfile, parseProcfile } from '#shared/platform/procfile.ts';
 import { type Overrides, readOverrides } from './overrides.ts';
 import type { SourceTree } from './source-tree.ts';
 
@@ -37,10 +37,10 @@ const elsewhere: Readonly<Record<string, string>> = {
 };
 
 /** Undefined without such a file. @throws BuildFailure that names the fault */
-async function readPaasFile(source: SourceTree): Promise<PaasFile | undefined> {
+async function readPaasFile(source: SourceTree): Promise<readonly [name: string, file: PaasFile] | undefined> {
   for (const name of fileNames) {
     const content = await source.readText(name);
-    if (content !== undefined) return parsePaasFile(name, content);
+    if (content !== undefined) return [name, parsePaasFile(name, content)];
   }
   return undefined;
 }
@@ -70,12 +70,26 @@ function parsePaasFile(name: string, content: string): PaasFile {
   throw new BuildFailure(`${name} is not valid: "${issue?.path.join('.')}": ${issue?.message}`);
 }
 
-/** What an app says about its build. */
+/** What an app says about its build and what it runs. */
 export interface AppOverrides extends Overrides {
   /** Path of the Dockerfile, relative to the source. */
   readonly dockerfile?: string | undefined;
   /** By tool; they come before `packages`. */
   readonly versions: Readonly<Record<string, string>>;
+  /** Undefined where neither a Procfile nor paas.yml declares any. */
+  readonly declared: DeclaredProcesses | undefined;
+}
+
+/** Process types and the release command of a Procfile, paas.yml, or both. */
+export interface DeclaredProcesses extends Procfile {
+  /** 'Procfile', 'paas.yml', 'Procfile and paas.yml' */
+  readonly from: string;
+}
+
+/** The commands that an app itself declares, of process types and of releases. */
+export function findOwnCommands({ declared, start }: AppOverrides): readonly string[] {
+  const commands = [...Object.values(declared?.processes ?? {}), declared?.releaseCommand, start];
+  return commands.filter((command) => command !== undefined);
 }
 
 /**
@@ -85,14 +99,16 @@ export interface AppOverrides extends Overrides {
  */
 export async function readAppOverrides(source: SourceTree, env: Readonly<Record<string, string>>): Promise<AppOverrides> {
   const others = await readOverrides(source, env);
-  const file = await readPaasFile(source);
+  const [name, file] = (await readPaasFile(source)) ?? [];
+  const declared = combineProcesses(await readProcfile(source), name, file);
   const dockerfile = env['PAAS_DOCKERFILE'] ?? file?.dockerfile;
-  if (file === undefined) return { ...others, dockerfile, versions: {} };
+  if (file === undefined) return { ...others, dockerfile, declared, versions: {} };
   const choose = (variable: string, own: string | undefined, other: string | undefined): string | undefined =>
     env[`RAILPACK_${variable}`] ?? env[`NIXPACKS_${variable}`] ?? own ?? other;
   return {
     ...others,
     dockerfile,
+    declared,
     builder: file.builder ?? others.builder,
     install: choose('INSTALL_CMD', joinCommands(file.install), others.install),
     build: choose('BUILD_CMD', joinCommands(file.build), others.build),
@@ -107,22 +123,24 @@ function joinCommands(list: string | readonly string[] | undefined): string | un
   return typeof list === 'string' ? list : list?.join(' && ');
 }
 
-/**
- * The process types and the release command of the Procfile and of paas.yml, whose own come first.
- * @returns undefined where neither declares any
- * @throws BuildFailure if one of them is not valid
- */
-export async function readDeclaredProcesses(source: SourceTree): Promise<Procfile | undefined> {
+async function readProcfile(source: SourceTree): Promise<Procfile | undefined> {
   const content = await source.readText('Procfile');
-  const procfile = content === undefined ? undefined : parseProcfile(content);
-  const { start, release, processes } = (await readPaasFile(source)) ?? {};
-  if (start === undefined && release === undefined && processes === undefined) return procfile;
+  return content === undefined ? undefined : parseProcfile(content);
+}
+
+/** Those of paas.yml come first. @throws BuildFailure that names the file and the process type at fault */
+function combineProcesses(
+  procfile: Procfile | undefined,
+  name: string | undefined,
+  { start, release, processes }: PaasFile = {},
+): DeclaredProcesses | undefined {
   const own = { ...processes, ...(start === undefined ? {} : { web: start }), ...(release === undefined ? {} : { release }) };
-  // As lines of a Procfile they are held to its limits.
-  const declared = parseProcfile(
-    Object.entries(own)
-      .map(([type, command]) => `${type}: ${command.replaceAll(/\s*\n\s*/g, ' ')}`)
-      .join('\n'),
-  );
-  return { ...procfile, ...declared, processes: { ...procfile?.processes, ...declared.processes } };
+  if (name === undefined || Object.keys(own).length === 0) return procfile && { ...procfile, from: 'Procfile' };
+  const declared = checkProcesses(name, own);
+  return {
+    ...procfile,
+    ...declared,
+    processes: { ...procfile?.processes, ...declared.processes },
+    from: procfile === undefined ? name : `Procfile and ${name}`,
+  };
 }

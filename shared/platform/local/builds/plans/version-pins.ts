@@ -1,7 +1,7 @@
 /** Versions of languages and tools that an app asks for in files that are not its language's own manifest. */
 import { parse } from 'smol-toml';
 import type { VersionRequest } from '../../toolchains/toolchain.ts';
-import { readAppOverrides } from './paas-file.ts';
+import type { AppOverrides } from './paas-file.ts';
 import type { SourceTree } from './source-tree.ts';
 
 /** By tool: 'node', 'python', 'go', 'bun', 'pnpm' … */
@@ -43,8 +43,11 @@ const miseFiles = [
  * are read of mise's configuration: its hooks, tasks and scripts are the app's code, which runs in the sandbox alone.
  * @param env the app's variables: `RAILPACK_NODE_VERSION`, `NIXPACKS_NODE_VERSION`
  */
-export async function readVersionPins(source: SourceTree, env: Readonly<Record<string, string>>): Promise<VersionPins> {
-  const { versions, packages } = await readAppOverrides(source, env);
+export async function readVersionPins(
+  source: SourceTree,
+  env: Readonly<Record<string, string>>,
+  { versions, packages }: Pick<AppOverrides, 'versions' | 'packages'>,
+): Promise<VersionPins> {
   const pins = new Map<string, VersionRequest>();
   const pin = (tool: string, version: string | undefined, from: string): void => {
     const plain = tool.replace(/^core:/, '');

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { openPlanFixture, stepsOf, toolchains } from '#test/support/builds/plan-fixture.ts';
+import { openPlanFixture, plainContext, stepsOf, toolchains } from '#test/support/builds/plan-fixture.ts';
 import { nodeBuilder } from './node.ts';
 import { findNodeProcesses } from './node-processes.ts';
 import { parsePackageJson, readPackageJson } from './package-json.ts';
@@ -33,7 +33,7 @@ describe('the plan of a Node.js app', () => {
   it('with pnpm has the headers of Node.js where node-gyp looks for them', async () => {
     const source = await openSource({ 'package.json': manifest, 'pnpm-lock.yaml': "lockfileVersion: '9.0'\n" });
     const node = { version: '26.1.0', path: [], mounts: [], headers: '/opt/node' };
-    const context = { toolchains: { ...toolchains, findNode: async () => node }, env: {}, cache: 'cold' } as const;
+    const context = { ...plainContext, toolchains: { ...toolchains, findNode: async () => node } };
     const step = (await nodeBuilder.plan(source, context)).steps.find(({ title }) => title.includes('Headers'));
     const home = await mkdtemp(join(tmpdir(), 'paas-headers-'));
     try {
@@ -51,10 +51,28 @@ describe('the plan of a Node.js app', () => {
   ])('with Node.js %s tells node-gyp where the headers are by %s', async (version, variable) => {
     const source = await openSource({ 'package.json': manifest, 'package-lock.json': '{}' });
     const node = { version, path: [], mounts: [], headers: '/opt/node' };
-    const context = { toolchains: { ...toolchains, findNode: async () => node }, env: {}, cache: 'cold' } as const;
+    const context = { ...plainContext, toolchains: { ...toolchains, findNode: async () => node } };
     const { env } = await nodeBuilder.plan(source, context);
     expect(Object.entries(env ?? {}).filter(([name]) => name.endsWith('nodedir'))).toEqual([[variable, '/opt/node']]);
   });
+
+  it.each([
+    { Procfile: 'web: tsx server.ts\n' },
+    { 'paas.yml': 'start: tsx server.ts\n' },
+    { 'railpack.json': '{"deploy": {"startCommand": "tsx server.ts"}}' },
+  ])('keeps development dependencies that the own command of an app uses: %j', async (files) => {
+    const source = { 'package.json': '{"devDependencies": {"tsx": "4"}}', 'package-lock.json': '{}', ...files };
+    const plan = await planFor(source as Record<string, string>);
+    const prune = plan.steps.find(({ title }) => title.startsWith('npm prune'));
+    expect(await prune?.skipIf?.(await openSource(source as Record<string, string>))).toContain('`tsx` is used to start the app');
+  });
+
+  it.each([{ Procfile: 'web: node a.js\n' }, { 'paas.yml': 'start: node a.js\n' }])(
+    'needs no "start" script beside %j',
+    async (files) => {
+      await expect(planFor({ 'package.json': '{}', ...files } as Record<string, string>)).resolves.toBeDefined();
+    },
+  );
 
   it("keeps the packages of Yarn's Plug'n'Play, unless they are in the repository", async () => {
     const files = { 'package.json': manifest, 'yarn.lock': '__metadata:\n  version: 8\n' };
@@ -163,6 +181,7 @@ describe('the plan of a Node.js app', () => {
     const keeps = async (start: string, files: Record<string, string> = {}): Promise<boolean> => {
       const app = {
         'package.json': JSON.stringify({ scripts: { start, serve: 'vite preview' }, devDependencies: { vite: '1' } }),
+        ...files,
       };
       const prune = (await planFor(app)).steps.at(-1);
       expect(prune?.argv).toContain('prune');

@@ -4,7 +4,7 @@ import type { BuildContext, Builder, BuildPlan, BuildStep } from '../../plans/bu
 import { describeVersion } from '../../plans/describe-version.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
 import { areStatic, staticServerMounts } from '../../plans/static-process.ts';
-import { readVersionPins, type VersionPins } from '../../plans/version-pins.ts';
+import type { VersionPins } from '../../plans/version-pins.ts';
 import { areSelfContained, findNodeProcesses, isStandalone, startHint } from './node-processes.ts';
 import { findNodeRequest, findToolRequest } from './node-versions.ts';
 import { allDependencies, manifestNames, type PackageJson, readPackageJson } from './package-json.ts';
@@ -23,14 +23,14 @@ export const nodeBuilder: Builder = {
   async plan(source, context) {
     const manifest = (await readPackageJson(source)) ?? {};
     const workspace = await readWorkspace(source, manifest);
-    await refuseWithoutStart(source, manifest, workspace);
-    const pins = await readVersionPins(source, context.env);
+    const { pins, ownCommands } = context;
+    if (ownCommands.length === 0) await refuseWithoutStart(source, manifest, workspace);
     const manager = await findPackageManager(source, manifest, pins);
     const tools = await findTools(context, { manifest, pins, manager });
     const versions = tools.all.map(({ version }) => version);
     const headers = tools.node?.headers;
     const install = await planNodeInstall({
-      ...{ source, manifest, manager, versions, workspace, cache: context.cache },
+      ...{ source, manifest, manager, versions, workspace, ownCommands, cache: context.cache },
       headers: headers === undefined ? undefined : { version: tools.node?.version ?? '', directory: headers },
     });
     const app = { manifest, manager: manager.name, runsOnBun: tools.runsOnBun };
@@ -95,7 +95,7 @@ function headersVariable(nodeVersion: string): string {
 
 /** What cannot start is refused before its dependencies are installed. A build or a framework may still make something to start. */
 async function refuseWithoutStart(source: SourceTree, manifest: PackageJson, workspace: Workspace): Promise<void> {
-  if ((await source.hasFile('Procfile')) || manifest.scripts?.['build'] !== undefined || workspace.packages.size > 1) return;
+  if (manifest.scripts?.['build'] !== undefined || workspace.packages.size > 1) return;
   if (Object.keys(allDependencies(manifest)).length > 0 || (await source.hasFile('index.html'))) return;
   const started = await findNodeProcesses(source, { manifest, manager: 'npm', runsOnBun: false });
   if (Object.keys(started).length === 0) throw new BuildFailure(startHint);

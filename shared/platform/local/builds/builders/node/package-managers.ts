@@ -29,6 +29,8 @@ export interface InstallFacts {
   readonly versions: readonly string[];
   readonly workspace: Workspace;
   readonly cache: 'cold' | 'warm';
+  /** As in `BuildContext`. */
+  readonly ownCommands: readonly string[];
   /** Of Node.js, for native addons. */
   readonly headers: NodeHeaders | undefined;
 }
@@ -245,14 +247,14 @@ function planBun(facts: InstallFacts): NodeInstall {
   };
 }
 
-function pruneStep({ manifest }: InstallFacts, argv: readonly string[]): readonly BuildStep[] {
+function pruneStep({ manifest, ownCommands }: InstallFacts, argv: readonly string[]): readonly BuildStep[] {
   if (isEmpty(manifest.devDependencies)) return [];
   const title = `${argv[0]} prune, without development dependencies`;
   const skipIf = async (built: SourceTree): Promise<string | undefined> => {
     const defaults = await findNodeProcesses(built, { manifest, manager: 'npm', runsOnBun: false });
-    return areStatic(defaults) && !(await built.hasFile('Procfile'))
+    return areStatic(defaults) && ownCommands.length === 0
       ? 'The app is static files: its dependencies are no part of the image'
-      : usesDevelopmentTools(built, manifest, defaults);
+      : usesDevelopmentTools(built, manifest, ownCommands.length === 0 ? Object.values(defaults) : ownCommands);
   };
   return [{ title, argv, skipIf }];
 }

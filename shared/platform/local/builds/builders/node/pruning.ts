@@ -1,24 +1,17 @@
-import { parseProcfile } from '#shared/platform/procfile.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
 import type { PackageJson } from './package-json.ts';
 
 /**
- * Whether a process type runs a program of a development dependency (`"start": "vite preview"`).
+ * Whether one of the commands that the app runs, or "start", is a program of a development dependency (`"start": "vite preview"`).
  * @returns the line for the log; undefined if development dependencies can go
  */
 export async function usesDevelopmentTools(
   built: SourceTree,
   manifest: PackageJson,
-  defaults: Readonly<Record<string, string>>,
+  commands: readonly string[],
 ): Promise<string | undefined> {
-  const procfile = await built.readText('Procfile');
-  const declared = procfile === undefined ? undefined : parseProcfile(procfile);
-  const commands = [
-    ...Object.values(declared?.processes ?? defaults),
-    declared?.releaseCommand ?? '',
-    ...(['prestart', 'start'] as const).map((name) => manifest.scripts?.[name] ?? ''),
-  ];
-  const words = new Set(withScripts(commands, manifest).flatMap((command) => command.split(/[\s;&|()'"=]+/)));
+  const scripts = (['prestart', 'start'] as const).map((name) => manifest.scripts?.[name] ?? '');
+  const words = new Set(withScripts([...commands, ...scripts], manifest).flatMap((command) => command.split(/[\s;&|()'"=]+/)));
   for (const name of Object.keys(manifest.devDependencies ?? {})) {
     const used = [name, ...(await programsOf(built, name))].find((program) => words.has(program));
     if (used !== undefined) return `Keeping development dependencies: \`${used}\` is used to start the app`;

@@ -93,8 +93,9 @@ describe('the image of an app that is static files', () => {
     const plan = await planFor(files);
     expect(plan.unusedBy?.({ web: 'node server.js' })).toEqual([]);
     expect(plan.unusedBy?.({ web: `${serve} '/app/dist'`, worker: 'node worker.js' })).toEqual([]);
-    const withProcfile = await openSource({ ...files, 'dist/index.html': '', Procfile: 'web: node server.js' });
-    expect(await plan.steps.at(-1)?.skipIf?.(withProcfile)).toBeUndefined();
+    const withProcfile = { ...files, 'dist/index.html': '', Procfile: 'web: node server.js' };
+    const { steps } = await planFor(withProcfile);
+    expect(await steps.at(-1)?.skipIf?.(await openSource(withProcfile))).toBeUndefined();
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openPlanFixture, stepsOf, toolchains } from '#test/support/builds/plan-fixture.ts';
+import { openPlanFixture, plainContext, stepsOf, toolchains } from '#test/support/builds/plan-fixture.ts';
 import { pythonBuilder } from './python.ts';
 import { findPythonProcesses } from './python-processes.ts';
 import { readPythonProject } from './python-project.ts';
@@ -58,16 +58,15 @@ describe('the plan of a Python app', () => {
     const source = await openSource({ 'requirements.txt': line });
     const python = { version, path: [], mounts: [], executable: '/p', pip: true };
     const plan = await pythonBuilder.plan(source, {
+      ...plainContext,
       toolchains: { ...toolchains, findPython: async () => python },
-      env: {},
-      cache: 'cold',
     });
     expect(stepsOf(plan).some((step) => step.endsWith('setuptools<81'))).toBe(has);
   });
 
   it("with uv.lock takes the packages from the operator's mirror, because the lockfile names PyPI", async () => {
     const source = await openSource({ 'pyproject.toml': '[project]\nname = "a"', 'uv.lock': '' });
-    const plan = await pythonBuilder.plan(source, { toolchains, env: {}, cache: 'cold', hasPythonMirror: true });
+    const plan = await pythonBuilder.plan(source, { ...plainContext, hasPythonMirror: true });
     expect(stepsOf(plan).slice(1)).toEqual([
       'unless-restored: uv export --frozen --no-dev --no-emit-workspace --output-file /tmp/requirements.txt --quiet',
       'unless-restored: uv pip install --python /app/.venv/bin/python3 --requirements /tmp/requirements.txt',

@@ -2,7 +2,6 @@ import type { PythonToolchain, Toolchain } from '../../../toolchains/toolchain.t
 import type { Builder, BuildStep } from '../../plans/builder.ts';
 import { describeVersion } from '../../plans/describe-version.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
-import { readVersionPins } from '../../plans/version-pins.ts';
 import { findDjango } from './django.ts';
 import { environment, findInstaller, planInstall } from './python-installers.ts';
 import { findPythonLibraries } from './python-libraries.ts';
@@ -19,7 +18,7 @@ export const pythonBuilder: Builder = {
   },
   async plan(source, context) {
     const project = await readPythonProject(source);
-    const pins = await readVersionPins(source, context.env);
+    const { pins } = context;
     const pinned = pins.get('python');
     const requests = [...(pinned === undefined ? [] : [pinned]), ...project.versions];
     const python = await context.toolchains.findPython(requests);
