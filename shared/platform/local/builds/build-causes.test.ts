@@ -215,6 +215,11 @@ describe('the cause of a failed build', () => {
       'The program tsc could not be found. Add the package that has it to the dependencies of the app.',
     ],
     [
+      'a program of a step that is not installed',
+      { tail: ['/run/paas/launch: 21: exec: mvn: not found'] },
+      'The program mvn could not be found. Add the package that has it to the dependencies of the app.',
+    ],
+    [
       'Python packages that contradict one another, for uv',
       {
         tail: [

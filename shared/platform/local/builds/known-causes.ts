@@ -197,7 +197,8 @@ export const knownCauses: readonly KnownCause[] = [
       `${one ?? two ?? three ?? four} could not be found. Add it to the dependencies in package.json, or check the path and its upper and lower case.`,
   },
   {
-    pattern: /^(?:\/bin\/)?(?:ba|da)?sh: (?:line )?(?:\d{1,6}: )?([\w@./+-]{1,80}): (?:command )?not found$/m,
+    pattern:
+      /^(?:(?:\/bin\/)?(?:ba|da)?sh|\/run\/paas\/launch): (?:line )?(?:\d{1,6}: )?(?:exec: )?([\w@./+-]{1,80}): (?:command )?not found$/m,
     cause: ([, name]) => `The program ${name} could not be found. Add the package that has it to the dependencies of the app.`,
   },
   {

@@ -50,17 +50,22 @@ async function runToEnd(program: string, args: readonly string[], output: number
   if (code !== 0) throw new Error(`${program} ${args.join(' ')} exited with code ${String(code)}.`);
 }
 
-/** Names that Debian leaves to the administrator's choice. The target is looked up by its beginning. */
+/** Names that Debian leaves to the administrator's choice, and where their programs are, from the directory of programs. */
 const alternatives = [
   ['awk', /^mawk$/], ['cc', /^gcc$/], ['c++', /^g\+\+$/], ['which', /^which\.debianutils$/], ['php', /^php\d\.\d$/],
   ['convert', /^convert-im/], ['identify', /^identify-im/], ['mogrify', /^mogrify-im/],
+  ['automake', /^automake-1/], ['aclocal', /^aclocal-1/], ['yacc', /^bison\.yacc$/], ['nc', /^nc\.(?:openbsd|traditional)$/],
+  ['mvn', /^mvn$/, '../share/maven/bin'],
 ] as const; // biome-ignore format: a table
 
-async function linkAlternatives(directory: string): Promise<void> {
+/** @param directory of programs: `/usr/bin` of a root */
+export async function linkAlternatives(directory: string): Promise<void> {
   const names = await readdir(directory);
-  for (const [name, pattern] of alternatives) {
-    const target = names.find((program) => pattern.test(program));
-    if (target !== undefined && !names.includes(name)) await symlink(target, `${directory}/${name}`);
+  for (const [name, pattern, elsewhere] of alternatives) {
+    const there = elsewhere === undefined ? names : await readdir(`${directory}/${elsewhere}`).catch(ifMissing([] as string[]));
+    const program = there.find((found) => pattern.test(found));
+    const target = elsewhere === undefined ? program : `${elsewhere}/${program}`;
+    if (program !== undefined && target !== undefined && !names.includes(name)) await symlink(target, `${directory}/${name}`);
   }
 }
 

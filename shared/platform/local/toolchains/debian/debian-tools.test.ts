@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, readlink, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseMirrors, sumDownloads } from './debian-archive.ts';
-import { linkLibraries } from './debian-roots.ts';
+import { linkAlternatives, linkLibraries } from './debian-roots.ts';
 import { toSemver } from './debian-tools.ts';
 
 describe("a version of Debian's packages", () => {
@@ -49,6 +49,21 @@ describe('the mirrors of Debian', () => {
   it('are also known before apt has read their lists', () => {
     expect([...parseMirrors('http://a.example/debian/|bookworm|main|$(ORIGIN)\n')]).toEqual([['', 'http://a.example/debian/']]);
   });
+});
+
+it('links the programs whose names Debian leaves to the administrator', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'paas-roots-'));
+  try {
+    for (const path of ['bin/gcc', 'bin/which', 'bin/which.debianutils', 'share/maven/bin/mvn']) {
+      await mkdir(dirname(`${directory}/${path}`), { recursive: true });
+      await writeFile(`${directory}/${path}`, path);
+    }
+    await linkAlternatives(`${directory}/bin`);
+    expect(await readdir(`${directory}/bin`)).toEqual(['cc', 'gcc', 'mvn', 'which', 'which.debianutils']);
+    expect(await readFile(`${directory}/bin/mvn`, 'utf8')).toBe('share/maven/bin/mvn');
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 });
 
 it('links libraries of which Debian has several', async () => {
