@@ -56,6 +56,30 @@ describe('the plan of a Node.js app', () => {
     expect(Object.entries(env ?? {}).filter(([name]) => name.endsWith('nodedir'))).toEqual([[variable, '/opt/node']]);
   });
 
+  it('runs Puppeteer with the Chromium of Debian, and keeps the browsers of Playwright in the image', async () => {
+    const app = (dependency: string, group = 'dependencies') =>
+      planFor({ 'package.json': JSON.stringify({ scripts: { start: 'node a.js' }, [group]: { [dependency]: '1' } }) });
+    const puppeteer = await app('puppeteer');
+    expect(puppeteer.systemPackages).toContain('chromium');
+    for (const env of [puppeteer.env, puppeteer.runtimeEnv])
+      expect(env).toMatchObject({ PUPPETEER_SKIP_DOWNLOAD: 'true', PUPPETEER_EXECUTABLE_PATH: '/usr/bin/chromium' });
+    const playwright = await app('playwright');
+    expect(playwright.systemPackages).toContain('libnss3');
+    for (const env of [playwright.env, playwright.runtimeEnv])
+      expect(env).toMatchObject({ PLAYWRIGHT_BROWSERS_PATH: '/app/.playwright' });
+    expect((await app('puppeteer', 'devDependencies')).systemPackages).toEqual([]);
+  });
+
+  it.each([
+    ['1', 'playwright', true],
+    ['0', 'playwright', false],
+    ['1', 'express', false],
+  ])('with RAILPACK_NODE_PLAYWRIGHT_INSTALL=%s and %s installs a browser: %s', async (value, dependency, installs) => {
+    const manifest = { scripts: { start: 'node a.js' }, dependencies: { [dependency]: '1' } };
+    const plan = await planFor({ 'package.json': JSON.stringify(manifest) }, { RAILPACK_NODE_PLAYWRIGHT_INSTALL: value });
+    expect(stepsOf(plan).includes('node_modules/.bin/playwright install chromium')).toBe(installs);
+  });
+
   it.each([
     { Procfile: 'web: tsx server.ts\n' },
     { 'paas.yml': 'start: tsx server.ts\n' },

@@ -5,6 +5,7 @@ import { describeVersion } from '../../plans/describe-version.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
 import { areStatic, staticServerMounts } from '../../plans/static-process.ts';
 import type { VersionPins } from '../../plans/version-pins.ts';
+import { findNodeLibraries, installsBrowser } from './node-libraries.ts';
 import { areSelfContained, findNodeProcesses, isStandalone, startHint } from './node-processes.ts';
 import { findNodeRequest, findToolRequest } from './node-versions.ts';
 import { allDependencies, manifestNames, type PackageJson, readPackageJson } from './package-json.ts';
@@ -33,11 +34,13 @@ export const nodeBuilder: Builder = {
       ...{ source, manifest, manager, versions, workspace, ownCommands, cache: context.cache },
       headers: headers === undefined ? undefined : { version: tools.node?.version ?? '', directory: headers },
     });
+    const libraries = findNodeLibraries(workspace.packages);
     const app = { manifest, manager: manager.name, runsOnBun: tools.runsOnBun };
     return {
       notes: [...tools.notes, ...install.notes],
       steps: [
         ...install.steps,
+        ...(installsBrowser(context.env, workspace.packages) ? [installBrowser] : []),
         ...buildSteps(manifest, manager, workspace),
         ...(await standaloneSteps(source, manifest)),
         ...install.prune,
@@ -46,6 +49,7 @@ export const nodeBuilder: Builder = {
         NODE_ENV: 'production',
         npm_config_update_notifier: 'false',
         NEXT_TELEMETRY_DISABLED: '1',
+        ...libraries.env,
         // Native addons are compiled with these rather than with a download.
         ...(headers === undefined ? {} : { [headersVariable(tools.node?.version ?? '')]: headers }),
         ...install.env,
@@ -55,13 +59,14 @@ export const nodeBuilder: Builder = {
       cacheDirectories: install.cacheDirectories,
       ...(install.tree === undefined ? {} : { tree: install.tree }),
       keptDirectories: frameworkCaches(workspace.packages),
-      systemPackages: findNodeLibraries(workspace.packages),
+      systemPackages: libraries.systemPackages,
       runtimeEnv: {
         NODE_ENV: 'production',
         // What the app writes beside its code has a limit of its own, which npm's files shall not use up.
         npm_config_cache: '/tmp/.npm',
         npm_config_update_notifier: 'false',
         npm_config_logs_max: '0',
+        ...libraries.env,
         ...install.runtimeEnv,
       },
       defaultProcesses: async (built) => {
@@ -145,6 +150,11 @@ async function findTools({ toolchains }: BuildContext, { manifest, pins, manager
   return { node, all, runsOnBun, notes };
 }
 
+const installBrowser: BuildStep = {
+  title: 'playwright install chromium',
+  argv: ['node_modules/.bin/playwright', 'install', 'chromium'],
+};
+
 /** "heroku-postbuild" is there for platforms such as this one, and takes the place of "build". */
 function buildSteps(manifest: PackageJson, manager: PackageManager, workspace: Workspace): readonly BuildStep[] {
   const name = ['heroku-postbuild', 'build'].find((script) => manifest.scripts?.[script] !== undefined);
@@ -164,17 +174,6 @@ async function standaloneSteps(source: SourceTree, manifest: PackageJson): Promi
 function dependencyDirectories({ packages }: Workspace): readonly string[] {
   const installed = [...packages.keys()].map((directory) => (directory === '' ? 'node_modules' : `${directory}/node_modules`));
   return [...installed, '.yarn/cache', '.yarn/unplugged'];
-}
-
-/** Packages of Debian that packages of npm are compiled with where their binaries cannot be downloaded. */
-const libraries: Readonly<Record<string, readonly string[]>> = {
-  canvas: ['libcairo2-dev', 'libgif-dev', 'libjpeg-dev', 'libpango1.0-dev', 'libpixman-1-dev', 'librsvg2-dev'],
-  'pg-native': ['libpq-dev'],
-};
-
-function findNodeLibraries(packages: ReadonlyMap<string, PackageJson>): readonly string[] {
-  const names = [...packages.values()].flatMap((manifest) => Object.keys(allDependencies(manifest)));
-  return names.flatMap((name) => (Object.hasOwn(libraries, name) ? (libraries[name] ?? []) : []));
 }
 
 /** Where frameworks keep what makes their next build faster. */
