@@ -11,6 +11,7 @@ import { trustProxies } from './forwarding/client.ts';
 import type { ForwardTimeouts } from './forwarding/forward-timeouts.ts';
 import { type GatewayOptions, gatewayFiles } from './gateway-options.ts';
 import { followApiProcesses } from './listeners/api-processes.ts';
+import { roomForConnections, shareConnections } from './listeners/connection-shares.ts';
 import { createDestinations } from './listeners/destinations.ts';
 import { createHttpServer, createHttpsServer, drain, listen } from './listeners/http-servers.ts';
 import { createRequestListeners } from './listeners/request-listeners.ts';
@@ -39,6 +40,8 @@ export interface GatewayDependencies {
   /** A local certificate authority by default. */
   readonly certificates?: CertificateIssuer;
   readonly timeouts?: Partial<ForwardTimeouts>;
+  /** Connections of clients at once; by default as many as the process may have. */
+  readonly mostConnections?: number;
   readonly now?: () => Date;
 }
 
@@ -51,6 +54,7 @@ const defaultTimeouts: ForwardTimeouts = {
   responseMilliseconds: 120_000,
   // More than the 15 minutes that a build may run without output.
   idleMilliseconds: 20 * millisecondsPerMinute,
+  halfClosedMilliseconds: 10_000,
   continueMilliseconds: 1000,
 };
 
@@ -87,8 +91,17 @@ export async function startGateway(options: GatewayOptions, dependencies: Gatewa
     timeouts,
   });
   const isTrusted = trustProxies(options.trustedProxies);
+  const sources = limitSources({
+    most: options.connectionsPerAddress,
+    mostOfAll: dependencies.mostConnections ?? roomForConnections(),
+    // Proxies have the connections of many clients, and limit those themselves. Clients on the loopback are on the machine.
+    isExempt: (address) => isLoopback(address) || isTrusted(address),
+    now,
+    log,
+  });
   const listeners = createRequestListeners({
     destinations,
+    shares: shareConnections(() => sources.free),
     timeouts,
     isTrusted,
     platformDomains: [options.appsDomain, ...options.apiHosts],
@@ -100,13 +113,6 @@ export async function startGateway(options: GatewayOptions, dependencies: Gatewa
     platformHosts: platformHosts(options),
     handshakeMilliseconds: timeouts.handshakeMilliseconds,
     hasApp: (host) => table.findByHost(host) !== undefined,
-    log,
-  });
-  const sources = limitSources({
-    most: options.connectionsPerAddress,
-    // Proxies have the connections of many clients, and limit those themselves. Clients on the loopback are on the machine.
-    isExempt: (address) => isLoopback(address) || isTrusted(address),
-    now,
     log,
   });
   sources.limit(http, listeners.tooManyConnections);

@@ -6,6 +6,8 @@ export interface ForwardTimeouts {
   readonly responseMilliseconds: number;
   /** Silence within a response (event streams, clients that do not read) or on an upgraded connection. */
   readonly idleMilliseconds: number;
+  /** Silence on an upgraded connection after the client has ended its side. */
+  readonly halfClosedMilliseconds: number;
   /** How long the upstream may take to send 100 Continue before the body is sent all the same. */
   readonly continueMilliseconds: number;
 }

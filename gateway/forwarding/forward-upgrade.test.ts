@@ -6,7 +6,9 @@ import { echo, portOf, startTestGateway, type TestGateway } from '../testing/sta
 
 let test: TestGateway;
 beforeAll(async () => {
-  test = await startTestGateway({ timeouts: { responseMilliseconds: 1000, continueMilliseconds: 100 } });
+  test = await startTestGateway({
+    timeouts: { responseMilliseconds: 1000, continueMilliseconds: 100, halfClosedMilliseconds: 200 },
+  });
 });
 afterAll(() => test?.stop());
 
@@ -45,6 +47,21 @@ describe('upgrades', () => {
     await expect.poll(() => test.router.readInFlight(`ws-${host}`)).toBe(0);
     expect(await test.router.readTraffic(route.appId)).toMatchObject([{ requests: 1, errors: 0 }]);
     app.close();
+  });
+
+  it('ends a WebSocket whose client has gone, also when the app does not notice', async () => {
+    const app = await test.startApp(echo);
+    app.servers[0]?.on('upgrade', (_: IncomingMessage, socket: Socket) => {
+      socket.on('error', () => socket.destroy());
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
+    });
+    const key = app.route.backends[0]?.instances[0]?.key ?? '';
+    const client = await test.connect();
+    client.write(`GET / HTTP/1.1\r\nHost: ${app.host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+    await once(client, 'data');
+    expect(await test.router.readInFlight(key)).toBe(1);
+    client.end();
+    await expect.poll(() => test.router.readInFlight(key)).toBe(0);
   });
 
   it('forwards the response of an app that does not upgrade', async () => {

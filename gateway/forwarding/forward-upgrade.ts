@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { beginAttempt, countRequest, type Upstream } from '#gateway/routes/upstream.ts';
 import type { Forwarding } from './forward-request.ts';
+import type { ForwardTimeouts } from './forward-timeouts.ts';
 import { headerPairs, responseHeaders } from './request-plan.ts';
 
 /**
@@ -48,7 +49,7 @@ export function forwardUpgrade(
       );
       if (upstreamHead.length > 0) client.write(upstreamHead);
       if (head.length > 0) upstreamSocket.write(head);
-      join(client, upstreamSocket, timeouts.idleMilliseconds, () => {
+      join(client, upstreamSocket, timeouts, () => {
         upstream.inFlight.count -= 1;
       });
     });
@@ -91,12 +92,14 @@ function responseHead(response: IncomingMessage, raw: readonly string[]): string
 }
 
 /** Connects the two sides until one of them closes. */
-function join(client: Duplex, upstream: Socket, idleMilliseconds: number, onEnd: () => void): void {
+function join(client: Duplex, upstream: Socket, timeouts: ForwardTimeouts, onEnd: () => void): void {
   const close = (): void => {
     client.destroy();
     upstream.destroy();
   };
-  upstream.setTimeout(idleMilliseconds, close);
+  upstream.setTimeout(timeouts.idleMilliseconds, close);
+  // Most often it is gone for good, and an app that does not notice would keep both connections.
+  client.once('end', () => upstream.setTimeout(timeouts.halfClosedMilliseconds));
   upstream.once('error', close);
   upstream.once('close', () => {
     close();

@@ -83,6 +83,29 @@ export function responseTimeout(appName: string, seconds: number): ErrorResponse
   };
 }
 
+/** For an app with more open requests than its share of the gateway's connections. */
+export function appOverloaded(appName: string): ErrorResponse {
+  return {
+    status: 503,
+    code: 'rate_limited',
+    title: `${appName} has too many open requests`,
+    message: `The app ${appName} has as many requests and WebSockets open as the platform has room for.`,
+    advice: 'Try again later.',
+    retryAfterSeconds: 5,
+  };
+}
+
+/** For the API with more open requests than its share of the gateway's connections. */
+export const apiOverloaded: ErrorResponse = {
+  status: 503,
+  code: 'rate_limited',
+  title: 'The platform has too many open requests',
+  message: 'The API has as many requests open as the platform has room for.',
+  advice: 'Try again later.',
+  retryAfterSeconds: 5,
+  alwaysJson: true,
+};
+
 /** While the API does not listen on its socket. */
 export const apiUnavailable: ErrorResponse = {
   status: 503,

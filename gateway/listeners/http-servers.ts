@@ -19,9 +19,6 @@ export class PortTakenError extends Error {
   }
 }
 
-/** Connections of clients at once; more are closed as soon as they arrive. */
-const maxConnections = 20_000;
-
 /** The same limits for both servers; `headersTimeout` and `maxHeaderSize` are against slow and greedy clients. */
 const serverOptions: ServerOptions = {
   insecureHTTPParser: false,
@@ -103,7 +100,6 @@ export async function createHttpsServer(listeners: RequestListeners, options: Ht
 }
 
 function attach<AnyServer extends Server>(server: AnyServer, listeners: RequestListeners): AnyServer {
-  server.maxConnections = maxConnections;
   server.on('request', listeners.request);
   server.on('checkContinue', listeners.checkContinue);
   server.on('checkExpectation', listeners.checkExpectation);

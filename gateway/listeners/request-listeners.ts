@@ -8,6 +8,7 @@ import { forwardUpgrade } from '#gateway/forwarding/forward-upgrade.ts';
 import { planRequest, type RequestFault, type RequestPlan } from '#gateway/forwarding/request-plan.ts';
 import { identifyVisitor, type Visitor } from '#gateway/forwarding/visitor.ts';
 import { newRequestId } from '#shared/request-id.ts';
+import type { ConnectionShares } from './connection-shares.ts';
 import type { Destinations } from './destinations.ts';
 import {
   badRequest,
@@ -20,6 +21,7 @@ import { hasBegunResponse } from './response-in-progress.ts';
 
 export interface RequestListenersOptions {
   readonly destinations: Destinations;
+  readonly shares: ConnectionShares;
   readonly timeouts: ForwardTimeouts;
   readonly isTrusted: IsTrusted;
   /** See `confineCookie`. */
@@ -47,7 +49,7 @@ export interface ClientError extends NodeJS.ErrnoException {
 
 /** Forwards each request to its destination, or answers with an error response. */
 export function createRequestListeners(options: RequestListenersOptions): RequestListeners {
-  const { destinations, timeouts, isTrusted, platformDomains, now } = options;
+  const { destinations, shares, timeouts, isTrusted, platformDomains, now } = options;
   const pool = createConnectionPool(timeouts);
 
   /** @param upgrade the Upgrade header of a request that asks for an upgrade */
@@ -91,6 +93,7 @@ export function createRequestListeners(options: RequestListenersOptions): Reques
     const destination = destinations.find(plan.host);
     if (!('upstreams' in destination)) return refuse(destination);
     const { upstreams, errorResponse } = destination;
+    if (!shares.take(destination.key, response)) return refuse(destination.overloaded);
     forwardRequest(request, response, {
       plan,
       upstreams,
@@ -132,6 +135,7 @@ export function createRequestListeners(options: RequestListenersOptions): Reques
       const destination = destinations.find(plan.host);
       if (!('upstreams' in destination)) return refuse(destination);
       const { upstreams, errorResponse } = destination;
+      if (!shares.take(destination.key, socket)) return refuse(destination.overloaded);
       forwardUpgrade(request, socket, head, {
         plan,
         upstreams,

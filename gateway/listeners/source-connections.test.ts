@@ -25,6 +25,7 @@ async function startServers(exempt?: string): Promise<{ sources: SourceConnectio
   warnings.length = 0;
   const sources = limitSources({
     most: 3,
+    mostOfAll: 1000,
     isExempt: (address) => address === exempt,
     now: () => new Date(seconds * 1000),
     log: { warn: (_, fields) => warnings.push(fields) },
@@ -97,7 +98,9 @@ describe('the connections of one source', () => {
   it('are limited before a TLS handshake', async () => {
     const { certificate: cert, key } = await issueLeaf(undefined, ['localhost'], 1, new Date());
     const server = createSecureServer({ cert, key }, (_, response) => void response.end('ok'));
-    limitSources({ most: 1, isExempt: () => false, now: () => new Date(), log: { warn: () => undefined } }).limit(server);
+    limitSources({ most: 1, mostOfAll: 10, isExempt: () => false, now: () => new Date(), log: { warn: () => undefined } }).limit(
+      server,
+    );
     server.listen(0, '127.0.0.1');
     open.push(server);
     await once(server, 'listening');

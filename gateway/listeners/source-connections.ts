@@ -7,16 +7,23 @@ import { sourceKey } from '#shared/rate-limits/source-key.ts';
 export interface SourceConnectionsOptions {
   /** Open connections of one source: an IPv4 address, or the /64 network of an IPv6 address. */
   readonly most: number;
+  /** Open connections of all sources together. */
+  readonly mostOfAll: number;
   /** Whether connections from the address are not limited. @param address as `plainAddress` returns it */
   readonly isExempt: (address: string) => boolean;
   readonly now: () => Date;
   readonly log: Pick<Log, 'warn'>;
 }
 
-/** Limits the connections of one source to all of its servers together. */
+/** Limits the connections to all of its servers together: those of one source, and those of all. */
 export interface SourceConnections {
-  /** To be called before the server listens. @param refuse gets a connection too many; by default it is closed at once */
+  /**
+   * To be called before the server listens. One connection too many of all is closed at once.
+   * @param refuse gets one too many of a source; by default it is closed at once
+   */
   limit(server: Server, refuse?: (socket: Socket) => void): void;
+  /** Connections that could still be opened. */
+  readonly free: number;
   /** Sources with open connections. */
   readonly size: number;
 }
@@ -24,8 +31,9 @@ export interface SourceConnections {
 const warningSeconds = secondsPerMinute;
 
 /** Counts the open connections of each source. */
-export function limitSources({ most, isExempt, now, log }: SourceConnectionsOptions): SourceConnections {
+export function limitSources({ most, mostOfAll, isExempt, now, log }: SourceConnectionsOptions): SourceConnections {
   const counts = new Map<string, number>();
+  let all = 0;
   let warnAt = 0;
 
   const admit = (socket: Socket): boolean => {
@@ -57,9 +65,17 @@ export function limitSources({ most, isExempt, now, log }: SourceConnectionsOpti
       const listeners = server.listeners('connection');
       server.removeAllListeners('connection');
       server.on('connection', (socket: Socket) => {
+        if (all >= mostOfAll) return void socket.destroy();
+        all += 1;
+        socket.once('close', () => {
+          all -= 1;
+        });
         if (!admit(socket)) return refuse(socket);
         for (const listener of listeners) listener.call(server, socket);
       });
+    },
+    get free() {
+      return mostOfAll - all;
     },
     get size() {
       return counts.size;
