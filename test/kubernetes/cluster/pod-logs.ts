@@ -12,6 +12,16 @@ export interface PodLogs {
   stop(): Promise<void>;
 }
 
+let last = 0n;
+
+/** As runtimes write it; each line has a time of its own. */
+function nextTime(): string {
+  const now = BigInt(Date.now()) * 1_000_000n;
+  last = now > last ? now : last + 1n;
+  const fraction = String(last % 1_000_000_000n).padStart(9, '0');
+  return `${new Date(Number(last / 1_000_000_000n) * 1000).toISOString().slice(0, 19)}.${fraction}Z`;
+}
+
 export async function openPodLogs(kubectl: (args: readonly string[], input?: string) => Promise<string>): Promise<PodLogs> {
   const directory = await mkdtemp(join(tmpdir(), 'pod-logs-'));
   const fileOf = ({ namespace, name, container }: PodContainer): string => join(directory, `${namespace}-${name}-${container}`);
@@ -45,7 +55,7 @@ export async function openPodLogs(kubectl: (args: readonly string[], input?: str
       ];
       await kubectl(['apply', '-f', '-'], objects.map((object) => stringify(object)).join('---\n'));
     },
-    print: (pod, line) => appendFile(fileOf(pod), `${new Date().toISOString()} stdout F ${line}\n`),
+    print: (pod, line) => appendFile(fileOf(pod), `${nextTime()} stdout F ${line}\n`),
     stop: () => rm(directory, { recursive: true }),
   };
 }

@@ -4,8 +4,8 @@ import type { Cluster, ClusterObject } from './cluster.ts';
 import { kindOf } from './kinds.ts';
 import { listObjects, readStatus } from './list-objects.ts';
 import { collectionPath, groupPath, objectPath } from './object-path.ts';
+import { readTimedLog, streamPodLog } from './pod-log-requests.ts';
 import { type Attempt, refusal } from './refusals.ts';
-import { streamPodLog } from './stream-pod-log.ts';
 import { watchObjects } from './watch-objects.ts';
 
 /** Owns the fields that the platform sets; others may own other fields of the same object. */
@@ -108,6 +108,7 @@ export function createApiServer(requests: ApiRequests): Cluster {
       throw refusal(attempt, response.status, await readStatus(response));
     },
     streamPodLog: (pod, follow, signal) => streamPodLog(requests, pod, follow, signal),
+    readTimedLog: (pod, range) => readTimedLog(requests, pod, range),
   };
   return cluster;
 }

@@ -111,6 +111,25 @@ export interface Cluster {
    * left out. Throws the signal's reason when that aborts.
    */
   streamPodLog(pod: PodContainer, follow: boolean, signal: AbortSignal): AsyncIterable<string>;
+  /** The lines that a pod's container has printed, oldest first, with their times; nothing when there is no such pod, or no output. */
+  readTimedLog(pod: PodContainer, range: LogRange): AsyncIterable<TimedLine>;
+}
+
+/** Which lines of a container. */
+export interface LogRange {
+  /** Nanoseconds since 1970. Older lines of the same second may come, too. */
+  since: bigint;
+  /** No more than this many of the last lines; left out: all. */
+  newest?: number;
+  /** Of the container before this one, which has ended. */
+  previous: boolean;
+}
+
+/** A line of a container. */
+export interface TimedLine {
+  /** Nanoseconds since 1970, by the clock of the node. */
+  time: bigint;
+  line: string;
 }
 
 /** A container of a pod. */

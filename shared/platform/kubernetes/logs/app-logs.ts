@@ -1,11 +1,11 @@
 import type { AppId } from '#shared/ids.ts';
 import type { AppLogEntry, AppLogQuery, AppLogs } from '#shared/platform/app-logs.ts';
 import { pause } from '../cluster/pause.ts';
-import type { Loki, LokiEntry } from './loki.ts';
+import type { LogEntry, LogQuery, LogStore } from './log-store.ts';
 
 /** What logs need. */
 export interface AppLogsOptions {
-  loki: Loki;
+  store: LogStore;
   /** Names of instances ('web.1') by the names of their pods: those that run. */
   readInstanceNames(appId: AppId): Promise<ReadonlyMap<string, string>>;
   now?(): number;
@@ -27,36 +27,39 @@ const timeOf = (position: string): bigint => BigInt(position.split('.')[0] ?? 0)
  * Logs of apps in Loki. The agent on the nodes labels the lines of a pod with `app_id`, `process`, `release`, `pod` and `stream`
  * (docs/kubernetes.md); the platform pushes its own lines. An instance whose pod is gone has the end of the pod's name for its number.
  */
-export function createLokiAppLogs({ loki, readInstanceNames, now = Date.now }: AppLogsOptions): AppLogs {
+export function createAppLogs({ store, readInstanceNames, now = Date.now }: AppLogsOptions): AppLogs {
   /** Undefined when nothing can match: an instance that does not run. */
-  async function labelsOf(appId: AppId, { process, releaseVersion }: AppLogQuery): Promise<Record<string, string> | undefined> {
+  async function select(
+    appId: AppId,
+    { process, releaseVersion }: AppLogQuery,
+  ): Promise<Pick<LogQuery, 'labels' | 'pods'> | undefined> {
     const labels: Record<string, string> = { app_id: appId };
     if (releaseVersion !== undefined) labels['release'] = String(releaseVersion);
     if (process?.includes('.') === true) {
-      const [pod] = [...(await readInstanceNames(appId))].find(([, name]) => name === process) ?? [];
-      if (pod === undefined) return undefined;
-      labels['pod'] = pod;
-    } else if (process !== undefined) labels['process'] = process;
-    return labels;
+      // During a rollout there is one of each release.
+      const pods = [...(await readInstanceNames(appId))].flatMap(([pod, name]) => (name === process ? pod : []));
+      return pods.length === 0 ? undefined : { labels, pods };
+    }
+    return { labels: process === undefined ? labels : { ...labels, process } };
   }
 
   async function readNewest(appId: AppId, query: AppLogQuery): Promise<AppLogEntry[]> {
-    const labels = query.lines === 0 ? undefined : await labelsOf(appId, query);
-    if (labels === undefined) return [];
+    const selection = query.lines === 0 ? undefined : await select(appId, query);
+    if (selection === undefined) return [];
     const from = nanoseconds(Math.max(query.since?.getTime() ?? 0, now() - keptMilliseconds));
     const limit = Math.min(query.lines, pageEntries);
-    const entries = await loki.query({ labels, from, to: nanoseconds(now() + 60_000), limit, direction: 'backward' });
+    const entries = await store.query({ ...selection, from, to: nanoseconds(now() + 60_000), limit, direction: 'backward' });
     return describe(appId, entries);
   }
 
   async function readFrom(appId: AppId, query: AppLogQuery, from: bigint): Promise<AppLogEntry[]> {
-    const labels = await labelsOf(appId, query);
-    if (labels === undefined) return [];
+    const selection = await select(appId, query);
+    if (selection === undefined) return [];
     const to = nanoseconds(now() + 60_000);
-    return describe(appId, await loki.query({ labels, from, to, limit: pageEntries, direction: 'forward' }));
+    return describe(appId, await store.query({ ...selection, from, to, limit: pageEntries, direction: 'forward' }));
   }
 
-  async function describe(appId: AppId, entries: readonly LokiEntry[]): Promise<AppLogEntry[]> {
+  async function describe(appId: AppId, entries: readonly LogEntry[]): Promise<AppLogEntry[]> {
     const names = entries.length === 0 ? new Map<string, string>() : await readInstanceNames(appId);
     let [rank, last] = [0, -1n];
     return entries.map(({ time, labels, line }) => {
@@ -119,13 +122,13 @@ export function createLokiAppLogs({ loki, readInstanceNames, now = Date.now }: A
 
     async appendPlatformLog(appId, message) {
       const labels = { app_id: appId, process: 'paas', release: '0', pod: 'paas', stream: 'platform' };
-      await loki.push([{ time: nanoseconds(now()), labels, line: message }]);
+      await store.push([{ time: nanoseconds(now()), labels, line: message }]);
     },
 
     // Loki hides the lines minutes later, and deletes them after its `delete_request_cancel_period`. Ids of apps are not used again.
     async deleteLogs(appId) {
       if ((await readNewest(appId, { lines: 1 })).length === 0) return false;
-      await loki.delete({ app_id: appId });
+      await store.delete({ app_id: appId });
       return true;
     },
   };

@@ -1,36 +1,6 @@
 import { fetch, type Response } from 'undici';
 import { AppError } from '#shared/errors.ts';
-
-/** A line as Loki keeps it. */
-export interface LokiEntry {
-  /** Nanoseconds since 1970. */
-  time: bigint;
-  labels: Readonly<Record<string, string>>;
-  line: string;
-}
-
-/** Which lines. */
-export interface LokiQuery {
-  /** Must all match. */
-  labels: Readonly<Record<string, string>>;
-  /** Nanoseconds, inclusive. */
-  from: bigint;
-  /** Nanoseconds, exclusive. */
-  to: bigint;
-  limit: number;
-  /** Which ones, when there are more: 'backward' the newest, 'forward' the oldest. */
-  direction: 'backward' | 'forward';
-}
-
-/** The HTTP API of Loki, as far as the driver uses it. */
-export interface Loki {
-  /** In the order of time; entries of the same time in an order that is always the same. */
-  query(query: LokiQuery): Promise<LokiEntry[]>;
-  /** @param entries with the same labels */
-  push(entries: readonly LokiEntry[]): Promise<void>;
-  /** Asks the compactor to delete all lines with these labels. */
-  delete(labels: Readonly<Record<string, string>>): Promise<void>;
-}
+import { compareEntries, type LogStore } from './log-store.ts';
 
 /** Where Loki is. */
 export interface LokiSettings {
@@ -42,7 +12,8 @@ export interface LokiSettings {
 
 const timeoutMilliseconds = 30_000;
 
-export function connectLoki({ url, tenant }: LokiSettings): Loki {
+/** The HTTP API of Loki, as far as the driver uses it. Its compactor deletes. */
+export function connectLoki({ url, tenant }: LokiSettings): LogStore {
   const origin = url.replace(/\/$/, '');
 
   async function send(path: string, body?: object): Promise<Response> {
@@ -66,9 +37,9 @@ export function connectLoki({ url, tenant }: LokiSettings): Loki {
   }
 
   return {
-    async query({ labels, from, to, limit, direction }) {
+    async query({ labels, pods, from, to, limit, direction }) {
       const parameters = new URLSearchParams({
-        query: selector(labels),
+        query: selector(labels, pods),
         start: String(from),
         end: String(to),
         limit: String(limit),
@@ -93,15 +64,9 @@ export function connectLoki({ url, tenant }: LokiSettings): Loki {
   };
 }
 
-/** LogQL: strings are quoted as in Go, which JSON's quotes are as well. */
-function selector(labels: Readonly<Record<string, string>>): string {
-  return `{${Object.entries(labels)
-    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
-    .join(',')}}`;
-}
-
-function compareEntries(a: LokiEntry, b: LokiEntry): number {
-  if (a.time !== b.time) return a.time < b.time ? -1 : 1;
-  const [one, other] = [a, b].map(({ labels, line }) => `${labels['pod']} ${labels['stream']} ${line}`);
-  return (one ?? '') < (other ?? '') ? -1 : 1;
+/** LogQL: strings are quoted as in Go, which JSON's quotes are as well. Names of pods are no more than letters, digits, dashes and dots. */
+function selector(labels: Readonly<Record<string, string>>, pods?: readonly string[]): string {
+  const matchers = Object.entries(labels).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  if (pods !== undefined) matchers.push(`pod=~${JSON.stringify(pods.map((pod) => pod.replaceAll('.', '\\.')).join('|'))}`);
+  return `{${matchers.join(',')}}`;
 }

@@ -1,5 +1,13 @@
 import { AppError } from '#shared/errors.ts';
-import type { Cluster, ClusterEvent, ClusterObject, ObjectReference, PodContainer, Selection } from '../cluster/cluster.ts';
+import type {
+  Cluster,
+  ClusterEvent,
+  ClusterObject,
+  ObjectReference,
+  PodContainer,
+  Selection,
+  TimedLine,
+} from '../cluster/cluster.ts';
 import { kindOf } from '../cluster/kinds.ts';
 
 /** An API server in memory, of which a test sees every object. */
@@ -22,8 +30,9 @@ export function createFakeCluster(): FakeCluster {
   const objects = new Map<string, ClusterObject>();
   const watchers = new Set<(event: ClusterEvent) => void>();
   const missingKinds = new Set<string>();
-  const logs = new Map<string, string[]>();
-  const logOf = ({ namespace, name, container }: PodContainer): string[] => {
+  const logs = new Map<string, TimedLine[]>();
+  let lastTime = 0n;
+  const logOf = ({ namespace, name, container }: PodContainer): TimedLine[] => {
     const key = `${namespace}/${name}/${container}`;
     const known = logs.get(key) ?? [];
     logs.set(key, known);
@@ -113,7 +122,8 @@ export function createFakeCluster(): FakeCluster {
     },
     readPodLog: async (pod, lines) => {
       const log = logOf(pod);
-      return log.length === 0 ? undefined : `${log.slice(-lines).join('\n')}\n`;
+      const newest = log.slice(-lines).map(({ line }) => line);
+      return newest.length === 0 ? undefined : `${newest.join('\n')}\n`;
     },
     async *streamPodLog(pod, follow, signal) {
       const log = logOf(pod);
@@ -123,13 +133,21 @@ export function createFakeCluster(): FakeCluster {
           signal.throwIfAborted();
           await Promise.race([printed.promise, untilAborted(signal)]);
         }
-        const line = log[at];
-        if (line === undefined) return;
-        yield line;
+        const entry = log[at];
+        if (entry === undefined) return;
+        yield entry.line;
       }
     },
+    async *readTimedLog(pod, { since, newest, previous }) {
+      // No container of the fake ever ends.
+      if (previous) return;
+      const found = logOf(pod).filter(({ time }) => time >= since);
+      yield* newest === undefined ? found : found.slice(-newest);
+    },
     printPodLog(pod, line) {
-      logOf(pod).push(line);
+      const now = BigInt(Date.now()) * 1_000_000n;
+      lastTime = now > lastTime ? now : lastTime + 1n;
+      logOf(pod).push({ time: lastTime, line });
       printed.resolve();
       printed = Promise.withResolvers();
     },

@@ -13,9 +13,12 @@ export async function startFakeLoki(): Promise<{ url: string; stop(): Promise<vo
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://loki');
-    const matchers = [...(url.searchParams.get('query') ?? '').matchAll(/(\w+)=("(?:[^"\\]|\\.)*")/g)];
+    const matchers = [...(url.searchParams.get('query') ?? '').matchAll(/(\w+)(=~?)("(?:[^"\\]|\\.)*")/g)];
     const matches = ({ stream }: Line): boolean =>
-      matchers.every(([, name = '', value = '']) => stream[name] === (JSON.parse(value) as string));
+      matchers.every(([, name = '', operator = '', quoted = '']) => {
+        const value = JSON.parse(quoted) as string;
+        return operator === '=~' ? new RegExp(`^(?:${value})$`).test(stream[name] ?? '') : stream[name] === value;
+      });
     if (url.pathname === '/loki/api/v1/push') {
       const body = JSON.parse(Buffer.concat(await request.toArray()).toString()) as {
         streams: { stream: Record<string, string>; values: [string, string][] }[];

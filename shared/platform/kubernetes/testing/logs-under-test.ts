@@ -1,6 +1,6 @@
 import type { AppId } from '#shared/ids.ts';
 import type { AppLogsHarness } from '#shared/platform/contract/app-logs.ts';
-import { createLokiAppLogs } from '../logs/app-logs.ts';
+import { createAppLogs } from '../logs/app-logs.ts';
 import { connectLoki, type LokiSettings } from '../logs/loki.ts';
 
 /** Logs in a Loki, into which this process pushes as the agent on a node does. */
@@ -16,7 +16,7 @@ export function openLogsUnderTest(settings: LokiSettings, stop: () => Promise<vo
     return pod;
   };
   return {
-    logs: createLokiAppLogs({ loki, readInstanceNames: async (appId) => pods.get(appId) ?? new Map<string, string>() }),
+    logs: createAppLogs({ store: loki, readInstanceNames: async (appId) => pods.get(appId) ?? new Map<string, string>() }),
     stop,
     async print(appId, process, releaseVersion, lines) {
       const labels = {
