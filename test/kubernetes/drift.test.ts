@@ -19,6 +19,7 @@ import {
   sampleAddonSettings,
   sampleCertificateSettings,
   sampleNamespaceSettings,
+  samplePullSecret,
   sampleWorkloadSettings,
 } from '#shared/platform/kubernetes/testing/samples.ts';
 import { createWorkloadDrivers } from '#shared/platform/kubernetes/workloads/workload-drivers.ts';
@@ -55,13 +56,13 @@ describe('objects that somebody else changes or deletes', () => {
     drift = observed.drift;
     const drivers = createWorkloadDrivers({
       cluster,
-      settings: sampleWorkloadSettings,
+      settings: { ...sampleWorkloadSettings, pullSecret: samplePullSecret },
       logs: { appendPlatformLog: async () => undefined },
     });
     core = await createCoreFixture({
       ports: {
         drift,
-        appEnvironments: createKubernetesAppEnvironments(cluster, sampleNamespaceSettings),
+        appEnvironments: createKubernetesAppEnvironments(cluster, { ...sampleNamespaceSettings, pullSecret: samplePullSecret }),
         caches: createKubernetesBuildCaches(cluster),
         certificates: createKubernetesCertificates(cluster, sampleCertificateSettings),
         addons: createKubernetesAddons(cluster, sampleAddonSettings),
@@ -69,6 +70,10 @@ describe('objects that somebody else changes or deletes', () => {
       },
     });
     await person.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'paas-build' } });
+    const auths = { [samplePullSecret.host]: { username: 'puller', password: 'secret' } };
+    const metadata = { name: samplePullSecret.secret, namespace: 'paas-build' };
+    const data = { '.dockerconfigjson': Buffer.from(JSON.stringify({ auths })).toString('base64') };
+    await person.create({ apiVersion: 'v1', kind: 'Secret', metadata, type: 'kubernetes.io/dockerconfigjson', data });
     following = followDrift(core.context, drift, over.signal);
     await core.startWorker();
     owner = await core.signUp();
@@ -196,6 +201,7 @@ describe('objects that somebody else changes or deletes', () => {
         ['a variable is added', worker, variable],
         ['a rollout is paused', of(kinds.rollout, name), { spec: { paused: true } }],
         ['a secret has one more key', of(kinds.secret, `${name}-kvstore-url`), { data: { OTHER: 'eA==' } }],
+        ['a password is changed', of(kinds.secret, 'registry-pull'), { data: { '.dockerconfigjson': 'e30=' } }],
         ['a route has another host', route, { spec: { hostnames: ['evil.example.com'] } }],
       ],
       [

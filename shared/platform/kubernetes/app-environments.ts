@@ -1,10 +1,13 @@
 import { AppError } from '#shared/errors.ts';
+import type { TenantId } from '#shared/ids.ts';
 import type { AppEnvironments } from '#shared/platform/app-environments.ts';
 import { planAppServices } from './app-services-plan.ts';
 import type { Cluster, ClusterObject } from './cluster/cluster.ts';
 import { isPartOfKubernetes, type Kind, kinds } from './cluster/kinds.ts';
 import { pollUntil } from './cluster/pause.ts';
 import { ensureService } from './ensure-service.ts';
+import { planPullSecret } from './images/pull-secret.ts';
+import { readRegistryCredentials } from './images/registry-credentials.ts';
 import { appLabels, managedLabels, tenantNamespace, tenantNamespacePrefix } from './names.ts';
 import { planTenantNamespace, type TenantNamespaceSettings } from './tenant-namespace-plan.ts';
 
@@ -24,6 +27,7 @@ export function createKubernetesAppEnvironments(cluster: Cluster, settings: Tena
       // The namespace first; in it the policies before anything that they are for.
       for (const object of planTenantNamespace(tenantId, settings)) await cluster.apply(object);
       await untilSecretsAreAllowed(tenantNamespace(tenantId));
+      await applyPullSecret(tenantId);
       for (const service of planAppServices({ appId, tenantId })) await ensureService(cluster, service);
     },
     async deleteApp(appId) {
@@ -73,6 +77,12 @@ export function createKubernetesAppEnvironments(cluster: Cluster, settings: Tena
       }
     }, authorizationSeconds);
     if (!isAllowed) throw refused;
+  }
+
+  async function applyPullSecret(tenantId: TenantId): Promise<void> {
+    if (settings.pullSecret === undefined) return;
+    const { secret, host } = settings.pullSecret;
+    await cluster.apply(planPullSecret(tenantId, host, await readRegistryCredentials(cluster, secret, host)));
   }
 
   async function isEmpty(namespace: string): Promise<boolean> {

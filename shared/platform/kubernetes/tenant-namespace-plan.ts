@@ -3,6 +3,7 @@ import type { TenantId } from '#shared/ids.ts';
 import { addonTypes } from '#shared/platform/addons.ts';
 import { appPort } from './app-services-plan.ts';
 import type { ClusterObject } from './cluster/cluster.ts';
+import type { PullSettings } from './images/pull-secret.ts';
 import { addonLabels, addonPolicyName, managedLabels, processLabels, tenantNamespace } from './names.ts';
 
 /** What the operator decides about all tenants' namespaces. */
@@ -16,6 +17,8 @@ export interface TenantNamespaceSettings {
    * Secrets of all namespaces. Undefined when it has that right anyway.
    */
   secretsRole?: { name: string; serviceAccount: { name: string; namespace: string } } | undefined;
+  /** Undefined for a registry from which everybody may pull. */
+  pullSecret?: PullSettings | undefined;
   /** Of pod security, as 'v1.36': a newer cluster does not change what is refused. */
   podSecurityVersion: string;
   /** What all pods of a tenant may request together. A rollout needs twice the pods of the app. */

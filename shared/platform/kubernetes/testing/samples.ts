@@ -2,6 +2,7 @@ import type { AppId, TenantId } from '#shared/ids.ts';
 import type { AddonSettings } from '../addons/addons.ts';
 import type { BuildSettings } from '../builds/build-settings.ts';
 import type { CertificateSettings } from '../certificate-plan.ts';
+import type { PullSettings } from '../images/pull-secret.ts';
 import { workerLabels } from '../names.ts';
 import type { TenantNamespaceSettings } from '../tenant-namespace-plan.ts';
 import type { WorkloadSettings } from '../workloads/workload-plan.ts';
@@ -11,6 +12,8 @@ export const sampleIds = {
   appId: '4f6f1b7e-5d0c-4a43-9c8e-0d3a1f5b2c77' as AppId,
   tenantId: 'abcd1234' as TenantId,
 };
+
+export const samplePullSecret: PullSettings = { secret: 'registry-pull', host: 'registry.example.com' };
 
 export const sampleNamespaceSettings: TenantNamespaceSettings = {
   gatewayNamespace: 'gateway',

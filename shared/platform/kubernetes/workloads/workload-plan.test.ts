@@ -2,10 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { AppId, ReleaseId } from '#shared/ids.ts';
 import type { WorkloadSpec } from '#shared/platform/workloads.ts';
 import { expectGolden } from '../testing/expect-golden.ts';
-import { sampleIds, sampleWorkloadSettings as settings } from '../testing/samples.ts';
+import { sampleIds, samplePullSecret, sampleWorkloadSettings } from '../testing/samples.ts';
 import { planJob } from './run-job.ts';
 import { planDeployment, planReleaseSecrets, planRollout, planRoute, planRouteChange, processName } from './workload-plan.ts';
 
+const settings = { ...sampleWorkloadSettings, pullSecret: samplePullSecret };
 const web = { type: 'web', command: 'node server.js --port $PORT', quantity: 2 };
 const worker = { type: 'worker', command: 'node worker.js', quantity: 1 };
 const spec: WorkloadSpec = {

@@ -9,6 +9,7 @@ import type { ProcessSpec, WorkloadSpec } from '#shared/platform/workloads.ts';
 import { appPort } from '../app-services-plan.ts';
 import type { ClusterObject } from '../cluster/cluster.ts';
 import { imageBuilderOf } from '../images/image-address.ts';
+import { type PullSettings, planPullSecretReference } from '../images/pull-secret.ts';
 import { appLabels, appObjectName, bindingSecretName, canaryServiceName, processLabels, tenantNamespace } from '../names.ts';
 import { planSecret } from '../secret-plan.ts';
 
@@ -28,6 +29,8 @@ export interface WorkloadSettings {
   memory: string;
   /** Of the sandbox that pods run in, as 'gvisor'; undefined: the cluster's default. */
   runtimeClass: string | undefined;
+  /** As for the tenants' namespaces. */
+  pullSecret?: PullSettings | undefined;
   /** The Gateway's listeners for a host: the parents of the app's HTTPRoute. */
   parentsOf(host: string): object;
   /** Whether the Gateway's HTTPRoutes have `sessionPersistence`, which is in the experimental channel of the Gateway API. */
@@ -178,7 +181,7 @@ export function planHosts({ hosts }: Pick<WorkloadSpec, 'hosts'>, { parentsOf }:
 export function planPod(
   spec: WorkloadSpec,
   { type, command }: Pick<ProcessSpec, 'type' | 'command'>,
-  { launcher, memory, runtimeClass }: WorkloadSettings,
+  { launcher, memory, runtimeClass, pullSecret }: WorkloadSettings,
   labels: Readonly<Record<string, string>>,
 ): V1PodTemplateSpec & { metadata: object } {
   const { appId, releaseVersion, bindings, healthPath, healthTimeoutSeconds = defaultHealthSeconds } = spec;
@@ -210,6 +213,7 @@ export function planPod(
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       terminationGracePeriodSeconds: 30,
+      ...planPullSecretReference(pullSecret),
       ...(runtimeClass === undefined ? {} : { runtimeClassName: runtimeClass }),
       securityContext: {
         runAsNonRoot: true,
