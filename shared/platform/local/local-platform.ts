@@ -79,7 +79,7 @@ export async function createLocalPlatform({
     diskSpace,
     log,
   });
-  const programs = createSandboxedPrograms({ sandbox, readImage: images.readImage });
+  const programs = createSandboxedPrograms({ sandbox, networks: networks?.instances, readImage: images.readImage });
   const local = await createLocalWorkloads({ dataDir, router, programs, secretBox, clock, log });
   const addons = createLocalAddons({ dataDir, sandbox, networks, path, clock, log });
   await Promise.all([recover(), addons.adopt()]);

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { systemClock } from '#shared/clock.ts';
 import { type AppId, newTenantId, newUuid, type ReleaseId } from '#shared/ids.ts';
 import { createLog, type Log } from '#shared/log.ts';
+import type { Networks } from '#shared/platform/local/network/networks.ts';
 import { openSandbox } from '#shared/platform/local/sandbox/open-sandbox.ts';
 import { createSandboxedPrograms } from '#shared/platform/local/workloads/sandboxed-programs.ts';
 import { createLocalWorkloads, type LocalWorkloads, type WorkloadTimings } from '#shared/platform/local/workloads/workloads.ts';
@@ -33,11 +34,13 @@ export async function makeDataDir(): Promise<string> {
 export async function openWorkloadFixture(
   dataDir: string,
   router: Router,
-  options: { timings?: Partial<WorkloadTimings>; log?: Log } = {},
+  options: { timings?: Partial<WorkloadTimings>; log?: Log; networks?: Networks } = {},
 ): Promise<WorkloadFixture> {
-  const sandbox = await openSandbox({ dataDir, path: process.env['PATH'] ?? '' });
+  const { networks } = options;
+  const sandbox = await openSandbox({ dataDir, path: process.env['PATH'] ?? '', networks });
   const programs = createSandboxedPrograms({
     sandbox,
+    networks: networks?.instances,
     readImage: async (imageUrl) => ({
       root: join(dataDir, 'images', imageUrl),
       mounts: [{ source: process.execPath, target: '/opt/node' }],

@@ -1,13 +1,20 @@
 import { execFile } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
 import { promisify } from 'node:util';
 import { ifMissing } from '#shared/files/if-missing.ts';
 import {
+  type InstanceAddresses,
+  instancePrefix,
+  planInstanceAddresses,
+  planInstanceCreation,
+  settingsOfApp,
+} from './instance-network-plan.ts';
+import {
   appInterface,
-  type KernelSetting,
   type NetworkAddresses,
   planCreation,
+  settingScript,
   settingsInside,
   settingsOutside,
 } from './network-plan.ts';
@@ -34,23 +41,49 @@ export async function createNetwork(addresses: NetworkAddresses): Promise<void> 
   await runWithInput('nsenter', [`--net=/run/netns/${addresses.namespace}`, '/bin/sh', '-s'], settingScript(settingsInside));
 }
 
-/** Kernels without IPv6 lack its settings. */
-function settingScript(settings: readonly KernelSetting[]): string {
-  return settings
-    .map(({ path, value }) => `[ ! -e /proc/sys/${path} ] || echo ${value} > /proc/sys/${path} || exit 1\n`)
-    .join('');
-}
-
 /** Whether both ends of a network are there. */
 export async function networkExists({ namespace, hostInterface }: NetworkAddresses): Promise<boolean> {
   const ends = [run('ip', ['-n', namespace, 'link', 'show', appInterface]), run('ip', ['link', 'show', hostInterface])];
   return (await Promise.allSettled(ends)).every(({ status }) => status === 'fulfilled');
 }
 
-/** Removes whatever is left of a network. The host's interface goes first: the kernel deletes a namespace later than it reports. */
-export async function removeNetwork({ namespace, hostInterface }: NetworkAddresses): Promise<void> {
-  await run('ip', ['link', 'delete', hostInterface]).catch(() => undefined);
+/**
+ * Removes whatever is left of a network, with those of its instances. The host's interface goes first: the kernel deletes a namespace later
+ * than it reports.
+ */
+export async function removeNetwork(addresses: NetworkAddresses): Promise<void> {
+  await run('ip', ['link', 'delete', addresses.hostInterface]).catch(() => undefined);
+  const instances = await listInstanceNetworks(addresses);
+  const namespaces = [...instances.map((number) => planInstanceAddresses(addresses, number).namespace), addresses.namespace];
+  for (const namespace of namespaces) await run('ip', ['netns', 'delete', namespace]).catch(() => undefined);
+}
+
+/** Numbers of the networks that instances of an app have or had. */
+export async function listInstanceNetworks(app: NetworkAddresses): Promise<readonly number[]> {
+  const prefix = instancePrefix(app);
+  const names = await readdir('/run/netns').catch(ifMissing([]));
+  return names.filter((name) => name.startsWith(prefix)).map((name) => Number(name.slice(prefix.length)));
+}
+
+/** Creates the network of an instance. @throws Error with what the command printed */
+export async function createInstanceNetwork(app: NetworkAddresses, instance: InstanceAddresses, rules: string): Promise<void> {
+  try {
+    await runWithInput('/bin/sh', ['-s'], planInstanceCreation(app, instance, rules));
+  } catch (error) {
+    await removeInstanceNetwork(app, instance);
+    throw error;
+  }
+}
+
+/** Removes whatever is left of the network of an instance; its interface first, as above. */
+export async function removeInstanceNetwork(app: NetworkAddresses, { namespace, appEnd }: InstanceAddresses): Promise<void> {
+  await run('ip', ['-n', app.namespace, 'link', 'delete', appEnd]).catch(() => undefined);
   await run('ip', ['netns', 'delete', namespace]).catch(() => undefined);
+}
+
+/** Prepares an app's network for those of instances. */
+export async function prepareForInstances({ namespace }: NetworkAddresses): Promise<void> {
+  await runWithInput('nsenter', [`--net=/run/netns/${namespace}`, '/bin/sh', '-s'], settingScript(settingsOfApp));
 }
 
 /** Applies nftables rules in one transaction: there is no moment without rules. @param namespace undefined: on the host */

@@ -98,6 +98,13 @@ export interface KernelSetting {
   readonly value: string;
 }
 
+/** Script for a shell inside a namespace. Kernels without IPv6 lack its settings. */
+export function settingScript(settings: readonly KernelSetting[]): string {
+  return settings
+    .map(({ path, value }) => `[ ! -e /proc/sys/${path} ] || echo ${value} > /proc/sys/${path} || exit 1\n`)
+    .join('');
+}
+
 /** Settings inside the namespace: connections may be translated to the loopback, and IPv6 is off. */
 export const settingsInside: readonly KernelSetting[] = [
   { path: `net/ipv4/conf/${appInterface}/route_localnet`, value: '1' },
@@ -117,8 +124,13 @@ export function settingsOutside({ hostInterface }: Pick<NetworkAddresses, 'hostI
  * Rules inside the namespace. What arrives from the host is translated to the loopback, so that an app which listens on
  * 127.0.0.1 only can serve. The ports of the app's add-ons on its loopback lead to the host.
  * @param addonPorts TCP ports on the host's loopback
+ * @param behind what happens to TCP connections that arrive, and more chains, where networks of instances lie behind this one
  */
-export function planRulesInside({ hostAddress, address }: NetworkAddresses, addonPorts: readonly number[]): string {
+export function planRulesInside(
+  { hostAddress, address }: Pick<NetworkAddresses, 'hostAddress' | 'address'>,
+  addonPorts: readonly number[],
+  behind: { readonly arriving: string; readonly more: string } = { arriving: 'dnat to 127.0.0.1', more: '' },
+): string {
   const addons =
     addonPorts.length === 0 ? '' : `    ip daddr 127.0.0.1 tcp dport { ${addonPorts.join(', ')} } dnat to ${hostAddress}\n`;
   return `table ip paas
@@ -126,7 +138,7 @@ delete table ip paas
 table ip paas {
   chain prerouting {
     type nat hook prerouting priority dstnat;
-    iifname "${appInterface}" ip daddr ${address} meta l4proto tcp dnat to 127.0.0.1
+    iifname "${appInterface}" ip daddr ${address} meta l4proto tcp ${behind.arriving}
   }
   chain output {
     type nat hook output priority -100;
@@ -135,7 +147,7 @@ ${addons}  }
     type nat hook postrouting priority srcnat;
     oifname "${appInterface}" ip saddr 127.0.0.0/8 snat to ${address}
   }
-}
+${behind.more}}
 `;
 }
 
@@ -258,6 +270,7 @@ function parseRange(range: string): { base: number; bits: number } {
   return { base: number - (number % 2 ** (32 - bits)), bits };
 }
 
-function formatAddress(number: number): string {
+/** @returns dotted decimal */
+export function formatAddress(number: number): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(number / 2 ** shift) % 256).join('.');
 }

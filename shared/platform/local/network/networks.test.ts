@@ -1,64 +1,17 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { endServers, probeInside, readFromHost, serveInside, startHost, stopHost } from '#test/support/network/inside.ts';
 import { type AppNetwork, type Networks, type NetworksOptions, openNetworks } from './networks.ts';
 
 const run = promisify(execFile);
 const range = '10.213.0.0/16';
-
-/** Answers "hello" to every connection, on one address. */
-const server = `require('node:net').createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(Number(process.argv[2]), process.argv[1], () => console.log('up'))`;
-/** Prints "open", or the error code, for a connection attempt. */
-const probe = `const socket = require('node:net').connect({ host: process.argv[1], port: Number(process.argv[2]), timeout: 1000 });
-socket.on('connect', () => { console.log('open'); process.exit(); });
-socket.on('error', (error) => { console.log(error.code); process.exit(); });
-socket.on('timeout', () => { console.log('timeout'); process.exit(); });`;
-
 const children: ChildProcess[] = [];
-
-function serveInside(namespace: string, host: string, port: number): Promise<void> {
-  const child = spawn('nsenter', [`--net=/run/netns/${namespace}`, process.execPath, '-e', server, host, String(port)]);
-  children.push(child);
-  return new Promise((resolve, reject) => {
-    child.stdout.once('data', () => resolve());
-    child.once('exit', (code) => reject(new Error(`the server exited with ${code}`)));
-  });
-}
-
-async function probeInside(namespace: string, host: string, port: number): Promise<string> {
-  const args = [`--net=/run/netns/${namespace}`, process.execPath, '-e', probe, host, String(port)];
-  return (await run('nsenter', args)).stdout.trim();
-}
-
-function readFromHost(host: string, port: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let text = '';
-    const socket = connect({ host, port, timeout: 2000 });
-    socket.on('data', (chunk) => {
-      text += String(chunk);
-    });
-    socket.on('end', () => resolve(text));
-    socket.on('error', reject);
-    socket.on('timeout', () => reject(new Error('timeout')));
-  });
-}
-
-/** A host of the test in a namespace of its own: `address` is its, `gateway` is this machine's end. */
-async function startHost(name: string, address: string, gateway: string): Promise<void> {
-  await run('ip', ['netns', 'add', name]);
-  await run('ip', ['link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name]);
-  await run('ip', ['addr', 'add', `${gateway}/28`, 'dev', name]);
-  await run('ip', ['link', 'set', name, 'up']);
-  await run('ip', ['-n', name, 'addr', 'add', `${address}/28`, 'dev', 'eth0']);
-  await run('ip', ['-n', name, 'link', 'set', 'eth0', 'up']);
-  await run('ip', ['-n', name, 'route', 'add', 'default', 'via', gateway]);
-  await run('sysctl', ['-qw', `net.ipv4.conf.${name}.forwarding=1`]);
-}
 
 /** A platform of the test's own, with a data directory that exists while `work` runs. */
 async function withPlatform(options: Partial<NetworksOptions>, work: (networks: Networks) => Promise<void>): Promise<void> {
@@ -78,11 +31,6 @@ async function readGateway(namespace: string): Promise<{ address: string }> {
   const { stdout } = await run('ip', ['-n', namespace, '-json', 'route', 'show', 'default']);
   const [route] = JSON.parse(stdout) as { gateway: string }[];
   return { address: route?.gateway ?? '' };
-}
-
-async function stopHost(name: string): Promise<void> {
-  await run('ip', ['link', 'delete', name]).catch(() => undefined);
-  await run('ip', ['netns', 'delete', name]).catch(() => undefined);
 }
 
 // Network namespaces need root; without it the platform says so (see the last test).
@@ -111,6 +59,7 @@ describe.skipIf(process.getuid?.() !== 0)('networks of apps', () => {
   });
 
   afterAll(async () => {
+    endServers();
     for (const child of children) child.kill('SIGKILL');
     await networks?.deleteAll();
     await Promise.all([stopHost(internet), stopHost(lan)]);

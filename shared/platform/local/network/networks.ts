@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { findExecutable } from '#shared/files/find-executable.ts';
 import { createKeyedMutex } from '#shared/keyed-mutex.ts';
 import { flowTable, planFlowLimits } from './flow-limits.ts';
+import { createInstanceNetworks, type InstanceNetworks } from './instance-networks.ts';
 import { type NetworkClaim, type NetworkClaims, openNetworkClaims } from './network-claims.ts';
 import {
   applyRules,
@@ -36,6 +37,8 @@ export interface AppNetwork {
 
 /** Networks of apps on this machine. */
 export interface Networks {
+  /** Networks of their own for instances, behind those of their apps. */
+  readonly instances: InstanceNetworks;
   /** Why apps cannot have networks of their own, and the command that changes that; undefined if they can. */
   readonly problem: string | undefined;
   /** The network of an owner (an app's id), created if it is missing. */
@@ -127,6 +130,13 @@ export async function openNetworks(options: NetworksOptions): Promise<Networks> 
     return addresses;
   }
 
+  const instances = createInstanceNetworks({
+    async findApp(owner) {
+      const addresses = await networkOf(owner);
+      return { addresses, ports: (await claims.find(owner))?.ports ?? { toHost: [], fromHost: [] } };
+    },
+  });
+
   async function prepare(): Promise<void> {
     await removeAbandoned(claims, range);
     await claims.register();
@@ -137,25 +147,27 @@ export async function openNetworks(options: NetworksOptions): Promise<Networks> 
 
   return {
     problem: await findProblem(path, prepare),
+    instances,
     async ensureNetwork(owner) {
       const [{ namespace, address }] = await Promise.all([networkOf(owner), followResolvers()]);
       return { namespace, address };
     },
     openPorts: (owner, change) =>
       mutex.run(owner, async () => {
-        const addresses = await networkOf(owner);
+        await networkOf(owner);
         const claim = await claims.find(owner);
         if (claim === undefined) throw new Error('The network was deleted meanwhile.');
         const ports = { ...claim.ports, ...change };
         if (JSON.stringify(claim.ports) === JSON.stringify(ports)) return;
         await claims.setPorts(claim, ports);
         await applyFirewall();
-        await applyRules(planRulesInside(addresses, ports.toHost), addresses.namespace);
+        await instances.applyAll(owner);
       }),
     deleteNetwork: (owner) =>
       mutex.run(owner, async () => {
         await open.get(owner)?.catch(() => undefined);
         open.delete(owner);
+        instances.forget(owner);
         const claim = await claims.find(owner);
         if (claim === undefined) return false;
         const { toHost, fromHost } = claim.ports;

@@ -10,10 +10,22 @@ export interface Listener {
 /** The listening sockets of processes in one network namespace. Empty where the kernel does not let us look. */
 export async function readListeners(pids: readonly number[]): Promise<Listener[]> {
   const sockets = new Set((await Promise.all(pids.map(readSockets))).flat());
-  const [first = 'self'] = pids;
-  const paths = ['tcp', 'tcp6'].map((table) => `/proc/${first}/net/${table}`);
-  const tables = await Promise.all(paths.map((path) => readFile(path, 'latin1').catch(() => '')));
-  return tables.flatMap((table) => parseSocketTable(table, sockets));
+  return (await readSocketTables(pids)).flatMap((table) => parseSocketTable(table, sockets));
+}
+
+/** All listening sockets in the network namespace of some processes, whoever they belong to. */
+export async function readAllListeners(pids: readonly number[]): Promise<Listener[]> {
+  return (await readSocketTables(pids)).flatMap((table) => parseSocketTable(table));
+}
+
+/** Of the first of the processes that has not ended. */
+async function readSocketTables(pids: readonly number[]): Promise<readonly string[]> {
+  for (const pid of pids) {
+    const paths = ['tcp', 'tcp6'].map((table) => `/proc/${pid}/net/${table}`);
+    const tables = await Promise.all(paths.map((path) => readFile(path, 'latin1').catch(() => '')));
+    if (tables.some((table) => table !== '')) return tables;
+  }
+  return [];
 }
 
 /**
@@ -26,13 +38,16 @@ export async function listensOn(pids: readonly number[], port: number): Promise<
   return readable.some((descriptors) => descriptors !== undefined) ? false : undefined;
 }
 
-/** proc(5): `sl local_address rem_address st … inode`, addresses in hexadecimal; state 0A is LISTEN. */
-export function parseSocketTable(table: string, inodes: ReadonlySet<string>): Listener[] {
+/**
+ * proc(5): `sl local_address rem_address st … inode`, addresses in hexadecimal; state 0A is LISTEN.
+ * @param inodes of the sockets that are wanted; left out: all
+ */
+export function parseSocketTable(table: string, inodes?: ReadonlySet<string>): Listener[] {
   return table
     .split('\n')
     .slice(1)
     .map((line) => line.trim().split(/\s+/))
-    .filter((fields) => fields[3] === '0A' && inodes.has(fields[9] ?? ''))
+    .filter((fields) => fields[3] === '0A' && inodes?.has(fields[9] ?? '') !== false)
     .map((fields) => {
       const [address = '', port = ''] = (fields[1] ?? '').split(':');
       return { address: addressName(address), port: Number.parseInt(port, 16) };

@@ -81,7 +81,9 @@ export class AppWorkload {
     const sealed = await readFile(this.#releasesPath, 'utf8').catch(ifMissing(undefined));
     if (sealed !== undefined) this.#releases = parseAppReleases(await this.deps.secretBox.open(sealed, this.#purpose));
     for (const record of await this.deps.store.list()) {
-      if (record.port !== 0) this.deps.ports.hold(record.port);
+      const { port, network, target } = record;
+      if (port !== 0) this.deps.ports.hold(port);
+      if (network !== undefined) this.deps.programs.networks?.hold(this.appId, { number: network, port, target });
       const alive = record.program !== undefined && (await this.deps.programs.isAlive(record.program));
       const state = alive || record.state !== 'up' ? record.state : 'crashed';
       this.#add(this.#specOf(record.releaseVersion), { ...record, state }, true);

@@ -17,6 +17,10 @@ export interface InstanceRecord extends InstanceIdentity {
   program?: SandboxRecord | undefined;
   /** That it listens on; 0 for types other than 'web'. */
   port: number;
+  /** Number of its own network; undefined: it shares the app's. */
+  network?: number | undefined;
+  /** Port inside that `port` leads to, if the instance does not listen on that. */
+  target?: number | undefined;
   /** IPv4 address of the app's network; undefined for the loopback of the host. */
   address?: string | undefined;
   /** Of the present process, in ISO 8601. */

@@ -1,6 +1,7 @@
 /** How the workload driver runs an app's programs. `sandboxed-programs.ts` implements it. */
 import type { Readable, Writable } from 'node:stream';
 import type { AppId, TenantId } from '#shared/ids.ts';
+import type { InstanceNetworks } from '../network/instance-networks.ts';
 import type { SandboxUsage } from '../sandbox/open-sandbox.ts';
 import type { SandboxExit, SandboxRecord } from '../sandbox/sandbox-process.ts';
 
@@ -19,6 +20,8 @@ export interface ProgramSpec {
   output: { stdout: number; stderr: number } | 'pipe';
   /** Whether its input comes from a pipe; left out: it is empty. */
   input?: boolean;
+  /** Name of the network namespace of an `InstanceNetwork`; left out: it shares the app's network. */
+  network?: string | undefined;
   /** Whether it runs on when this process ends. */
   survivesControlPlane: boolean;
 }
@@ -27,6 +30,8 @@ export interface ProgramSpec {
 export interface Program {
   /** IPv4 address at which the host reaches what the program listens on. */
   address: string;
+  /** Ports that its image declares. */
+  exposedPorts: readonly number[];
   /** Plain data that identifies it to any process. */
   record: SandboxRecord;
   stdout: Readable | undefined;
@@ -40,6 +45,8 @@ export interface Program {
 
 /** Starts, measures and ends programs. */
 export interface Programs {
+  /** Networks of their own for instances; undefined where apps share the host's network. */
+  readonly networks: InstanceNetworks | undefined;
   /** @throws AppError with the reason when it cannot be started */
   start(spec: ProgramSpec): Promise<Program>;
   isAlive(record: SandboxRecord): Promise<boolean>;

@@ -1,6 +1,7 @@
 import { fchownSync } from 'node:fs';
 import { AppError } from '#shared/errors.ts';
 import { omitUndefined } from '#shared/omit-undefined.ts';
+import type { InstanceNetworks } from '../network/instance-networks.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import { SandboxStartError } from '../sandbox/sandbox-process.ts';
 import { type ImageRuntime, planProgram } from './plan-program.ts';
@@ -9,6 +10,7 @@ import type { Program, Programs } from './programs.ts';
 /** What programs need to run. */
 export interface SandboxedProgramsOptions {
   sandbox: Sandbox;
+  networks: InstanceNetworks | undefined;
   /** @throws AppError when there is no such image */
   readImage(imageUrl: string): Promise<ImageRuntime>;
 }
@@ -19,8 +21,9 @@ function outside({ container }: ImageRuntime, uid: number): number {
 }
 
 /** Runs each program in a sandbox, under the uid of its app. */
-export function createSandboxedPrograms({ sandbox, readImage }: SandboxedProgramsOptions): Programs {
+export function createSandboxedPrograms({ sandbox, networks, readImage }: SandboxedProgramsOptions): Programs {
   return {
+    networks,
     async start(spec): Promise<Program> {
       const image = await readImage(spec.imageUrl);
       const stdout = spec.output === 'pipe' ? spec.output : { fd: spec.output.stdout };
@@ -31,13 +34,14 @@ export function createSandboxedPrograms({ sandbox, readImage }: SandboxedProgram
       if (process.getuid?.() === 0 && spec.output !== 'pipe')
         for (const fd of [spec.output.stdout, spec.output.stderr]) fchownSync(fd, outside(image, uid), uid);
       try {
-        const plan = planProgram(spec, image, { uid, network: network?.namespace, layers: sandbox.layers });
+        const plan = planProgram(spec, image, { uid, network: spec.network ?? network?.namespace, layers: sandbox.layers });
         const process = await sandbox.spawn(plan, { stdout, stderr, stdin: spec.input === true ? 'pipe' : undefined });
         const stopSignal = image.container?.stopSignal;
         return {
           ...process,
           record: { ...process.record, ...omitUndefined({ stopSignal }) },
           address: network?.address ?? '127.0.0.1',
+          exposedPorts: image.container?.ports ?? [],
         };
       } catch (error) {
         if (error instanceof SandboxStartError) throw new AppError('internal', error.message, { cause: error });

@@ -1,25 +1,23 @@
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors.ts';
+import type { AppId } from '#shared/ids.ts';
 import type { Log } from '#shared/log.ts';
 import type { InstanceFacts, WorkloadSpec } from '#shared/platform/workloads.ts';
 import type { AppLogCollector } from '../logs/app-log-collector.ts';
+import type { InstanceNetwork } from '../network/instance-networks.ts';
 import { endUnrecorded } from '../processes/end-unrecorded.ts';
 import { instanceName } from '../processes/instance-key.ts';
-import { listensOn, readListeners } from '../processes/listening-ports.ts';
 import type { PortPool } from '../processes/port-pool.ts';
-import { readDescendants } from '../processes/process-identity.ts';
 import { planRestartDelay } from '../processes/restart-delay.ts';
 import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
-import { checkHealth, whereToAsk } from './check-health.ts';
+import { type BootingInstance, becomeHealthy, readInstanceListeners, watchPort } from './instance-boot.ts';
 import type { InstanceRecord, InstanceStore } from './instance-store.ts';
 import { describeEnd, type ProgramEnd, type Programs } from './programs.ts';
-import { describeMissedBoot, patienceWith, planEnvironment } from './supervision.ts';
-
-/** How often it is checked where an instance listens that is not up yet. */
-const portPollMilliseconds = 500;
+import { describeMissedBoot, planEnvironment } from './supervision.ts';
 
 /** What the instances of an app share. */
 export interface InstanceDependencies {
+  appId: AppId;
   programs: Programs;
   ports: PortPool;
   store: InstanceStore;
@@ -67,6 +65,7 @@ export class SupervisedInstance {
   #life: Promise<void> | undefined;
   #ended: Promise<ProgramEnd> | undefined;
   #saving: Promise<void> = Promise.resolve();
+  #exposedPorts: readonly number[] = [];
   #detached = false;
   #crashesInARow = 0;
   #lastCause = '';
@@ -150,8 +149,10 @@ export class SupervisedInstance {
     if (wasAlive) await this.#logLine(`Stopped ${this.name}`);
     await this.#deps.output.closeOutput(this.#record.key);
     await this.#saving;
-    await this.#deps.store.remove(this.#record.key);
-    this.#deps.ports.release(this.#record.port);
+    const { appId, store, ports, programs } = this.#deps;
+    await store.remove(this.#record.key);
+    ports.release(this.#record.port);
+    if (this.#record.network !== undefined) await programs.networks?.free(appId, this.#record.network);
   }
 
   /** Ends the supervision and leaves the process running. */
@@ -222,16 +223,12 @@ export class SupervisedInstance {
     const launched = Promise.withResolvers<void>();
     this.#launching = launched.promise;
     try {
-      const { ports, programs, output, clock } = this.#deps;
+      const { programs, output, clock } = this.#deps;
       const spec = this.#spec;
       const process = spec?.processes.find(({ type }) => type === this.#record.type);
       if (spec === undefined || process === undefined)
         throw new AppError('internal', `The release has no process type "${this.#record.type}".`);
-      if (this.#record.type === 'web') {
-        const before = this.#record.port;
-        if (before !== 0) ports.release(before);
-        this.#record = { ...this.#record, port: await ports.reserve(before === 0 ? undefined : before) };
-      }
+      const network = await this.#takePlace();
       // Stored before the process exists: if this process dies in between, the key in its environment identifies it.
       await this.#update({ state: 'new', program: undefined, startedAt: clock.now().toISOString() });
       await this.#logLine(`Starting ${this.name} with \`${process.command}\``);
@@ -244,10 +241,12 @@ export class SupervisedInstance {
           imageUrl: spec.imageUrl,
           command: process.command,
           env: planEnvironment(spec, this.#record),
+          network: network?.namespace,
           output: { stdout: files.stdout, stderr: files.stderr },
           survivesControlPlane: true,
         });
         program.unref();
+        this.#exposedPorts = program.exposedPorts;
         this.#ended = program.exited.then(async ({ code }) => ({
           code,
           outOfMemory: await programs.ranOutOfMemory(program.record),
@@ -259,6 +258,21 @@ export class SupervisedInstance {
     } finally {
       launched.resolve();
     }
+  }
+
+  /** A network and a port of its own: those it has had, if possible. */
+  async #takePlace(): Promise<InstanceNetwork | undefined> {
+    const { appId, ports, programs } = this.#deps;
+    const { type, port: portBefore, network: numberBefore } = this.#record;
+    const before = numberBefore === undefined ? undefined : { number: numberBefore, port: portBefore };
+    const network = await programs.networks?.take(appId, before);
+    let port = 0;
+    if (type === 'web') {
+      if (portBefore !== 0) ports.release(portBefore);
+      port = network?.port ?? (await ports.reserve(portBefore === 0 ? undefined : portBefore));
+    }
+    this.#record = { ...this.#record, network: network?.number, port, target: undefined };
+    return network;
   }
 
   /** The system reports the end of child processes only, and this one is not: so it is checked. */
@@ -285,14 +299,15 @@ export class SupervisedInstance {
     const spent = adopted ? this.#deps.clock.now().getTime() - Date.parse(this.#record.startedAt) : 0;
     const deadline = AbortSignal.timeout(Math.max(0, bootSeconds * 1000 - spent));
     const settled = new AbortController();
-    const wrongPort = this.#watchPort(program, AbortSignal.any([over, deadline, settled.signal]));
-    const problem = await this.#becomeHealthy(program, AbortSignal.any([over, deadline, wrongPort]));
+    const booting = this.#booting(program);
+    const wrongPort = watchPort(booting, AbortSignal.any([over, deadline, settled.signal]));
+    const problem = await becomeHealthy(booting, AbortSignal.any([over, deadline, wrongPort]));
     settled.abort();
     if (over.aborted) return undefined;
-    if (problem !== undefined) {
-      const listeners = await readListeners(await readProcesses(program));
-      return describeMissedBoot(problem, this.#record.port, bootSeconds, listeners);
-    }
+    const { port, target } = this.#record;
+    if (problem !== undefined) return describeMissedBoot(problem, port, bootSeconds, await readInstanceListeners(booting));
+    if (target !== undefined)
+      await this.#logLine(`${this.name} listens on ${target} instead of PORT (${port}); it is served there`);
     await this.#update({ state: 'up' });
     this.#changed(this);
     await this.#logLine(`${this.name} is up`);
@@ -300,45 +315,19 @@ export class SupervisedInstance {
     return undefined;
   }
 
-  /** Aborts once it has listened on a wrong port for so long that it will not change. */
-  #watchPort(program: SandboxRecord, over: AbortSignal): AbortSignal {
-    const { clock, timings } = this.#deps;
-    const missed = new AbortController();
-    const watch = async (): Promise<void> => {
-      let since: number | undefined;
-      for (;;) {
-        await clock.sleep(portPollMilliseconds, over);
-        const listeners = await readListeners(await readProcesses(program));
-        const patience = patienceWith(this.#record.port, listeners, this.#spec?.healthPath !== undefined);
-        const now = clock.now().getTime();
-        since = patience === undefined ? undefined : (since ?? now);
-        if (now - (since ?? now) >= (patience ?? 1) * timings.wrongPortSeconds * 1000) return missed.abort();
-      }
+  #booting(program: SandboxRecord): BootingInstance {
+    const { appId, clock, timings, programs } = this.#deps;
+    return {
+      ...{ clock, timings, program, spec: this.#spec, exposedPorts: this.#exposedPorts },
+      readRecord: () => this.#record,
+      leadPort: async (target) => {
+        const { network, port } = this.#record;
+        if (network === undefined) return;
+        // Stored first: a later control plane must know what it may have to undo.
+        await this.#update({ target });
+        await programs.networks?.leadPort(appId, { number: network, port }, target);
+      },
     };
-    if (this.#record.port !== 0) void watch().catch(() => undefined);
-    return missed.signal;
-  }
-
-  /** Resolves with undefined once it is ready for traffic, or with the last problem when the signal aborts. */
-  async #becomeHealthy(program: SandboxRecord, signal: AbortSignal): Promise<string | undefined> {
-    const { clock, timings } = this.#deps;
-    let problem = 'did not listen';
-    try {
-      if (this.#record.port === 0) {
-        await clock.sleep(timings.settleMilliseconds, signal);
-        return undefined;
-      }
-      for (;;) {
-        const result = await checkHealth({ ...whereToAsk(this.#record, this.#spec), path: this.#spec?.healthPath }, signal);
-        const isOwn = result.healthy && (await listensOn(await readProcesses(program), this.#record.port)) !== false;
-        if (isOwn) return undefined;
-        if (!signal.aborted) problem = result.healthy ? 'did not listen on PORT, which another process uses,' : result.problem;
-        await clock.sleep(timings.healthPollMilliseconds, signal);
-      }
-    } catch (error) {
-      if (!signal.aborted) throw error;
-      return problem;
-    }
   }
 
   async #waitToRestart(cause: string, stable: boolean): Promise<void> {
@@ -392,9 +381,4 @@ function abortedAfter(promise: Promise<unknown>): AbortSignal {
   const abort = (): void => controller.abort();
   promise.then(abort, abort);
   return controller.signal;
-}
-
-/** The processes of a program, those of the app first: the last one may be in the network of the host. */
-async function readProcesses({ init }: SandboxRecord): Promise<readonly number[]> {
-  return [...(await readDescendants(init.pid)), init.pid];
 }

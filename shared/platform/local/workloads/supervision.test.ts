@@ -6,7 +6,7 @@ import { parseSocketTable } from '../processes/listening-ports.ts';
 import { planRestartDelay } from '../processes/restart-delay.ts';
 import { describeEnd } from './programs.ts';
 import { planRoute } from './route-plan.ts';
-import { describeMissedBoot, patienceWith, planEnvironment } from './supervision.ts';
+import { describeMissedBoot, findOtherPort, patienceWith, planEnvironment } from './supervision.ts';
 
 describe('supervision', () => {
   it('waits 1, 2, 4 … seconds before it starts a crashed instance again, never more than 60', () => {
@@ -55,6 +55,31 @@ describe('supervision', () => {
     ['nothing', [], undefined, undefined],
   ])('is patient with an instance that listens on %s', (_name, listeners, byConnecting, byPath) => {
     expect([patienceWith(5000, listeners, false), patienceWith(5000, listeners, true)]).toEqual([byConnecting, byPath]);
+  });
+
+  it.each([
+    ['PORT', [5000, 3000], [], undefined],
+    ['the only other port', [12_345], [], { port: 12_345, patience: 3 }],
+    ['the only usual one', [3000], [], { port: 3000, patience: 1 }],
+    ['the usual one of several', [12_345, 3000], [], { port: 3000, patience: 1 }],
+    ['one that the image declares', [3000, 4000, 9090], [9090], { port: 9090, patience: 0 }],
+    ['not one of metrics or a debugger', [9229, 9090], [], undefined],
+    ['one beside metrics', [9090, 7000], [], { port: 7000, patience: 3 }],
+    ['none of two that are usual', [3000, 8080], [], undefined],
+    ['none of two that are not', [7000, 7001], [], undefined],
+    ['nothing', [], [3000], undefined],
+  ])('serves an instance at %s', (_name, ports, exposed, other) => {
+    const listeners = ports.map((port) => ({ address: 'any', port }));
+    expect(findOtherPort(5000, listeners, exposed)).toEqual(other);
+  });
+
+  it('serves an instance at its port on all addresses, not at that of a helper on the loopback', () => {
+    const listeners = [
+      { address: '127.0.0.1', port: 8080 },
+      { address: 'any', port: 12_345 },
+    ];
+    expect(findOtherPort(5000, listeners, [])?.port).toBe(12_345);
+    expect(findOtherPort(5000, listeners.slice(0, 1), [])?.port).toBe(8080);
   });
 
   it('describes how a process ended', () => {

@@ -31,6 +31,29 @@ function isSidePort(port: number): boolean {
 }
 
 /**
+ * Where an instance listens that does not listen on its PORT, if there is no doubt: on a port that its image declares, on the only one that
+ * is not on the loopback and no side port, or on the only one of those that is usual for servers.
+ * @param exposed ports that its image declares
+ * @returns the port, and for how many times the usual patience it may change
+ */
+export function findOtherPort(
+  port: number,
+  listeners: readonly Listener[],
+  exposed: readonly number[],
+): { port: number; patience: number } | undefined {
+  if (listeners.some((listener) => listener.port === port)) return undefined;
+  const declared = exposed.find((candidate) => listeners.some((listener) => listener.port === candidate));
+  if (declared !== undefined) return { port: declared, patience: 0 };
+  const open = listeners.filter(({ address }) => !address.startsWith('127.'));
+  const ports = [...new Set((open.length === 0 ? listeners : open).map((listener) => listener.port))];
+  const servers = ports.filter((candidate) => !isSidePort(candidate));
+  const usual = servers.filter((candidate) => usualPorts.has(candidate));
+  const [only] = servers.length === 1 ? servers : usual.length === 1 ? usual : [];
+  if (only === undefined) return undefined;
+  return { port: only, patience: usual.length === 0 ? 3 : 1 };
+}
+
+/**
  * For how many times the usual patience an instance may listen as it does before it counts as one that does not come up: once where a
  * server listens that ignores PORT, or on PORT where no traffic arrives; three times on another port, which may be opened first.
  * Undefined while it may still come up.
@@ -46,14 +69,15 @@ export function patienceWith(port: number, listeners: readonly Listener[], check
 
 /** Why an instance that runs was not up in time, and what to change where the listeners show it. */
 export function describeMissedBoot(problem: string, port: number, bootSeconds: number, listeners: readonly Listener[]): string {
-  const elsewhere = listeners.find((listener) => listener.port !== port);
+  const others = [...new Set(listeners.map((listener) => listener.port))].filter((other) => other !== port);
   const here = listeners.find((listener) => listener.port === port);
   if (here !== undefined && problem === 'did not listen') {
     return `listens on ${here.address} only, where no traffic arrives; it must bind to 0.0.0.0`;
   }
   if (problem !== 'did not listen') return `${problem} within ${bootSeconds} s`;
-  if (elsewhere !== undefined) {
-    return `listens on port ${elsewhere.port}, not on PORT (${port}); it must bind to the port in the variable PORT`;
+  if (others.length > 0) {
+    const where = `${others.length === 1 ? 'port' : 'ports'} ${others.join(', ')}`;
+    return `listens on ${where}, not on PORT (${port}); it must bind to the port in the variable PORT`;
   }
   return `did not listen on PORT (${port}) within ${bootSeconds} s; it must bind to the port in the variable PORT`;
 }

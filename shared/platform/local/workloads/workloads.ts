@@ -93,7 +93,7 @@ export async function createLocalWorkloads(options: LocalWorkloadsOptions): Prom
   const bootId = (await readProcessIdentity(process.pid))?.bootId ?? '';
   const apps = createAppRegistry(async (appId) => {
     const app = new AppWorkload(appId, {
-      ...{ programs, ports, clock, log, bootId, timings, router, secretBox },
+      ...{ appId, programs, ports, clock, log, bootId, timings, router, secretBox },
       store: createInstanceStore(workloadsDir, appId),
       output: await logs.collectorOf(appId),
       directory: join(workloadsDir, appId),
