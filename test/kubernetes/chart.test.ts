@@ -9,7 +9,7 @@ import { createLog } from '#shared/log.ts';
 import { buildNamespace } from '#shared/names.ts';
 import type { Cluster } from '#shared/platform/kubernetes/cluster/cluster.ts';
 import { connectCluster } from '#shared/platform/kubernetes/cluster/connect-cluster.ts';
-import { type Kind, kinds } from '#shared/platform/kubernetes/cluster/kinds.ts';
+import { apiGroup, type Kind, kinds, resourceName } from '#shared/platform/kubernetes/cluster/kinds.ts';
 import { createKubernetesDrift } from '#shared/platform/kubernetes/drift/kubernetes-drift.ts';
 import { workerLabels } from '#shared/platform/kubernetes/names.ts';
 import { parseSettings } from '#shared/settings/settings.ts';
@@ -200,8 +200,7 @@ describe('the chart', () => {
           for (const verb of verbs) {
             const [plural, subresource] = resource.split('/');
             const kind = (Object.values(kinds) as Kind[]).find(
-              (each) =>
-                each.plural === plural && (each.apiVersion.includes('/') ? each.apiVersion.split('/')[0] : '') === apiGroups[0],
+              (each) => each.plural === plural && apiGroup(each).group === apiGroups[0],
             );
             // `bind` is no request of its own; its lack is a refused RoleBinding.
             if (kind === undefined) expect(`${verb} ${resource}`).toBe('bind clusterroles');
@@ -234,8 +233,7 @@ describe('the chart', () => {
       case 'watch': {
         // The right to list is there, that to watch is not.
         const role = `list-${kind.plural}-${kind.apiVersion.replaceAll(/[^a-z0-9]/g, '-')}`;
-        const resource = kind.apiVersion.includes('/') ? `${kind.plural}.${kind.apiVersion.split('/')[0]}` : kind.plural;
-        await running.kubectl(['create', 'clusterrole', role, '--verb=list', `--resource=${resource}`]);
+        await running.kubectl(['create', 'clusterrole', role, '--verb=list', `--resource=${resourceName(kind)}`]);
         await running.kubectl([
           'create',
           'clusterrolebinding',

@@ -12,7 +12,7 @@ import { createKubernetesBuildCaches } from '#shared/platform/kubernetes/build-c
 import { createKubernetesCertificates } from '#shared/platform/kubernetes/certificates.ts';
 import type { Cluster, ClusterObject } from '#shared/platform/kubernetes/cluster/cluster.ts';
 import { connectCluster } from '#shared/platform/kubernetes/cluster/connect-cluster.ts';
-import { type Kind, kinds } from '#shared/platform/kubernetes/cluster/kinds.ts';
+import { type Kind, kinds, resourceName } from '#shared/platform/kubernetes/cluster/kinds.ts';
 import { createKubernetesDrift } from '#shared/platform/kubernetes/drift/kubernetes-drift.ts';
 import { appLabels } from '#shared/platform/kubernetes/names.ts';
 import {
@@ -179,9 +179,8 @@ describe('objects that somebody else changes or deletes', () => {
 
   /** By kubectl, which writes in its own name. */
   async function edit({ kind, name, namespace: place }: Parameters<Cluster['patch']>[0], change: object): Promise<void> {
-    const group = kind.apiVersion.includes('/') ? `.${kind.apiVersion.split('/')[0]}` : '';
     const args = ['--kubeconfig', inject('kubeconfig'), ...(place === undefined ? [] : ['--namespace', place])];
-    const patch = ['patch', `${kind.plural}${group}`, name, '--type=merge', '--patch', JSON.stringify(change)];
+    const patch = ['patch', resourceName(kind), name, '--type=merge', '--patch', JSON.stringify(change)];
     await runChecked(inject('clusterPrograms').cluster, ['kubectl', ...args, ...patch], {});
   }
 

@@ -1,7 +1,7 @@
 import type { Response } from 'undici';
 import type { ApiRequests } from './api-requests.ts';
 import type { Cluster, ClusterObject } from './cluster.ts';
-import { kindOf } from './kinds.ts';
+import { apiGroup, kindOf } from './kinds.ts';
 import { listObjects, readStatus } from './list-objects.ts';
 import { collectionPath, groupPath, objectPath } from './object-path.ts';
 import { readTimedLog, streamPodLog } from './pod-log-requests.ts';
@@ -68,8 +68,7 @@ export function createApiServer(requests: ApiRequests): Cluster {
       return resources.some(({ name }) => name === kind.plural);
     },
     async isAllowed({ verb, kind, namespace, subresource }) {
-      const [group, version] = kind.apiVersion.includes('/') ? kind.apiVersion.split('/') : ['', kind.apiVersion];
-      const resourceAttributes = { verb, group, version, resource: kind.plural, namespace, subresource };
+      const resourceAttributes = { verb, ...apiGroup(kind), resource: kind.plural, namespace, subresource };
       const response = await requests.send({
         method: 'POST',
         path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',

@@ -53,3 +53,15 @@ export function kindOf({ apiVersion, kind }: { apiVersion: string; kind: string 
 
 /** Whether every cluster has the kind. */
 export const isPartOfKubernetes = ({ from }: Kind): boolean => from === undefined;
+
+/** The API group and version of a kind: `apps` and `v1`; the core group is ''. */
+export function apiGroup({ apiVersion }: Pick<Kind, 'apiVersion'>): { group: string; version: string } {
+  const [group = '', version] = apiVersion.split('/');
+  return version === undefined ? { group: '', version: group } : { group, version };
+}
+
+/** A kind as kubectl takes it: `pods`, `deployments.apps`. */
+export function resourceName(kind: Kind): string {
+  const { group } = apiGroup(kind);
+  return group === '' ? kind.plural : `${kind.plural}.${group}`;
+}

@@ -1,5 +1,5 @@
 import { AppError } from '#shared/errors.ts';
-import type { Kind } from './kinds.ts';
+import { apiGroup, type Kind } from './kinds.ts';
 
 /** What was asked, for the sentence that says why it failed. */
 export interface Attempt {
@@ -67,7 +67,7 @@ export function describeRefusal(attempt: Attempt, httpStatus: number, { message 
     return `${refused}: it violates the pod security level ${podSecurity[1]} of its namespace (${podSecurity[2]}).`;
   if (httpStatus === 403 && / cannot \S+ resource /.test(message)) {
     const resource = attempt.subresource === undefined ? kind.plural : `${kind.plural}/${attempt.subresource}`;
-    const group = kind.apiVersion.includes('/') ? kind.apiVersion.split('/')[0] : 'the core API';
+    const group = apiGroup(kind).group || 'the core API';
     const scope = namespace === undefined ? 'in the whole cluster' : `in the namespace ${namespace}`;
     return `The platform lacks the right to ${verb} ${object}. Give its service account the verb \`${verb}\` on \`${resource}\` (${group}) ${scope}.`;
   }
