@@ -104,7 +104,8 @@ export function createEdgeApi(parts: EdgeParts, options: EdgeOptions): EdgeApi {
     allowedOrigins: settings.allowedOrigins,
     issuer,
     checkReady: async () => void (await sql`select 1`.execute(db)),
-    acceptsBuilds: async () => !(await lacksRoomForBuilds({ platform })),
+    // While no worker answers no build begins, but all that the database has is served: that is no reason to end this API.
+    acceptsBuilds: async () => !(await lacksRoomForBuilds({ platform }).catch(() => true)),
     clientAddress,
     clock,
     log,
