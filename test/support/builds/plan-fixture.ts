@@ -29,7 +29,14 @@ export const toolchains: Toolchains = {
 };
 
 /** Of an app that says nothing of its own about its build. */
-export const plainContext: BuildContext = { toolchains, env: {}, cache: 'cold', pins: new Map(), ownCommands: [] };
+export const plainContext: BuildContext = {
+  toolchains,
+  env: {},
+  cache: 'cold',
+  pins: new Map(),
+  ownCommands: [],
+  buildsItself: false,
+};
 
 /** For the tests of a file: plans of sources in a temporary directory, which is removed after them. Nothing is run. */
 export function openPlanFixture(): {
@@ -57,7 +64,8 @@ export function openPlanFixture(): {
       const { builder } = (await chooseBuilders(source)).main;
       const overrides = await readAppOverrides(source, env);
       const pins = await readVersionPins(source, env, overrides);
-      const context = { ...plainContext, env, pins, ownCommands: findOwnCommands(overrides) };
+      const buildsItself = (overrides.install ?? overrides.build) !== undefined;
+      const context = { ...plainContext, env, pins, ownCommands: findOwnCommands(overrides), buildsItself };
       return { ...(await builder.plan(source, context)), builder: builder.name };
     },
   };

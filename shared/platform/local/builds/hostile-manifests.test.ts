@@ -30,7 +30,7 @@ function treeOf(files: Readonly<Record<string, string>>): SourceTree {
 /** Nothing is installed here. */
 const store: ToolStore = { listVersions: async () => ['1.0.0'], ensureTool: async ({ version }) => version };
 const toolchains = openToolchains({ env: { PATH: '/usr/bin:/bin' }, platformNodeVersion: '26.0.0', store });
-const context: BuildContext = { toolchains, env: {}, cache: 'cold', pins: new Map(), ownCommands: [] };
+const context: BuildContext = { toolchains, env: {}, cache: 'cold', pins: new Map(), ownCommands: [], buildsItself: false };
 /** Characters; files up to 1 MiB are read. A pattern that compares each character with all others takes ten seconds for these. */
 const length = 120_000;
 const manifest = (changes: object): string => JSON.stringify({ name: 'a', version: '1.0.0', ...changes });

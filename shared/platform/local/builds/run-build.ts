@@ -143,6 +143,7 @@ async function build(parts: RunBuildParts, spec: BuildSpec, attempt: Attempt): P
     ...{ toolchains: parts.toolchains, env: spec.env, cache, hasPythonMirror },
     pins: await readVersionPins(source, spec.env, overrides),
     ownCommands: findOwnCommands(overrides),
+    buildsItself: (overrides.install ?? overrides.build) !== undefined,
   };
   const notice = setTimeout(() => output.detail(installingNotice), installingNoticeMilliseconds);
   const plan = await planApp(source, choice, overrides, context).finally(() => clearTimeout(notice));

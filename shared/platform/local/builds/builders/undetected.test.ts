@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { openPlanFixture } from '#test/support/builds/plan-fixture.ts';
 import { chooseBuilders } from './choose-builders.ts';
 
-const { openSource } = openPlanFixture();
+const { openSource, planFor } = openPlanFixture();
 
 describe('a source that nothing builds', () => {
   const causeOf = async (files: Record<string, string>): Promise<string> => {
@@ -39,5 +39,20 @@ describe('a source that nothing builds', () => {
 
   it('but has a Procfile is run as it is', async () => {
     expect(await causeOf({ 'Package.swift': '', Procfile: 'web: ./server' })).toBe('built by procfile');
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['a program that is committed', { Procfile: 'web: ./server --port $PORT\n', server: '' }],
+    ['a program of the system', { Procfile: 'web: /usr/bin/python3 -m http.server $PORT\n' }],
+    ['a build command of its own', { Procfile: 'web: target/app\n', 'paas.yml': 'build: make\n' }],
+  ])('but has a Procfile is not refused with %s', async (_, files) => {
+    await expect(planFor({ 'build.sbt': '', ...files })).resolves.toMatchObject({ builder: 'procfile' });
+  });
+
+  it('is refused if its Procfile starts what a builder would have to make', async () => {
+    const scala = planFor({ 'build.sbt': '', Procfile: 'web: target/universal/stage/bin/app -Dhttp.port=${PORT}\n' });
+    await expect(scala).rejects.toThrow(
+      'This platform has no builder for Scala (build.sbt), so there is no target/universal/stage/bin/app, which the app starts.',
+    );
   });
 });

@@ -2,7 +2,7 @@
 import type { SourceTree } from '../plans/source-tree.ts';
 
 /** Files of languages without a builder. A name may begin with `*`. */
-const unsupported: readonly (readonly [file: string, language: string])[] = [
+const unsupportedLanguages: readonly (readonly [file: string, language: string])[] = [
   ['build.sbt', 'Scala'],
   ['project.clj', 'Clojure'],
   ['deps.edn', 'Clojure'],
@@ -25,6 +25,16 @@ const unsupported: readonly (readonly [file: string, language: string])[] = [
   ['Makefile', 'make'],
 ];
 
+/** The language without a builder that the source is in, with the file that tells: 'Scala (build.sbt)'. */
+export async function findUnsupported(source: SourceTree): Promise<string | undefined> {
+  const names = await source.list('');
+  for (const [pattern, language] of unsupportedLanguages) {
+    const name = names.find((entry) => (pattern.startsWith('*') ? entry.endsWith(pattern.slice(1)) : entry === pattern));
+    if (name !== undefined && (await source.hasFile(name))) return `${language} (${name})`;
+  }
+  return undefined;
+}
+
 /**
  * The language that the source is in and that cannot be built, or the directories below the top that could be.
  * @param detects whether a builder takes a directory: the file that it goes by
@@ -37,11 +47,9 @@ export async function describeUndetected(
 ): Promise<string> {
   const names = await source.list('');
   if (names.length === 0) return 'The source is empty. Commit the files of the app, then push.';
-  for (const [pattern, language] of unsupported) {
-    const name = names.find((entry) => (pattern.startsWith('*') ? entry.endsWith(pattern.slice(1)) : entry === pattern));
-    if (name === undefined || !(await source.hasFile(name))) continue;
-    return `This platform has no builder for ${language} (${name}). It builds: ${looksFor}. A program that you have built for Linux can be committed with a Procfile: web: ./<program>`;
-  }
+  const unsupported = await findUnsupported(source);
+  if (unsupported !== undefined)
+    return `This platform has no builder for ${unsupported}. It builds: ${looksFor}. A program that you have built for Linux can be committed with a Procfile: web: ./<program>`;
   const below: string[] = [];
   for (const name of names.slice(0, 100)) {
     const why = name.startsWith('.') || name === 'node_modules' ? undefined : await detects(name);

@@ -35,6 +35,8 @@ export interface BuildContext {
   readonly pins: VersionPins;
   /** Commands that the app itself declares, of process types and of releases: by a Procfile, paas.yml or a variable. Empty: the builder finds what runs. */
   readonly ownCommands: readonly string[];
+  /** Whether the app itself says by which commands it is built. */
+  readonly buildsItself: boolean;
   /** Whether builds are to get Python packages from an index of the operator's instead of PyPI. */
   readonly hasPythonMirror?: boolean;
 }
