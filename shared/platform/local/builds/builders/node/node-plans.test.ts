@@ -233,6 +233,18 @@ describe('the plan of a Node.js app', () => {
     ['Next.js', { dependencies: { next: '1' } }, { '.next/BUILD_ID': '' }, 'next start'],
     ['SvelteKit', { devDependencies: { '@sveltejs/kit': '1' } }, { 'build/index.js': '' }, 'node build/index.js'],
     ['Astro with a server', { dependencies: { astro: '1' } }, { 'dist/server/entry.mjs': '' }, 'node dist/server/entry.mjs'],
+    [
+      'TanStack Start',
+      { dependencies: { '@tanstack/react-start': '1' } },
+      { 'dist/server/server.js': '', 'node_modules/srvx/bin/srvx.mjs': '' },
+      'node node_modules/srvx/bin/srvx.mjs --prod -s ../client dist/server/server.js',
+    ],
+    [
+      'TanStack Start without srvx at the top',
+      { dependencies: { '@tanstack/solid-start': '1' } },
+      { 'dist/server/server.js': '' },
+      'vite preview --host 0.0.0.0 --port $PORT',
+    ],
     ['Vite', { devDependencies: { vite: '1' } }, { 'index.html': '', 'dist/index.html': '' }, `${serve} '/app/dist' --fallback`],
     ['Astro', { dependencies: { astro: '1' } }, { 'dist/index.html': '' }, `${serve} '/app/dist'`],
     ['a site with a 404 page', {}, { 'dist/index.html': '', 'dist/404.html': '' }, `${serve} '/app/dist'`],

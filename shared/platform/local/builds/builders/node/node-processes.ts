@@ -179,6 +179,8 @@ async function findFrameworkProcess(built: SourceTree, manifest: PackageJson): P
     if (dependency !== undefined && dependencies[dependency] === undefined) continue;
     if (await built.hasFile(file)) return { web: command };
   }
+  if (tanStackStarts.some((name) => dependencies[name] !== undefined) && (await built.hasFile('dist/server/server.js')))
+    return { web: await findTanStackServer(built) };
   if (dependencies['@angular/ssr'] !== undefined)
     for (const name of await built.list('dist')) {
       const server = `dist/${name}/server/server.mjs`;
@@ -188,6 +190,16 @@ async function findFrameworkProcess(built: SourceTree, manifest: PackageJson): P
   if (dependencies['@sveltejs/kit'] !== undefined && !(await built.hasFile('build/index.html')))
     if (await built.hasFile('.svelte-kit/output/server/index.js')) return { web: 'vite preview --host 0.0.0.0 --port $PORT' };
   return undefined;
+}
+
+const tanStackStarts = ['@tanstack/react-start', '@tanstack/solid-start', '@tanstack/vue-start'] as const;
+
+/** Its build leaves a module that answers requests, and no server. srvx is one that comes with its packages, though not at the top with every package manager. */
+async function findTanStackServer(built: SourceTree): Promise<string> {
+  const srvx = 'node_modules/srvx/bin/srvx.mjs';
+  return (await built.hasFile(srvx))
+    ? `node ${srvx} --prod -s ../client dist/server/server.js`
+    : 'vite preview --host 0.0.0.0 --port $PORT';
 }
 
 const builtOutputs = [
