@@ -1,9 +1,10 @@
 /**
  * `npm run test:apps -- --from REPOSITORY.git [--folder examples] [--results FILE] [--seconds N] [--again] [--once]
- * [--verbose] [name…]`: pushes the apps in
+ * [--detect] [--verbose] [name…]`: pushes the apps in
  * the folders of a bare git repository to one platform, each twice, and judges them by their test.json. A name may have `*`.
  * Prints a table, and exits with 1 if an app failed. With `--results`, apps that the file has already are skipped (`--again`
- * tries those that failed), so a run can be continued; the table has all of the file. `--once` leaves out the second push.
+ * tries those that failed), so a run can be continued; the table has all of the file. `--once` leaves out the second push, `--detect`
+ * a Dockerfile, so that the language is detected beside one (Railpack's examples are to be judged so).
  */
 import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,6 +27,7 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '600' },
     again: { type: 'boolean', default: false },
     once: { type: 'boolean', default: false },
+    detect: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
   },
 });
@@ -67,6 +69,7 @@ async function tryExample(platform: RunningPlatform, name: string): Promise<AppR
   try {
     user = await createUser(platform, `${name}@example.com`);
     const cases = parseAppCases(await examples.extract(name, files), process.arch);
+    if (values.detect) await rm(join(files, 'Dockerfile'), { force: true });
     const log = (text: string): void => void (values.verbose && process.stderr.write(text));
     return await tryApp({
       platform,
