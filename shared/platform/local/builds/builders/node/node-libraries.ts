@@ -1,4 +1,5 @@
 /** Packages of Debian that packages of npm are compiled with, or whose programs and libraries they use. */
+import { asksForBrowser, browserLibraries, playwrightEnv } from '../playwright.ts';
 import { allDependencies, type PackageJson } from './package-json.ts';
 
 /** Where their binaries cannot be downloaded. */
@@ -9,13 +10,6 @@ const libraries: Readonly<Record<string, readonly string[]>> = {
 
 /** A browser without fonts shows empty boxes. */
 const chromium = ['chromium', 'fonts-liberation'] as const;
-
-/** What the browsers that Playwright downloads link to. */
-const browserLibraries = [
-  'fonts-liberation', 'libasound2', 'libatk-bridge2.0-0', 'libatk1.0-0', 'libatspi2.0-0', 'libcairo2', 'libcups2', 'libdbus-1-3', 'libdrm2',
-  'libgbm1', 'libglib2.0-0', 'libnspr4', 'libnss3', 'libpango-1.0-0', 'libx11-6', 'libxcb1', 'libxcomposite1', 'libxdamage1', 'libxext6',
-  'libxfixes3', 'libxkbcommon0', 'libxrandr2',
-] as const; // biome-ignore format: a list of words
 
 /** What the packages of an app need of the system, in builds and at run time. */
 export interface NodeLibraries {
@@ -40,14 +34,12 @@ export function findNodeLibraries(packages: ReadonlyMap<string, PackageJson>): N
     env: {
       // Its own download goes to the home directory, which is no part of the image.
       ...(drivesChromium ? { PUPPETEER_SKIP_DOWNLOAD: 'true', PUPPETEER_EXECUTABLE_PATH: '/usr/bin/chromium' } : {}),
-      // So that what `playwright install` downloads in a build is part of the image.
-      ...(playwright ? { PLAYWRIGHT_BROWSERS_PATH: '/app/.playwright' } : {}),
+      ...(playwright ? playwrightEnv : {}),
     },
   };
 }
 
-/** Railpack's variable says that the build is to install the browser of Playwright. */
-export function installsBrowser(env: Readonly<Record<string, string>>, packages: ReadonlyMap<string, PackageJson>): boolean {
-  const wanted = env['RAILPACK_NODE_PLAYWRIGHT_INSTALL'] ?? '';
-  return !['', '0', 'false'].includes(wanted) && findNodeLibraries(packages).env['PLAYWRIGHT_BROWSERS_PATH'] !== undefined;
+/** Whether the build is to install a browser. */
+export function installsBrowser(env: Readonly<Record<string, string>>, libraries: NodeLibraries): boolean {
+  return asksForBrowser('NODE', env) && 'PLAYWRIGHT_BROWSERS_PATH' in libraries.env;
 }

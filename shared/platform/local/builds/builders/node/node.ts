@@ -40,7 +40,7 @@ export const nodeBuilder: Builder = {
       notes: [...tools.notes, ...install.notes],
       steps: [
         ...install.steps,
-        ...(installsBrowser(context.env, workspace.packages) ? [installBrowser] : []),
+        ...(installsBrowser(context.env, libraries) ? [installBrowser] : []),
         ...buildSteps(manifest, manager, workspace),
         ...(await standaloneSteps(source, manifest)),
         ...install.prune,

@@ -1,4 +1,5 @@
 /** Packages of Debian that Python packages are compiled with, or whose programs and libraries they use. */
+import { browserLibraries } from '../playwright.ts';
 import type { PythonProject } from './python-project.ts';
 
 const debianPackages: Readonly<Record<string, readonly string[]>> = {
@@ -12,6 +13,7 @@ const debianPackages: Readonly<Record<string, readonly string[]>> = {
   'opencv-python': ['libgl1', 'libglib2.0-0'],
   'openai-whisper': ['ffmpeg'],
   pdf2image: ['poppler-utils'],
+  playwright: browserLibraries,
   psycopg2: ['libpq-dev'],
   pycairo: ['libcairo2-dev'],
   pycurl: ['libcurl4-openssl-dev'],

@@ -64,6 +64,16 @@ describe('the plan of a Python app', () => {
     expect(stepsOf(plan).some((step) => step.endsWith('setuptools<81'))).toBe(has);
   });
 
+  it.each([
+    ['1', true],
+    ['0', false],
+  ])('with RAILPACK_PYTHON_PLAYWRIGHT_INSTALL=%s installs a browser into the image: %s', async (value, installs) => {
+    const plan = await planFor({ 'requirements.txt': 'playwright\n' }, { RAILPACK_PYTHON_PLAYWRIGHT_INSTALL: value });
+    expect(stepsOf(plan).includes('playwright install chromium')).toBe(installs);
+    expect(plan.systemPackages).toContain('libnss3');
+    for (const env of [plan.env, plan.runtimeEnv]) expect(env).toMatchObject({ PLAYWRIGHT_BROWSERS_PATH: '/app/.playwright' });
+  });
+
   it("with uv.lock takes the packages from the operator's mirror, because the lockfile names PyPI", async () => {
     const source = await openSource({ 'pyproject.toml': '[project]\nname = "a"', 'uv.lock': '' });
     const plan = await pythonBuilder.plan(source, { ...plainContext, hasPythonMirror: true });

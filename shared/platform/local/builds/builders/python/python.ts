@@ -2,6 +2,7 @@ import type { PythonToolchain, Toolchain } from '../../../toolchains/toolchain.t
 import type { Builder, BuildStep } from '../../plans/builder.ts';
 import { describeVersion } from '../../plans/describe-version.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
+import { asksForBrowser, playwrightEnv } from '../playwright.ts';
 import { findDjango } from './django.ts';
 import { environment, findInstaller, planInstall } from './python-installers.ts';
 import { findPythonLibraries } from './python-libraries.ts';
@@ -36,7 +37,11 @@ export const pythonBuilder: Builder = {
     const tools: readonly (PythonToolchain | Toolchain)[] = uv === undefined ? [python] : [python, uv];
     return {
       notes: [describeVersion('Python', python.version, requests[0]), ...(uv === undefined ? [] : [`Using uv ${uv.version}`])],
-      steps: [...install.steps, ...(await collectStatic(source, context.env))],
+      steps: [
+        ...install.steps,
+        ...(asksForBrowser('PYTHON', context.env) ? [installBrowser] : []),
+        ...(await collectStatic(source, context.env)),
+      ],
       env: {
         PIP_CACHE_DIR: '/cache/pip',
         PIP_PROGRESS_BAR: 'off',
@@ -44,6 +49,7 @@ export const pythonBuilder: Builder = {
         PIP_DISABLE_PIP_VERSION_CHECK: '1',
         VIRTUAL_ENV: environment,
         PYTHONUNBUFFERED: '1',
+        ...playwrightEnv,
         ...(uv === undefined ? {} : uvEnvironment(python)),
       },
       path: [`${environment}/bin`, ...tools.flatMap(({ path }) => path)],
@@ -51,11 +57,22 @@ export const pythonBuilder: Builder = {
       cacheDirectories: uv === undefined ? ['pip'] : ['pip', 'uv'],
       ...(install.tree === undefined ? {} : { tree: install.tree }),
       systemPackages: findPythonLibraries(project),
-      runtimeEnv: { VIRTUAL_ENV: environment, PYTHONUNBUFFERED: '1', PYTHONDONTWRITEBYTECODE: '1', PYTHONHASHSEED: 'random' },
+      runtimeEnv: {
+        VIRTUAL_ENV: environment,
+        PYTHONUNBUFFERED: '1',
+        PYTHONDONTWRITEBYTECODE: '1',
+        PYTHONHASHSEED: 'random',
+        ...playwrightEnv,
+      },
       defaultProcesses: (built) => findPythonProcesses(built, project),
       processHint: pythonHint,
     };
   },
+};
+
+const installBrowser: BuildStep = {
+  title: 'playwright install chromium',
+  argv: ['playwright', 'install', 'chromium'],
 };
 
 function uvEnvironment(python: PythonToolchain): Readonly<Record<string, string>> {
