@@ -81,7 +81,8 @@ async function pushAll(trial: AppTrial, app: AppAnswer, cases: readonly AppCase[
       environment = wanted;
       const pushed = await push(trial, app, appCase);
       first ??= pushed;
-      if (index === 0 && !trial.once) warm = pushed.build?.status === 'succeeded' ? await push(trial, app, appCase) : undefined;
+      if (index === 0 && !trial.once && pushed.build?.status === 'succeeded')
+        warm = await pushAgain(trial, app, appCase, pushed.build);
       const verdict = pushed.verdict ?? warm?.verdict;
       if (verdict !== undefined) problems.push(verdict);
     } else {
@@ -101,6 +102,16 @@ async function pushAll(trial: AppTrial, app: AppAnswer, cases: readonly AppCase[
     imageMebibytes: toNumber(/([\d.]+) MiB, sha256:/.exec(output)?.[1]),
     lastLine: problems[0] ?? lastLineOf(output.replace(/\n[^\n]*Storing the image[^]*/, '')),
   };
+}
+
+/** Undefined if nothing was built: the first push is not over when all that is expected was printed before. */
+async function pushAgain(trial: AppTrial, app: AppAnswer, appCase: AppCase, { id }: BuildAnswer): Promise<Pushed | undefined> {
+  let pushed: Pushed | undefined;
+  await waitUntil(async () => {
+    pushed = await push(trial, app, appCase);
+    return pushed.build?.id !== id;
+  }, trial.seconds);
+  return pushed?.build?.id === id ? undefined : pushed;
 }
 
 async function setVariables(trial: AppTrial, app: AppAnswer, { envs }: AppCase): Promise<void> {
