@@ -1,5 +1,4 @@
 import { createJobHandlers, createServices, resumeApps, type Services } from '#deploy/control-plane.ts';
-import { choosePlatform } from '#deploy/parts/choose-platform.ts';
 import { createContext } from '#deploy/parts/create-context.ts';
 import { startHousekeeping } from '#deploy/parts/housekeeping.ts';
 import { listHousekeepingTasks } from '#deploy/parts/housekeeping-tasks.ts';
@@ -7,6 +6,7 @@ import type { Lifetime } from '#deploy/parts/lifetime.ts';
 import { offerCalls } from '#deploy/parts/offer-calls.ts';
 import type { OpenDatabase } from '#deploy/parts/open-database.ts';
 import { openGitStorage } from '#deploy/parts/open-git-storage.ts';
+import type { PlatformDriver } from '#deploy/parts/platform-driver.ts';
 import { serveMetrics } from '#deploy/parts/serve-metrics.ts';
 import { startDiskWatch } from '#deploy/parts/start-disk-watch.ts';
 import { startDriftRepair } from '#deploy/parts/start-drift-repair.ts';
@@ -39,8 +39,10 @@ import { offerOutside } from '#shared/sources/remote-sources.ts';
 export interface ControlPlaneParts {
   database: OpenDatabase;
   masterKey: Uint8Array<ArrayBuffer>;
-  /** Of gateways that run. */
-  router: Router;
+  /** Claimed by this process. */
+  driver: PlatformDriver;
+  /** Of gateways that run; undefined where the driver has none. */
+  router: Router | undefined;
   /** Whether other processes receive pushes in the same data directory. */
   sharesDirectory: boolean;
 }
@@ -67,25 +69,12 @@ export async function startControlPlane(
   parts: ControlPlaneParts,
   options: StartOptions,
 ): Promise<ControlPlane> {
-  const { settings, dataDir, hostEnv, log } = options;
+  const { settings, log } = options;
   const { database, masterKey, router, sharesDirectory } = parts;
   const { db } = database;
   const clock = systemClock;
   const secrets = await createSecretBox(masterKey);
-  const { appNetwork, shareRegistryCredentials, imageRegistries, diskReserveBytes, imageBytes } = settings;
-  const driver = await choosePlatform(settings)(lifetime, {
-    dataDir,
-    router,
-    secretBox: secrets,
-    clock,
-    log,
-    appNetwork,
-    shareRegistryCredentials,
-    imageRegistries,
-    hostEnv,
-    diskReserveBytes,
-    imageBytes,
-  });
+  const driver = await parts.driver.create(lifetime, { ...options, router, secretBox: secrets, clock });
   const { pipeline } = driver.capabilities;
   const metrics = createPrometheusMetrics({ pipeline, countBuildStarts: () => countBuildStarts(db), ...driver.diskSpace, log });
   await serveMetrics(lifetime, metrics, options);

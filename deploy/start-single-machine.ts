@@ -3,10 +3,10 @@ import { loadMasterKey, lockDataDirectory, prepareDataDirectory } from '#deploy/
 import { choosePlatform } from '#deploy/parts/choose-platform.ts';
 import { type Ending, type Lifetime, startWithLifetime } from '#deploy/parts/lifetime.ts';
 import { openDatabase } from '#deploy/parts/open-database.ts';
+import type { ClaimOptions } from '#deploy/parts/platform-driver.ts';
 import { serveApi } from '#deploy/parts/serve-api.ts';
 import { serveSsh } from '#deploy/parts/serve-ssh.ts';
 import { startGateway } from '#deploy/parts/start-gateway.ts';
-import type { StartOptions } from '#deploy/parts/start-options.ts';
 import { startControlPlane } from '#deploy/start-control-plane.ts';
 import { gatewayFiles } from '#gateway/gateway-options.ts';
 import { listenOnSocket } from '#shared/net/unix-socket.ts';
@@ -21,23 +21,23 @@ export interface SingleMachine {
  * API, SSH. What was started is stopped again when a later part fails.
  * @throws StartError, SettingsError or PostgresError for what the operator can fix
  */
-export function startSingleMachine(options: StartOptions): Promise<SingleMachine> {
+export function startSingleMachine(options: ClaimOptions): Promise<SingleMachine> {
   return startWithLifetime((lifetime) => startParts(lifetime, options));
 }
 
-async function startParts(lifetime: Lifetime, options: StartOptions): Promise<SingleMachine> {
+async function startParts(lifetime: Lifetime, options: ClaimOptions): Promise<SingleMachine> {
   const { settings, dataDir } = options;
-  // Before anything changes.
-  choosePlatform(settings);
+  const driver = choosePlatform(settings);
   await prepareDataDirectory(dataDir);
   const lock = await lockDataDirectory(dataDir);
   lifetime.onEnd(() => lock.release());
+  await driver.claim(lifetime, options);
   const database = await openDatabase(lifetime, options);
   const masterKey = await loadMasterKey(dataDir, settings.secretKey);
   const router = await startGateway(lifetime, options);
   const { resumedApps, ...parts } = await startControlPlane(
     lifetime,
-    { database, masterKey, router, sharesDirectory: false },
+    { database, masterKey, driver, router, sharesDirectory: false },
     options,
   );
   const { allowedOrigins } = settings;

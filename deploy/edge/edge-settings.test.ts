@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { kubernetesSchema } from '#shared/settings/kubernetes-settings.ts';
 import { settingNames } from '#shared/settings/settings.ts';
 import { createClientAddress, createWorkerClientAddress } from './client-address.ts';
 import { parseEdgeSettings } from './edge-settings.ts';
@@ -44,6 +45,7 @@ it('a worker believes CF-Connecting-IP of Cloudflare only; elsewhere the connect
 const ofTheMachine = [
   'PAAS_DATA_DIR',
   'PAAS_HOST',
+  'PAAS_SSH_LISTEN_PORT',
   'PAAS_METRICS_PORT',
   'PAAS_INTERNAL_PORT',
   'PAAS_EDGE_PORT',
@@ -65,6 +67,7 @@ const ofTheMachine = [
   'PAAS_CONNECTIONS_PER_ADDRESS',
   'PAAS_DISK_RESERVE_MIB',
   'PAAS_IMAGE_MIB',
+  ...Object.keys(kubernetesSchema),
 ];
 
 it('workerd passes on every setting that the API uses', () => {

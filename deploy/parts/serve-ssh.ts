@@ -31,10 +31,11 @@ export async function serveSsh(
   const hostKeys = await loadHostKeys(join(dataDir, 'ssh'));
   const server = createSshServer({ sshKeys, pushes, git: git.server, hostKeys, limits: limits.ssh, clock, log });
   try {
-    await server.listen(settings.sshPort, settings.host, shared);
+    await server.listen(settings.sshListenPort, settings.host, shared);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    throw new StartError(await describePortTaken(settings.sshPort, 'PAAS_SSH_PORT'));
+    const name = settings.sshListenPort === settings.sshPort ? 'PAAS_SSH_PORT' : 'PAAS_SSH_LISTEN_PORT';
+    throw new StartError(await describePortTaken(settings.sshListenPort, name));
   }
   lifetime.onEnd(() => server.close(graceMilliseconds));
 }

@@ -10,9 +10,11 @@ await runMain(process.env, {
     startWithLifetime(async (lifetime) => {
       const { metricsPort, ...joined } = await joinPlatform(lifetime, options);
       await serveSsh(lifetime, joined, options, true);
-      const { sshPort } = options.settings;
+      const { sshListenPort } = options.settings;
       return {
-        describe: (seconds) => [`paas sshd is ready (${seconds.toFixed(1)} s): port ${sshPort}, metrics at port ${metricsPort}`],
+        describe: (seconds) => [
+          `paas sshd is ready (${seconds.toFixed(1)} s): port ${sshListenPort}, metrics at port ${metricsPort}`,
+        ],
         stop: (ending) => lifetime.end(ending),
       };
     }),

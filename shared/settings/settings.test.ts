@@ -114,4 +114,55 @@ describe('parseSettings', () => {
       expect.not.objectContaining({ message: expect.stringContaining('hunter2') }),
     );
   });
+
+  const cluster = {
+    PAAS_PLATFORM: 'kubernetes',
+    PAAS_KUBERNETES_REPOSITORY: 'registry.example.com:5000/paas',
+  };
+
+  it('has a default for most of what a cluster needs, and none of it on one machine', () => {
+    expect(parseSettings({ ...cluster, PAAS_PLATFORM: 'local' }).kubernetes).toBeUndefined();
+    expect(parseSettings(cluster).kubernetes).toMatchObject({
+      namespace: 'paas-system',
+      gateway: { namespace: 'gateway', name: 'paas' },
+      issuer: { kind: 'ClusterIssuer', name: 'letsencrypt' },
+      tenantRoom: { pods: 100, cpu: '32', memory: '64Gi', storage: '100Gi' },
+      repository: 'registry.example.com:5000/paas',
+      secretsRole: undefined,
+      prometheus: undefined,
+    });
+  });
+
+  it("changes the tenant's room and the names of the gateway's metrics where they are given, and keeps the others", () => {
+    const { kubernetes } = parseSettings({
+      ...cluster,
+      PAAS_KUBERNETES_TENANT_ROOM: 'pods=20, memory=8Gi',
+      PAAS_PROMETHEUS_URL: 'http://prometheus:9090',
+      PAAS_PROMETHEUS_TRAFFIC: 'requests=traefik_service_requests_total error_statuses=5.. service_pattern=.*-SERVICE-80@.*',
+    });
+    expect(kubernetes?.tenantRoom).toEqual({ pods: 20, cpu: '32', memory: '8Gi', storage: '100Gi' });
+    expect(kubernetes?.prometheus?.traffic).toMatchObject({
+      requests: 'traefik_service_requests_total',
+      errorStatuses: '5..',
+      servicePattern: '.*-SERVICE-80@.*',
+      statusLabel: 'response_code',
+    });
+  });
+
+  it.each([
+    [{ PAAS_KUBERNETES_REPOSITORY: '' }, 'PAAS_KUBERNETES_REPOSITORY'],
+    [{ PAAS_KUBERNETES_REPOSITORY: 'https://registry.example.com/paas' }, 'PAAS_KUBERNETES_REPOSITORY'],
+    [{ PAAS_LOKI_URL: 'loki' }, 'PAAS_LOKI_URL'],
+    [{ PAAS_KUBERNETES_SECRETS_ROLE: 'role' }, 'PAAS_KUBERNETES_SERVICE_ACCOUNT'],
+    [{ PAAS_KUBERNETES_SERVICE_ACCOUNT: 'account' }, 'PAAS_KUBERNETES_SECRETS_ROLE'],
+    [{ PAAS_KUBERNETES_GATEWAY: 'paas' }, 'PAAS_KUBERNETES_GATEWAY'],
+    [{ PAAS_KUBERNETES_ISSUER: 'letsencrypt' }, 'PAAS_KUBERNETES_ISSUER'],
+    [{ PAAS_KUBERNETES_TENANT_ROOM: 'pods=many' }, 'PAAS_KUBERNETES_TENANT_ROOM'],
+    [{ PAAS_KUBERNETES_TENANT_ROOM: 'cats=3' }, 'PAAS_KUBERNETES_TENANT_ROOM'],
+    [{ PAAS_PROMETHEUS_TRAFFIC: 'requests' }, 'PAAS_PROMETHEUS_TRAFFIC'],
+    [{ PAAS_KUBERNETES_BUILDER: 'builder' }, 'PAAS_KUBERNETES_BUILDER'],
+    [{ PAAS_KUBERNETES_BUILD_MEMORY: 'much' }, 'PAAS_KUBERNETES_BUILD_MEMORY'],
+  ])('names the setting of a cluster that is wrong: %o', (wrong, name) => {
+    expect(() => parseSettings({ ...cluster, ...wrong })).toThrow(new RegExp(`^${name}: `));
+  });
 });

@@ -3,6 +3,7 @@ import { secondsPerDay, secondsPerMinute } from '#shared/durations.ts';
 import { type GitIndexer, gitIndexers } from '#shared/git/git-indexers.ts';
 import { isTolerable, type TolerableFault, tolerableFaults, toleratedByDefault } from '#shared/git/objects/tolerable-faults.ts';
 import { logLevels } from '#shared/log.ts';
+import { type KubernetesSettings, kubernetesSchema, kubernetesSettingsOf } from '#shared/settings/kubernetes-settings.ts';
 import { defaultQuotas, parseQuotas, type Quotas, quotasMessage } from '#shared/settings/quotas.ts';
 
 const portMessage = 'must be a port number from 1 to 65535';
@@ -43,6 +44,7 @@ const schema = z.object({
   PAAS_HTTP_PORT: port.default(8080),
   PAAS_HTTPS_PORT: port.default(8443),
   PAAS_SSH_PORT: port.default(2222),
+  PAAS_SSH_LISTEN_PORT: port.optional(),
   PAAS_METRICS_PORT: port.default(9464),
   PAAS_INTERNAL_PORT: port.optional(),
   PAAS_INTERNAL_URL: httpUrl.optional(),
@@ -146,6 +148,7 @@ const schema = z.object({
     .optional(),
   PAAS_DISK_RESERVE_MIB: z.coerce.number({ error: reserveMessage }).int(reserveMessage).min(0, reserveMessage).optional(),
   PAAS_LOG_LEVEL: z.enum(logLevels).default('info'),
+  ...kubernetesSchema,
 });
 
 /** Names of all settings. */
@@ -161,7 +164,10 @@ export interface Settings {
   host: string;
   httpPort: number;
   httpsPort: number;
+  /** That users push to. */
   sshPort: number;
+  /** Where the SSH server listens: `sshPort`, unless something in front of it leads from there to here. */
+  sshListenPort: number;
   /** Of `GET /metrics`, on loopback only. */
   metricsPort: number;
   /** Where processes on other machines reach the worker; undefined: nowhere. */
@@ -178,6 +184,8 @@ export interface Settings {
   /** How the server of `databaseUrl` may ask for the password. The embedded one: by SCRAM only. */
   databaseAuthentication: 'scram' | 'tls' | 'any';
   platform: 'local' | 'kubernetes';
+  /** Undefined on one machine. */
+  kubernetes: KubernetesSettings | undefined;
   /** 32 bytes in base64; undefined: kept in a file of the data directory. */
   secretKey: string | undefined;
   webhookSecret: string | undefined;
@@ -260,6 +268,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     httpPort: values.PAAS_HTTP_PORT,
     httpsPort: values.PAAS_HTTPS_PORT,
     sshPort: values.PAAS_SSH_PORT,
+    sshListenPort: values.PAAS_SSH_LISTEN_PORT ?? values.PAAS_SSH_PORT,
     metricsPort: values.PAAS_METRICS_PORT,
     internalPort: values.PAAS_INTERNAL_PORT,
     edgePort: values.PAAS_EDGE_PORT,
@@ -269,6 +278,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     databaseUrl: values.PAAS_DATABASE_URL,
     databaseAuthentication: values.PAAS_DATABASE_AUTH,
     platform: values.PAAS_PLATFORM,
+    kubernetes: values.PAAS_PLATFORM === 'kubernetes' ? readKubernetes(values) : undefined,
     secretKey: values.PAAS_SECRET_KEY,
     webhookSecret: values.PAAS_WEBHOOK_SECRET,
     allowPrivateSources: values.PAAS_ALLOW_PRIVATE_SOURCES === 'true',
@@ -296,6 +306,12 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
 
 function isOrigin(text: string): boolean {
   return URL.canParse(text) && /^https?:/.test(text) && new URL(text).origin === text;
+}
+
+function readKubernetes(values: z.infer<typeof schema>): KubernetesSettings {
+  const settings = kubernetesSettingsOf(values);
+  if ('missing' in settings) throw new SettingsError(`${settings.missing}: ${settings.why}.`);
+  return settings;
 }
 
 function objectStoreOf(values: z.infer<typeof schema>): ObjectStoreSettings | undefined {

@@ -63,7 +63,8 @@ describe('the client of the API server', () => {
   }
 
   it('reports before the start which definitions and rights are missing', async () => {
-    const problems = await checkCluster(cluster, neededRights({ platform: 'paas', gateway: 'gateway' }));
+    const needed = neededRights({ platform: 'paas', gateway: 'gateway', secretsRole: 'paas-tenant-secrets' });
+    const problems = await checkCluster(cluster, needed);
     expect(problems).toEqual([
       'The cluster does not know the kind Rollout (argoproj.io/v1alpha1). Install Argo Rollouts.',
       'The cluster does not know the kind HTTPRoute (gateway.networking.k8s.io/v1). Install Gateway API 1.5 or later.',
@@ -75,8 +76,8 @@ describe('the client of the API server', () => {
     await running.kubectl(['create', 'clusterrole', 'half', '--verb=get,list,watch,create,patch', '--resource=services,leases']);
     await running.kubectl(['create', 'clusterrolebinding', 'half', '--clusterrole=half', '--serviceaccount=default:half']);
     const half = connectCluster({ kubeconfig: await kubeconfigOf('half') });
-    const rights = neededRights({ platform: 'paas', gateway: 'gateway' }).filter(
-      ({ kind }) => kind === kinds.service || kind === kinds.lease || kind === kinds.secret,
+    const rights = needed.filter(({ kind }) =>
+      [kinds.service, kinds.lease, kinds.secret, kinds.clusterRole].some((each) => each === kind),
     );
     await expect
       .poll(async () => (await checkCluster(half, rights)).slice(5))
@@ -84,6 +85,9 @@ describe('the client of the API server', () => {
         'The platform lacks the right to delete objects of the kind Service. Give its service account the verb `delete` on `services` (the core API) in the whole cluster.',
         'The platform lacks the right to get objects of the kind Secret in the namespace gateway. Give its service account the verb `get` on `secrets` (the core API) in the namespace gateway.',
         'The platform lacks the right to delete objects of the kind Secret in the namespace gateway. Give its service account the verb `delete` on `secrets` (the core API) in the namespace gateway.',
+        'The platform lacks the right to get objects of the kind Secret in the namespace paas-build. Give its service account the verb `get` on `secrets` (the core API) in the namespace paas-build.',
+        'The platform lacks the right to create objects of the kind Secret in the namespace paas-build. Give its service account the verb `create` on `secrets` (the core API) in the namespace paas-build.',
+        'The platform lacks the right to bind the ClusterRole paas-tenant-secrets. Give its service account the verb `bind` on `clusterroles` (rbac.authorization.k8s.io) in the whole cluster.',
       ]);
   });
 

@@ -33,6 +33,22 @@ app.kubernetes.io/component: {{ .component }}
 {{- define "paas.environment" -}}
 - {name: PAAS_PLATFORM, value: kubernetes}
 - {name: PAAS_DATA_DIR, value: /data}
+- {name: PAAS_KUBERNETES_NAMESPACE, value: {{ .Release.Namespace }}}
+- {name: PAAS_KUBERNETES_SERVICE_ACCOUNT, value: {{ .Release.Name }}-worker}
+- {name: PAAS_KUBERNETES_SECRETS_ROLE, value: {{ .Release.Name }}-tenant-secrets}
+- {name: PAAS_KUBERNETES_GATEWAY, value: {{ .Values.gateway.namespace }}/{{ .Values.gateway.name }}}
+- {name: PAAS_KUBERNETES_ISSUER, value: {{ .Values.issuer.kind }}/{{ .Values.issuer.name }}}
+- {name: PAAS_KUBERNETES_WILDCARD, value: {{ .Values.issuer.wildcard | quote }}}
+- {name: PAAS_KUBERNETES_REPOSITORY, value: {{ .Values.registry.repository | quote }}}
+- {name: PAAS_KUBERNETES_REGISTRY_SECRET, value: {{ .Values.registry.secret | quote }}}
+- {name: PAAS_KUBERNETES_PULL_SECRET, value: {{ .Values.registry.pullSecret | quote }}}
+- {name: PAAS_KUBERNETES_DOCKERFILES, value: {{ .Values.builds.dockerfiles | quote }}}
+- {name: PAAS_LOKI_URL, value: {{ .Values.lokiUrl | quote }}}
+- {name: PAAS_PROMETHEUS_URL, value: {{ .Values.prometheusUrl | quote }}}
+# The addresses that users are shown: the ports of the Gateway and of the Service of SSH.
+- {name: PAAS_HTTP_PORT, value: '80'}
+- {name: PAAS_HTTPS_PORT, value: '443'}
+- {name: PAAS_SSH_PORT, value: {{ .Values.sshd.service.port | quote }}}
 - {name: PAAS_BASE_URL, value: {{ .Values.baseUrl | quote }}}
 - {name: PAAS_APPS_DOMAIN, value: {{ .Values.appsDomain | quote }}}
 - {name: PAAS_INTERNAL_URL, value: 'http://{{ .Release.Name }}-worker.{{ .Release.Namespace }}.svc.cluster.local:9000'}

@@ -5,6 +5,7 @@ import { appPort } from './app-services-plan.ts';
 import type { ClusterObject } from './cluster/cluster.ts';
 import type { PullSettings } from './images/pull-secret.ts';
 import { addonLabels, addonPolicyName, managedLabels, processLabels, tenantNamespace } from './names.ts';
+import { dnsEgress, internetEgress, podsOfNamespace } from './network-rules.ts';
 
 /** What the operator decides about all tenants' namespaces. */
 export interface TenantNamespaceSettings {
@@ -19,17 +20,13 @@ export interface TenantNamespaceSettings {
   secretsRole?: { name: string; serviceAccount: { name: string; namespace: string } } | undefined;
   /** Undefined for a registry from which everybody may pull. */
   pullSecret?: PullSettings | undefined;
+  /** Private networks that apps may reach, as '10.1.0.0/16'. */
+  allowedNetworks: readonly string[];
   /** Of pod security, as 'v1.36': a newer cluster does not change what is refused. */
   podSecurityVersion: string;
   /** What all pods of a tenant may request together. A rollout needs twice the pods of the app. */
   quota: { pods: number; cpu: string; memory: string; storage: string };
 }
-
-/** Networks that no tenant reaches: private ones, those of providers, and the addresses of metadata services. */
-const closedNetworks = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '169.254.0.0/16', '127.0.0.0/8'];
-const closedNetworks6 = ['fc00::/7', 'fe80::/10', '::1/128', '64:ff9b::/96'];
-/** Where the cluster's cache of DNS listens on each node, if it has one. */
-const nodeLocalDns = '169.254.20.10/32';
 
 const addonPorts = { kvstore: 6379, database: 5432 } as const;
 
@@ -37,7 +34,7 @@ const addonPorts = { kvstore: 6379, database: 5432 } as const;
 export function planTenantNamespace(tenantId: TenantId, settings: TenantNamespaceSettings): ClusterObject[] {
   const namespace = tenantNamespace(tenantId);
   const labels = { ...managedLabels, 'tenant-id': tenantId };
-  const { podSecurityVersion, quota, gatewayNamespace, controlPlane, secretsRole } = settings;
+  const { podSecurityVersion, quota, gatewayNamespace, controlPlane, secretsRole, allowedNetworks } = settings;
   // The client's types are of no use here: they have other names than the API for `default` and `from`.
   const policy = (name: string, spec: object): ClusterObject => ({
     apiVersion: 'networking.k8s.io/v1',
@@ -45,10 +42,6 @@ export function planTenantNamespace(tenantId: TenantId, settings: TenantNamespac
     metadata: { name, namespace, labels },
     spec,
   });
-  const dnsPorts = [
-    { protocol: 'UDP', port: 53 },
-    { protocol: 'TCP', port: 53 },
-  ];
   return [
     {
       apiVersion: 'v1',
@@ -106,27 +99,19 @@ export function planTenantNamespace(tenantId: TenantId, settings: TenantNamespac
     policy('allow-dns', {
       podSelector: {},
       policyTypes: ['Egress'],
-      egress: [
-        { to: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } } }], ports: dnsPorts },
-        { to: [{ ipBlock: { cidr: nodeLocalDns } }], ports: dnsPorts },
-      ],
+      egress: dnsEgress,
     }),
     policy('allow-gateway', {
       podSelector: { matchLabels: { ...processLabels, 'process-type': 'web' } },
       policyTypes: ['Ingress'],
-      ingress: [{ from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': gatewayNamespace } } }] }],
+      ingress: [{ from: [podsOfNamespace(gatewayNamespace)] }],
     }),
     policy('allow-control-plane', {
       podSelector: { matchLabels: { ...processLabels, 'process-type': 'web' } },
       policyTypes: ['Ingress'],
       ingress: [
         {
-          from: [
-            {
-              namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': controlPlane.namespace } },
-              podSelector: { matchLabels: { ...controlPlane.labels } },
-            },
-          ],
+          from: [{ ...podsOfNamespace(controlPlane.namespace), podSelector: { matchLabels: { ...controlPlane.labels } } }],
           ports: [{ protocol: 'TCP', port: appPort }],
         },
       ],
@@ -134,14 +119,7 @@ export function planTenantNamespace(tenantId: TenantId, settings: TenantNamespac
     policy('allow-internet', {
       podSelector: { matchLabels: processLabels },
       policyTypes: ['Egress'],
-      egress: [
-        {
-          to: [
-            { ipBlock: { cidr: '0.0.0.0/0', except: closedNetworks } },
-            { ipBlock: { cidr: '::/0', except: closedNetworks6 } },
-          ],
-        },
-      ],
+      egress: internetEgress(allowedNetworks),
     }),
     // Towards all add-ons of the tenant; the policy at each add-on lets in the pods of its own app only.
     ...addonTypes.map((type) =>

@@ -14,7 +14,9 @@ export interface PartProcess {
   output(): string;
   /** Resolves once it has printed a line that begins so; rejects with all it printed when it ends before. */
   printed(beginning: string): Promise<void>;
-  /** Resolves with the exit code, or null after a signal that it did not handle. */
+  /** Resolves with its exit code once it has ended, or null after a signal that it did not handle. */
+  readonly exited: Promise<number | null>;
+  /** Resolves as `exited` does. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -36,6 +38,7 @@ export function startPart(kind: ProcessKind, settings: Record<string, string>): 
     kind,
     pid: child.pid ?? 0,
     output,
+    exited: exited.then(([code]) => code),
     printed: (beginning) =>
       new Promise((resolve, reject) => {
         const look = (): boolean => lines.some((line) => line.startsWith(beginning));

@@ -67,8 +67,8 @@ export function createApiServer(requests: ApiRequests): Cluster {
       const { resources } = (await response.json()) as { resources: readonly { name: string }[] };
       return resources.some(({ name }) => name === kind.plural);
     },
-    async isAllowed({ verb, kind, namespace, subresource }) {
-      const resourceAttributes = { verb, ...apiGroup(kind), resource: kind.plural, namespace, subresource };
+    async isAllowed({ verb, kind, name, namespace, subresource }) {
+      const resourceAttributes = { verb, ...apiGroup(kind), resource: kind.plural, name, namespace, subresource };
       const response = await requests.send({
         method: 'POST',
         path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',

@@ -89,8 +89,8 @@ export interface Cluster {
   list(selection: Selection): Promise<readonly ClusterObject[]>;
   /** Whether the cluster knows the kind: whether what defines it is installed. */
   serves(kind: Kind): Promise<boolean>;
-  /** Whether the platform's account may do this, with all objects of the kind: in the namespace, or in the whole cluster. */
-  isAllowed(attempt: { verb: string; kind: Kind; namespace?: string; subresource?: string }): Promise<boolean>;
+  /** Whether the platform's account may do this, with one object or all of the kind: in the namespace, or in the whole cluster. */
+  isAllowed(attempt: { verb: string; kind: Kind; name?: string; namespace?: string; subresource?: string }): Promise<boolean>;
   /**
    * Asks for the deletion; what the object owns goes after it. False when there is none, or when it is being deleted already:
    * of several calls at the same time one returns true.

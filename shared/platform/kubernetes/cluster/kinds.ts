@@ -28,6 +28,7 @@ export const kinds = {
   deployment: builtIn('apps/v1', 'Deployment', 'deployments'),
   job: builtIn('batch/v1', 'Job', 'jobs'),
   lease: builtIn('coordination.k8s.io/v1', 'Lease', 'leases'),
+  clusterRole: builtIn('rbac.authorization.k8s.io/v1', 'ClusterRole', 'clusterroles', false),
   roleBinding: builtIn('rbac.authorization.k8s.io/v1', 'RoleBinding', 'rolebindings'),
   networkPolicy: builtIn('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'),
   rollout: { ...builtIn('argoproj.io/v1alpha1', 'Rollout', 'rollouts'), from: 'Argo Rollouts' },

@@ -18,6 +18,7 @@ export const samplePullSecret: PullSettings = { secret: 'registry-pull', host: '
 export const sampleNamespaceSettings: TenantNamespaceSettings = {
   gatewayNamespace: 'gateway',
   controlPlane: { namespace: 'paas', labels: workerLabels },
+  allowedNetworks: [],
   podSecurityVersion: 'v1.36',
   quota: { pods: 100, cpu: '32', memory: '64Gi', storage: '100Gi' },
 };
