@@ -35,6 +35,9 @@ describe('supervision', () => {
       'listens on port 3000, not on PORT (5000)',
     );
     expect(describeMissedBoot('did not listen', 5000, 60, [{ address: 'an IPv6 address', port: 5000 }])).toContain('0.0.0.0');
+    expect(describeMissedBoot('did not listen', 5000, 60, [{ address: 'any', port: 5000 }])).toMatch(
+      /^did not listen .* within 60 s/,
+    );
     expect(describeMissedBoot('answered 503 to GET /up', 5000, 60, [])).toBe('answered 503 to GET /up within 60 s');
   });
 

@@ -70,7 +70,8 @@ export function patienceWith(port: number, listeners: readonly Listener[], check
 /** Why an instance that runs was not up in time, and what to change where the listeners show it. */
 export function describeMissedBoot(problem: string, port: number, bootSeconds: number, listeners: readonly Listener[]): string {
   const others = [...new Set(listeners.map((listener) => listener.port))].filter((other) => other !== port);
-  const here = listeners.find((listener) => listener.port === port);
+  // One that listens on all addresses began to a moment ago.
+  const here = listeners.find((listener) => listener.port === port && listener.address !== 'any');
   if (here !== undefined && problem === 'did not listen') {
     return `listens on ${here.address} only, where no traffic arrives; it must bind to 0.0.0.0`;
   }
