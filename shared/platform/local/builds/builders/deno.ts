@@ -17,8 +17,8 @@ export const denoBuilder: Builder = {
   name: 'deno',
   looksFor: 'deno.json (Deno)',
   async detect(source) {
-    const page = await source.hasFile('index.html');
-    for (const why of [...manifests, 'deno.lock', ...(page ? [] : scripts)])
+    const other = (await source.hasFile('index.html')) || (await source.hasFile('package.json'));
+    for (const why of [...manifests, 'deno.lock', ...(other ? [] : scripts)])
       if (await source.hasFile(why)) return { what: 'Deno app', why };
     return undefined;
   },

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { openPlanFixture, plainContext, stepsOf, toolchains } from '#test/support/builds/plan-fixture.ts';
+import { chooseBuilders } from '../choose-builders.ts';
 import { nodeBuilder } from './node.ts';
 import { findNodeProcesses } from './node-processes.ts';
 import { parsePackageJson, readPackageJson } from './package-json.ts';
@@ -97,6 +98,12 @@ describe('the plan of a Node.js app', () => {
       await expect(planFor({ 'package.json': '{}', ...files } as Record<string, string>)).resolves.toBeDefined();
     },
   );
+
+  it('is not taken for an app of Deno by a file that both have', async () => {
+    const source = await openSource({ 'package.json': '{"scripts": {"build": "tsc"}}', 'index.ts': '' });
+    const { main, before } = await chooseBuilders(source);
+    expect([main.builder.name, ...before]).toEqual(['node']);
+  });
 
   it("keeps the packages of Yarn's Plug'n'Play, unless they are in the repository", async () => {
     const files = { 'package.json': manifest, 'yarn.lock': '__metadata:\n  version: 8\n' };
