@@ -3,7 +3,7 @@ import { type AppId, newTenantId, newUuid } from '#shared/ids.ts';
 import { createKubernetesAppEnvironments } from './app-environments.ts';
 import { planAppServices } from './app-services-plan.ts';
 import type { ClusterObject } from './cluster/cluster.ts';
-import { planPullSecret } from './images/pull-secret.ts';
+import { planPullSecret } from './pull-secret-plan.ts';
 import { planTenantNamespace } from './tenant-namespace-plan.ts';
 import { expectGolden } from './testing/expect-golden.ts';
 import { createFakeCluster } from './testing/fake-cluster.ts';

@@ -6,9 +6,9 @@ import type { Cluster, ClusterObject } from './cluster/cluster.ts';
 import { isPartOfKubernetes, type Kind, kinds } from './cluster/kinds.ts';
 import { pollUntil } from './cluster/pause.ts';
 import { ensureService } from './ensure-service.ts';
-import { planPullSecret } from './images/pull-secret.ts';
 import { readRegistryCredentials } from './images/registry-credentials.ts';
 import { appLabels, managedLabels, tenantNamespace, tenantNamespacePrefix } from './names.ts';
+import { planPullSecret } from './pull-secret-plan.ts';
 import { planTenantNamespace, type TenantNamespaceSettings } from './tenant-namespace-plan.ts';
 
 const deletionSeconds = 60;

@@ -3,9 +3,9 @@ import type { TenantId } from '#shared/ids.ts';
 import { addonTypes } from '#shared/platform/addons.ts';
 import { appPort } from './app-services-plan.ts';
 import type { ClusterObject } from './cluster/cluster.ts';
-import type { PullSettings } from './images/pull-secret.ts';
 import { addonLabels, addonPolicyName, managedLabels, processLabels, tenantNamespace } from './names.ts';
 import { dnsEgress, internetEgress, podsOfNamespace } from './network-rules.ts';
+import type { PullSettings } from './pull-secret-plan.ts';
 
 /** What the operator decides about all tenants' namespaces. */
 export interface TenantNamespaceSettings {

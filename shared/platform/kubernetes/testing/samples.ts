@@ -2,8 +2,8 @@ import type { AppId, TenantId } from '#shared/ids.ts';
 import type { AddonSettings } from '../addons/addons.ts';
 import type { BuildSettings } from '../builds/build-settings.ts';
 import type { CertificateSettings } from '../certificate-plan.ts';
-import type { PullSettings } from '../images/pull-secret.ts';
 import { workerLabels } from '../names.ts';
+import type { PullSettings } from '../pull-secret-plan.ts';
 import type { TenantNamespaceSettings } from '../tenant-namespace-plan.ts';
 import type { WorkloadSettings } from '../workloads/workload-plan.ts';
 

@@ -9,8 +9,8 @@ import type { ProcessSpec, WorkloadSpec } from '#shared/platform/workloads.ts';
 import { appPort } from '../app-services-plan.ts';
 import type { ClusterObject } from '../cluster/cluster.ts';
 import { imageBuilderOf } from '../images/image-address.ts';
-import { type PullSettings, planPullSecretReference } from '../images/pull-secret.ts';
 import { appLabels, appObjectName, bindingSecretName, canaryServiceName, processLabels, tenantNamespace } from '../names.ts';
+import { type PullSettings, planPullSecretReference } from '../pull-secret-plan.ts';
 import { planSecret } from '../secret-plan.ts';
 
 /** The process type that visitors reach. */

@@ -1,8 +1,8 @@
 import type { TenantId } from '#shared/ids.ts';
-import type { ClusterObject } from '../cluster/cluster.ts';
-import { managedLabels, tenantNamespace } from '../names.ts';
-import { planSecret } from '../secret-plan.ts';
-import type { Credentials } from './registry-credentials.ts';
+import type { ClusterObject } from './cluster/cluster.ts';
+import type { Credentials } from './images/registry-credentials.ts';
+import { managedLabels, tenantNamespace } from './names.ts';
+import { planSecret } from './secret-plan.ts';
 
 /** How nodes get the images of apps from a registry that asks for a password. */
 export interface PullSettings {
