@@ -1,5 +1,6 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Api, ApiContext, ApiEnv } from '#api/http/api-env.ts';
+import { type ApiMemory, createApiMemory } from '#api/http/api-memory.ts';
 import { StatusError } from '#api/http/refusal.ts';
 import { routedPath } from '#api/http/routed-path.ts';
 import { createStreamLimits } from '#api/http/stream-limits.ts';
@@ -96,6 +97,8 @@ export interface ApiOptions extends ServiceFacts {
   clock: Clock;
   log: Log;
   metrics: Pick<Metrics, 'observeRequest'>;
+  /** By default one of its own. */
+  memory?: ApiMemory;
   /** Origins whose scripts may call the API: `https://dashboard.example.com`. */
   allowedOrigins: readonly string[];
   /** IP address of the client, as the gateway saw it. */
@@ -104,7 +107,7 @@ export interface ApiOptions extends ServiceFacts {
 
 /** The REST API as a `fetch` function. It needs no HTTP server and no particular runtime. */
 export function createApi(options: ApiOptions): Api {
-  const { services, identity } = options;
+  const { services, identity, memory = createApiMemory() } = options;
   const failures = createFailedCredentials(options);
   const streams = createStreamLimits();
   const api: Api = new OpenAPIHono<ApiEnv>({ getPath: routedPath, defaultHook: refuseInvalid });
@@ -112,7 +115,7 @@ export function createApi(options: ApiOptions): Api {
   api.use(measure(options.metrics), requestId(options), securityHeaders());
   if (options.allowedOrigins.length > 0) api.use(crossOrigin(options.allowedOrigins));
   api.use(
-    guard({ ...options, ...services, failures, calls: createCallLimits(options.rateLimits) }),
+    guard({ ...options, ...services, failures, calls: createCallLimits(options.rateLimits, memory.uncountedCalls) }),
     // Not before `guard`: a body without a length is read to learn its length, and nobody reads the bodies of strangers.
     limitBody(limits.http),
     requireBody(),
@@ -142,7 +145,7 @@ export function createApi(options: ApiOptions): Api {
   addLogRoutes(api, services.logs, streams);
   addDomainRoutes(api, services.domains);
   addGitSourceRoutes(api, services.gitSources, services.webhooks);
-  addWebhookRoutes(api, services.webhooks, { ...options, failures });
+  addWebhookRoutes(api, services.webhooks, { ...options, failures, memory });
   addMetricRoutes(api, services.metrics);
   addQuotaRoutes(api, services.quotas);
   return api;

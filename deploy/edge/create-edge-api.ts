@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { createApi } from '#api/create-api.ts';
+import { type ApiMemory, createApiMemory } from '#api/http/api-memory.ts';
 import { createServices } from '#deploy/control-plane.ts';
 import type { EdgeSettings } from '#deploy/edge/edge-settings.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -18,6 +19,7 @@ import { createLog, type Log } from '#shared/log.ts';
 import { createRemotePlatform } from '#shared/platform/remote/remote-platform.ts';
 import { createPostgresEventLimits } from '#shared/rate-limits/postgres-event-limits.ts';
 import { createPostgresRateLimits } from '#shared/rate-limits/postgres-rate-limits.ts';
+import { createRefusals, type Refusals } from '#shared/rate-limits/refusals.ts';
 import { createCallTokens } from '#shared/remote/call-tokens.ts';
 import { createRemotePort, type RemoteCaller } from '#shared/remote/remote-calls.ts';
 import { createRemoteClient } from '#shared/remote/remote-client.ts';
@@ -42,6 +44,9 @@ export interface EdgeParts {
   platform: ReturnType<typeof createRemotePlatform>;
   secrets: SecretBox;
   log: Log;
+  memory: ApiMemory;
+  /** Sources, tokens and users that have reached a limit. */
+  refusals: { events: Refusals; calls: Refusals };
 }
 
 /** The REST API without a disk, child processes and threads. */
@@ -60,6 +65,8 @@ export async function createEdgeParts({ secretKey, internalUrl, logLevel }: Edge
     caller,
     platform: createRemotePlatform(caller, systemClock),
     secrets: await createSecretBox(masterKey),
+    memory: createApiMemory(),
+    refusals: { events: createRefusals(Date.now), calls: createRefusals(Date.now) },
     log: createLog(logLevel === 'info' ? 'warn' : logLevel, (line) => console.error(line)),
   };
 }
@@ -70,7 +77,7 @@ export async function createEdgeParts({ secretKey, internalUrl, logLevel }: Edge
  */
 export function createEdgeApi(parts: EdgeParts, options: EdgeOptions): EdgeApi {
   const { settings, clientAddress, connections } = options;
-  const { caller, platform, secrets, log } = parts;
+  const { caller, platform, secrets, log, memory, refusals } = parts;
   const clock = systemClock;
   const warn = (error: Error): void => log.warn('The connection to the database was lost.', { error });
   const { db, pool, close } = connectPostgres(settings.databaseUrl, warn, connections, settings.databaseAuthentication);
@@ -78,7 +85,7 @@ export function createEdgeApi(parts: EdgeParts, options: EdgeOptions): EdgeApi {
   const hasher = options.hasher ?? createRemotePort<PasswordHasher>(caller, 'passwords', { calls: ['hash', 'verify'] });
   const issuer = issuerOf(settings.baseUrl);
   const identity = createEmbeddedIdentity({ db, secrets, clock, issuer, hasher });
-  const eventLimits = createPostgresEventLimits(db);
+  const eventLimits = createPostgresEventLimits(db, refusals.events);
   const context: Context = {
     db,
     clock,
@@ -98,7 +105,7 @@ export function createEdgeApi(parts: EdgeParts, options: EdgeOptions): EdgeApi {
   const api = createApi({
     services: createServices(context),
     identity,
-    rateLimits: createPostgresRateLimits(db),
+    rateLimits: createPostgresRateLimits(db, undefined, refusals.calls),
     eventLimits,
     idempotencyKeys: createPostgresIdempotencyKeys({ db, secrets, clock }),
     allowedOrigins: settings.allowedOrigins,
@@ -110,6 +117,7 @@ export function createEdgeApi(parts: EdgeParts, options: EdgeOptions): EdgeApi {
     clock,
     log,
     metrics: { observeRequest: () => undefined },
+    memory,
   });
   return {
     async fetch(request) {

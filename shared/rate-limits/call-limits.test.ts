@@ -47,6 +47,16 @@ describe('calls of tokens', () => {
     expect(sum).toBeLessThan(1800 + 3 * 20);
   });
 
+  it('are counted by limits that are created for each call, if these share a memory', async () => {
+    const uncounted = new Map<string, number>();
+    let sum = 0;
+    for (let token = 0; token < 40; token += 1)
+      for (let call = 0; call < 50; call += 1)
+        sum += await granted(1, `token ${token}`, 'ada', createCallLimits(rateLimits, uncounted));
+    expect(sum).toBeGreaterThanOrEqual(1800);
+    expect(sum).toBeLessThan(1820);
+  });
+
   it('that are refused are known without asking anybody, and those of others are not', async () => {
     expect(calls.refusal({ tokenId: 'one', userId: 'ada' })).toBeUndefined();
     await granted(601, 'one', 'ada');

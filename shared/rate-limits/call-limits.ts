@@ -36,10 +36,12 @@ const mostUsers = 10_000;
  * A token has 600 calls a minute, exact to the call (SPEC.md §8). All tokens of a user together have 1800, so that creating tokens
  * does not lift the limit. That wider limit is counted in units of twenty calls, when a process has seen so many of a user: it costs
  * a statement for every twentieth call, none for users with few calls, and is exact to 19 calls a process.
+ * @param uncounted where calls by user are remembered that are not counted as a unit yet
  */
-export function createCallLimits(rateLimits: Pick<RateLimits, 'take' | 'refusedMilliseconds'>): CallLimits {
-  /** Calls by user that are not counted as a unit yet. */
-  const uncounted = new Map<string, number>();
+export function createCallLimits(
+  rateLimits: Pick<RateLimits, 'take' | 'refusedMilliseconds'>,
+  uncounted: Map<string, number> = new Map(),
+): CallLimits {
   const ofToken = rateLimitPolicies.authenticated;
 
   /** By user, the statement that counts a unit. Further calls of the user wait for it: many at once may exceed the limit otherwise. */

@@ -1,10 +1,11 @@
 import { millisecondsPerHour } from '#shared/durations.ts';
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
+import { createRefusals } from '#shared/rate-limits/refusals.ts';
 import { createSlidingLogLimits, type SlidingLog } from '#shared/rate-limits/sliding-log-limits.ts';
 
 /** In-memory rate limits of one process, for tests. @param now current time in milliseconds since the epoch */
 export function createFakeRateLimits(now: () => number = Date.now): RateLimits {
-  return createSlidingLogLimits(createFakeLog(now), now);
+  return createSlidingLogLimits(createFakeLog(now), createRefusals(now));
 }
 
 const idleMilliseconds = millisecondsPerHour;

@@ -16,7 +16,7 @@ describeEventLimits('PostgreSQL', () => createPostgresEventLimits(database.db));
 describe('PostgreSQL event limits', () => {
   it('are shared by the processes on a database', async () => {
     const others = [1, 2, 3].map(() => connectPostgres(database.url, () => undefined, 4));
-    const processes = [database.db, ...others.map(({ db }) => db)].map(createPostgresEventLimits);
+    const processes = [database.db, ...others.map(({ db }) => db)].map((each) => createPostgresEventLimits(each));
     const policy = { name: 'processes', limit: 30, windowSeconds: 60 };
     const calls = Array.from({ length: 80 }, (_, index) => processes[index % 4] ?? createPostgresEventLimits(database.db));
     const verdicts = await Promise.all(calls.map((limits) => limits.take(policy, 'an address')));

@@ -3,7 +3,7 @@ import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-lim
 import type { Db } from '#shared/database/db.ts';
 import type { EventLimits } from '#shared/rate-limits/event-limits.ts';
 import type { RateLimitPolicy, RateLimitVerdict } from '#shared/rate-limits/rate-limits.ts';
-import { createRefusals } from '#shared/rate-limits/refusals.ts';
+import { createRefusals, type Refusals } from '#shared/rate-limits/refusals.ts';
 
 declare module '#shared/database/db.ts' {
   interface Tables {
@@ -15,10 +15,10 @@ declare module '#shared/database/db.ts' {
 /**
  * Limits of events that all processes on the database share, counted by rate-limiter-flexible. A key without events left is refused
  * from memory until its window ends. While the database cannot be reached, each process counts by itself.
+ * @param refusals the memory, which limits on several connections can share
  */
-export function createPostgresEventLimits(db: Db): EventLimits {
+export function createPostgresEventLimits(db: Db, refusals: Refusals = createRefusals(Date.now)): EventLimits {
   const limiters = new Map<string, RateLimiterPostgres>();
-  const refusals = createRefusals(Date.now);
   const limiterOf = (policy: RateLimitPolicy): RateLimiterPostgres => {
     const known = limiters.get(policy.name);
     if (known !== undefined) return known;

@@ -3,6 +3,7 @@ import type { Db, UpdatedAt } from '#shared/database/db.ts';
 import { prepare } from '#shared/database/prepared.ts';
 import { gatherHits, type Hit, type WaitingHits } from '#shared/rate-limits/gathered-hits.ts';
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
+import { createRefusals, type Refusals } from '#shared/rate-limits/refusals.ts';
 import { createSlidingLogLimits, type SlidingLog, type SlidingLogFacts } from '#shared/rate-limits/sliding-log-limits.ts';
 
 declare module '#shared/database/db.ts' {
@@ -15,9 +16,14 @@ declare module '#shared/database/db.ts' {
 /**
  * Rate limits shared by all processes that use the database, exact to the call.
  * @param now current time in milliseconds since the epoch, for tests; default: the clock of the database, which all processes share
+ * @param refusals a memory of refused keys, which limits on several connections can share
  */
-export function createPostgresRateLimits(db: Db, now?: () => number): RateLimits {
-  return createSlidingLogLimits(createPostgresLog(db, now), now ?? Date.now);
+export function createPostgresRateLimits(
+  db: Db,
+  now?: () => number,
+  refusals: Refusals = createRefusals(now ?? Date.now),
+): RateLimits {
+  return createSlidingLogLimits(createPostgresLog(db, now), refusals);
 }
 
 const databaseTime = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;

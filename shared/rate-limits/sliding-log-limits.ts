@@ -1,5 +1,5 @@
 import type { RateLimits } from '#shared/rate-limits/rate-limits.ts';
-import { createRefusals } from '#shared/rate-limits/refusals.ts';
+import type { Refusals } from '#shared/rate-limits/refusals.ts';
 
 /** Stores the times of calls by key. */
 export interface SlidingLog {
@@ -21,10 +21,9 @@ export interface SlidingLogFacts {
 /**
  * Rate limits on top of any log of calls. A refused key stays refused until its oldest call leaves the window. That is cached
  * here, so that a flood of calls costs one query per key and window.
- * @param now current time in milliseconds since the epoch
+ * @param refusals the cache
  */
-export function createSlidingLogLimits(log: SlidingLog, now: () => number): RateLimits {
-  const refusals = createRefusals(now);
+export function createSlidingLogLimits(log: SlidingLog, refusals: Refusals): RateLimits {
   return {
     async take(policy, key) {
       const name = `${policy.name}:${key}`;

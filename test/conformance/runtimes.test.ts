@@ -95,6 +95,15 @@ describe.each(available)('on %s (available: %s)', (runtime, isAvailable) => {
     expect((await test.ask('POST', '/v1/auth/login', { json: { email, password: 'wrong horse' } })).status).toBe(401);
   });
 
+  it.runIf(isAvailable)('an address without failures left cannot try passwords', async () => {
+    const address = '203.0.113.78';
+    for (let call = 1; call <= 31; call += 1)
+      await test.ask('GET', '/v1/user', { address, headers: { authorization: 'Bearer wrong' } });
+    const json = { email: ada.email, password: testPassword };
+    expect((await test.ask('POST', '/v1/auth/login', { address, json })).status).toBe(429);
+    expect((await test.ask('POST', '/v1/auth/login', { address: '203.0.113.79', json })).status).toBe(200);
+  });
+
   it.runIf(isAvailable)('an address has 30 calls a minute without a token, whatever other address a header claims', async () => {
     const statuses: number[] = [];
     for (let call = 1; call <= 31; call += 1) {

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { apiRunsHere } from '#test/support/api/api-runtime.ts';
 import { createTestApi, type TestApi, type TestUser } from '#test/support/api/test-api.ts';
@@ -82,7 +83,11 @@ describe('wrong signatures', () => {
       return test.ask('POST', path + query, { address, body, headers: { 'content-type': 'application/json', ...headers } });
     };
     expect((await deliverFrom('203.0.113.60')).status).toBe(200);
-    for (let count = 0; count < 300; count += 1) await send(`198.51.100.${count % 100}`, wrong, query);
+    for (let count = 0; count < 300; count += 1) {
+      await send(`198.51.100.${count % 100}`, wrong, query);
+      // The minute that begins with the first may be too short for all on a slow machine.
+      if (count === 0) await sql`update event_limits set expire = expire + 3600000`.execute(test.context.db);
+    }
     expect((await deliverFrom('203.0.113.61')).status).toBe(429);
     expect((await deliverFrom('203.0.113.60')).status).toBe(200);
     expect((await send('203.0.113.61', wrong)).status).toBe(401);

@@ -25,9 +25,14 @@ export interface FailedDeliveries {
   countSuccess(sender: Sender): void;
 }
 
-/** Failures are counted over all processes. A process learns that a limit is reached by one more failure. */
-export function createFailedDeliveries(limits: Pick<EventLimits, 'take' | 'refusedMilliseconds'>): FailedDeliveries {
-  const proven = new Set<string>();
+/**
+ * Failures are counted over all processes. A process learns that a limit is reached by one more failure.
+ * @param proven where senders with a right signature are remembered
+ */
+export function createFailedDeliveries(
+  limits: Pick<EventLimits, 'take' | 'refusedMilliseconds'>,
+  proven: Set<string>,
+): FailedDeliveries {
   const provenName = ({ source, secretOf }: Sender): string => `${source} ${secretOf}`;
   const isProven = (sender: Sender): boolean => proven.has(provenName(sender));
   return {

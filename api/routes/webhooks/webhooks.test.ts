@@ -211,7 +211,7 @@ describe('a delivery that comes again', () => {
     expect(outcomes.filter((outcome) => outcome === 'started')).toHaveLength(1);
     expect(await host.readBuilds(ada, app.id)).toHaveLength(1);
     await second.close();
-  });
+  }, 180_000);
 });
 
 describe('a form', () => {

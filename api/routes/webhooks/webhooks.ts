@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Api } from '#api/http/api-env.ts';
+import type { ApiMemory } from '#api/http/api-memory.ts';
 import { readBody } from '#api/middleware/body-limit.ts';
 import type { FailedCredentials } from '#api/middleware/failed-credentials.ts';
 import { answer, dataOf, refusalsOf } from '#api/openapi/schemas.ts';
@@ -60,12 +61,17 @@ const receiveDelivery = createRoute({
 export interface WebhookOptions {
   failures: FailedCredentials;
   eventLimits: Pick<EventLimits, 'take' | 'refusedMilliseconds'>;
+  memory: Pick<ApiMemory, 'provenSenders'>;
   clientAddress(request: Request): string;
 }
 
 /** Adds the routes that receive webhook deliveries. */
-export function addWebhookRoutes(api: Api, webhooks: Webhooks, { failures, eventLimits, clientAddress }: WebhookOptions): void {
-  const failed = createFailedDeliveries(eventLimits);
+export function addWebhookRoutes(
+  api: Api,
+  webhooks: Webhooks,
+  { failures, eventLimits, memory, clientAddress }: WebhookOptions,
+): void {
+  const failed = createFailedDeliveries(eventLimits, memory.provenSenders);
   const budget = createBodyBudget();
   api.openapi(receiveDelivery, async (c) => {
     const header = (name: string): string | undefined => c.req.header(name);

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
+import { Agent, fetch as fetchOver } from 'undici';
 import { systemClock } from '#shared/clock.ts';
 import type { Context } from '#shared/core/context.ts';
 import { offerGitStorage } from '#shared/git/remote-git-storage.ts';
@@ -17,6 +18,9 @@ import { spawnBound } from '#test/support/run/bound-process.ts';
 import { freePort } from '#test/support/servers/free-port.ts';
 
 const root = new URL('../../../', import.meta.url).pathname;
+
+/** One for each request: a runtime may end an idle one at the moment when it is used again, which breaks a POST. */
+const connections = new Agent({ pipelining: 0 });
 
 const chosen = process.env['TEST_API_RUNTIME'];
 
@@ -117,7 +121,8 @@ export async function startApiRuntime(runtime: ApiRuntime, world: EdgeWorld): Pr
       headers.set('x-forwarded-for', address);
       // The client adds it to a body without a length.
       headers.delete('transfer-encoding');
-      return fetch(`${base}${path}`, { ...init, headers, redirect: 'manual' });
+      const request = { ...init, headers, redirect: 'manual', dispatcher: connections } as Parameters<typeof fetchOver>[1];
+      return fetchOver(`${base}${path}`, request) as unknown as Promise<Response>;
     },
     close,
   };
