@@ -37,7 +37,7 @@ describe.each(available)('on %s (available: %s)', (runtime, isAvailable) => {
     test = await createTestApi({}, runtime);
     ada = await test.signUp();
     world = await seedWorld(test, ada);
-  });
+  }, 180_000);
   afterAll(() => test?.close());
 
   async function expectSame(operation: Operation, values: PathValues, as?: TestUser): Promise<void> {
