@@ -55,8 +55,7 @@ function endWithDirectory({ dataDir }: GatewayOptions, gateway: Gateway): void {
     if (existsSync(gatewayFiles(dataDir).directory)) return;
     clearInterval(watch);
     log.warn('the data directory was removed; the gateway ends');
-    // Writing the routes fails, but the gateway must end.
-    gateway.stop(0).catch(() => process.exit(1));
+    void gateway.stop(0);
   }, 2000);
   watch.unref();
 }

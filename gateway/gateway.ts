@@ -157,7 +157,8 @@ export async function startGateway(options: GatewayOptions, dependencies: Gatewa
       const drains = [http, https].map((server) => drain(server, drainSeconds));
       control.server.close();
       api.end();
-      await file.write();
+      // It must end all the same: the control plane applies the routes again at its next start.
+      await file.write().catch((error: unknown) => log.error('the routes could not be saved', { error }));
       void Promise.all(drains)
         .then(() => control.finished())
         .then(() => {

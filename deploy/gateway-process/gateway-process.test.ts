@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, get, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -16,6 +16,7 @@ import { callGateway } from '#shared/routing/call-gateway.ts';
 import { describeRouter } from '#shared/routing/contract/router.ts';
 import { defaultQuotas } from '#shared/settings/quotas.ts';
 import { SettingsError } from '#shared/settings/settings.ts';
+import { runChecked } from '#test/support/run-program.ts';
 
 const log = createLog('silent', () => undefined);
 const cleanUps: (() => Promise<unknown>)[] = [];
@@ -101,6 +102,15 @@ async function routeToHello(): Promise<AppRoute> {
     hosts: ['hello.apps.localhost'],
     backends: [{ releaseVersion: 1, weight: 100, instances }],
   };
+}
+
+/** Lets the process open no more files, until the returned function is called. */
+async function exhaustFiles(pid: number): Promise<() => Promise<unknown>> {
+  const taken = new Set((await readdir(`/proc/${pid}/fd`)).map(Number));
+  let free = 0;
+  while (taken.has(free)) free += 1;
+  await runChecked('prlimit', ['--pid', String(pid), `--nofile=${free}:`]);
+  return () => runChecked('prlimit', ['--pid', String(pid), '--nofile=1000:']);
 }
 
 describeRouter('gateway process', async () => {
@@ -207,6 +217,19 @@ setInterval(() => undefined, 1000);`,
     await gateway.stop();
     await expect.poll(() => isRunning(pid)).toBe(false);
     await expect(visit(options, 'localhost')).rejects.toThrow('ECONNREFUSED');
+  });
+
+  it('ends with a clean stop that begins while it can open no more files', async () => {
+    const options = await newOptions();
+    const gateway = await ensure(options);
+    const pid = await readPid(options);
+    const allowFiles = await exhaustFiles(pid);
+    const stopping = gateway.stop();
+    // Connections are accepted in turn: that of the stop has failed before.
+    await expect(readPid(options)).rejects.toThrow();
+    await allowFiles();
+    await stopping;
+    await expect.poll(() => isRunning(pid)).toBe(false);
   });
 
   it('ends when its data directory is removed', async () => {

@@ -16,6 +16,8 @@ import { createGatewayRouter } from '#shared/routing/gateway-router.ts';
 import type { Router } from '#shared/routing/router.ts';
 import { type Settings, SettingsError } from '#shared/settings/settings.ts';
 
+const stopRetryMilliseconds = 500;
+
 /** The running gateway process of a data directory. */
 export interface GatewayProcess {
   readonly router: Router;
@@ -85,9 +87,21 @@ export async function ensureGateway(options: GatewayOptions, log: Log): Promise<
     router: createGatewayRouter(controlSocket),
     async stop() {
       detached = true;
-      // A failed call means that the gateway has already ended.
-      await callGateway(controlSocket, { method: 'POST', path: '/stop', body: { drainSeconds: 5 } }).catch(() => undefined);
-      await supervision;
+      let gone = false;
+      const ended = supervision.then(() => {
+        gone = true;
+      });
+      // A failed call means that the gateway has already ended, or that it can open no more files at the moment.
+      while (!gone) {
+        const call = callGateway(controlSocket, { method: 'POST', path: '/stop', body: { drainSeconds: 5 } });
+        const asked = await call.then(
+          () => true,
+          () => false,
+        );
+        if (asked) break;
+        await Promise.race([ended, sleep(stopRetryMilliseconds)]);
+      }
+      await ended;
     },
     async detach() {
       detached = true;
