@@ -1,4 +1,5 @@
 import { createJobHandlers, createServices, resumeApps, type Services } from '#deploy/control-plane.ts';
+import type { PlatformDriver } from '#deploy/drivers/platform-driver.ts';
 import { createContext } from '#deploy/parts/create-context.ts';
 import { startHousekeeping } from '#deploy/parts/housekeeping.ts';
 import { listHousekeepingTasks } from '#deploy/parts/housekeeping-tasks.ts';
@@ -6,7 +7,6 @@ import type { Lifetime } from '#deploy/parts/lifetime.ts';
 import { offerCalls } from '#deploy/parts/offer-calls.ts';
 import type { OpenDatabase } from '#deploy/parts/open-database.ts';
 import { openGitStorage } from '#deploy/parts/open-git-storage.ts';
-import type { PlatformDriver } from '#deploy/parts/platform-driver.ts';
 import { serveMetrics } from '#deploy/parts/serve-metrics.ts';
 import { startDiskWatch } from '#deploy/parts/start-disk-watch.ts';
 import { startDriftRepair } from '#deploy/parts/start-drift-repair.ts';

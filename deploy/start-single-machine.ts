@@ -1,9 +1,9 @@
 import type { StartFacts } from '#deploy/banner.ts';
+import { choosePlatform } from '#deploy/drivers/choose-platform.ts';
+import type { ClaimOptions } from '#deploy/drivers/platform-driver.ts';
 import { loadMasterKey, lockDataDirectory, prepareDataDirectory } from '#deploy/host/data-directory.ts';
-import { choosePlatform } from '#deploy/parts/choose-platform.ts';
 import { type Ending, type Lifetime, startWithLifetime } from '#deploy/parts/lifetime.ts';
 import { openDatabase } from '#deploy/parts/open-database.ts';
-import type { ClaimOptions } from '#deploy/parts/platform-driver.ts';
 import { serveApi } from '#deploy/parts/serve-api.ts';
 import { serveSsh } from '#deploy/parts/serve-ssh.ts';
 import { startGateway } from '#deploy/parts/start-gateway.ts';

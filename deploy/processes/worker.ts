@@ -2,12 +2,13 @@
  * The main of a worker alone (docs/processes.md): it runs apps and jobs. One worker drives a data directory, or a cluster; others wait, and the
  * first of them takes over when it ends. Apps, add-ons and the database serve on when a worker ends.
  */
+
+import { choosePlatform } from '#deploy/drivers/choose-platform.ts';
+import type { ClaimOptions } from '#deploy/drivers/platform-driver.ts';
 import { awaitDataDirectory, loadMasterKey, prepareDataDirectory } from '#deploy/host/data-directory.ts';
 import { waitFor } from '#deploy/host/wait-for.ts';
-import { choosePlatform } from '#deploy/parts/choose-platform.ts';
 import { startWithLifetime } from '#deploy/parts/lifetime.ts';
 import { openDatabase } from '#deploy/parts/open-database.ts';
-import type { ClaimOptions } from '#deploy/parts/platform-driver.ts';
 import { runMain } from '#deploy/run-main.ts';
 import { startControlPlane } from '#deploy/start-control-plane.ts';
 import { gatewayFiles } from '#gateway/gateway-options.ts';

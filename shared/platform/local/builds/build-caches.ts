@@ -6,7 +6,7 @@ import type { BuildCaches } from '#shared/platform/build-caches.ts';
 import { measureTree, moveTree, removeTree } from '../disk/trees.ts';
 import type { Volume, Volumes } from '../disk/volumes.ts';
 import type { SandboxBind, SandboxMount } from '../sandbox/sandbox.ts';
-import type { CachedTree } from './plans/builder.ts';
+import type { CachedTree } from './plans/build-plan.ts';
 
 /**
  * An app's cache volume. Package managers write `tools/<name>` in the sandbox and keep it consistent themselves. `trees/<path>` holds

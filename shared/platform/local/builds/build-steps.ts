@@ -11,7 +11,7 @@ import type { CopyInSandbox } from './build-caches.ts';
 import { explainFailure, type FullestVolume } from './build-causes.ts';
 import { rememberSandbox } from './build-leftovers.ts';
 import type { BuildDirectories, BuildLimits } from './build-space.ts';
-import type { BuildStep } from './plans/builder.ts';
+import type { BuildStep } from './plans/build-plan.ts';
 
 export interface StepRunnerParts {
   readonly sandbox: Sandbox;

@@ -1,4 +1,5 @@
-import type { Builder, BuildStep } from '../plans/builder.ts';
+import type { BuildStep } from '../plans/build-plan.ts';
+import type { Builder } from '../plans/builder.ts';
 import { chooseProgram } from '../plans/choose-program.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 

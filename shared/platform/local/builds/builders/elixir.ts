@@ -1,6 +1,7 @@
 import type { VersionRequest } from '../../toolchains/toolchain.ts';
 import type { Toolchains } from '../../toolchains/toolchains.ts';
-import type { Builder, BuildStep } from '../plans/builder.ts';
+import type { BuildStep } from '../plans/build-plan.ts';
+import type { Builder } from '../plans/builder.ts';
 import { describeVersion } from '../plans/describe-version.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
 import { treeKey } from '../plans/tree-key.ts';

@@ -1,4 +1,4 @@
-import type { BuildPlan } from './builder.ts';
+import type { BuildPlan } from './build-plan.ts';
 
 /**
  * What all steps of an app see, and the app at run time, where several languages build it. The last plan is that of the language which starts

@@ -1,4 +1,4 @@
-import type { BuildPlan } from './builder.ts';
+import type { BuildPlan } from './build-plan.ts';
 
 /** The plan of a source that runs as it is. */
 export const emptyPlan: BuildPlan = {

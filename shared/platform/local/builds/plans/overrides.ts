@@ -3,7 +3,7 @@ import JSON5 from 'json5';
 import { parse as parseToml } from 'smol-toml';
 import { z } from 'zod';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
-import type { BuildPlan, BuildStep } from './builder.ts';
+import type { BuildPlan, BuildStep } from './build-plan.ts';
 import type { SourceTree } from './source-tree.ts';
 
 const commands = z.array(z.unknown()).optional();

@@ -1,5 +1,5 @@
 /** Packages of Debian that packages of npm are compiled with, or whose programs and libraries they use. */
-import { asksForBrowser, browserLibraries, playwrightEnv } from '../playwright.ts';
+import { asksForBrowser, browserLibraries, playwrightEnv } from '../browsers/playwright.ts';
 import { allDependencies, type PackageJson } from './package-json.ts';
 
 /** Where their binaries cannot be downloaded. */

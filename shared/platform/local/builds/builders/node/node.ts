@@ -1,6 +1,7 @@
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { NodeToolchain, Toolchain } from '../../../toolchains/toolchain.ts';
-import type { BuildContext, Builder, BuildPlan, BuildStep } from '../../plans/builder.ts';
+import type { BuildPlan, BuildStep } from '../../plans/build-plan.ts';
+import type { BuildContext, Builder } from '../../plans/builder.ts';
 import { describeVersion } from '../../plans/describe-version.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
 import { areStatic, staticServerMounts } from '../../plans/static-process.ts';

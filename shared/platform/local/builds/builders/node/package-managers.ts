@@ -1,4 +1,4 @@
-import type { BuildStep, CachedTrees } from '../../plans/builder.ts';
+import type { BuildStep, CachedTrees } from '../../plans/build-plan.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
 import { areStatic } from '../../plans/static-process.ts';
 import { treeKey } from '../../plans/tree-key.ts';

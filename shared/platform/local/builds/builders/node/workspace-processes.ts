@@ -1,5 +1,5 @@
 /** What a workspace builds and runs whose own package.json has no script for it. */
-import type { BuildStep } from '../../plans/builder.ts';
+import type { BuildStep } from '../../plans/build-plan.ts';
 import { openSubtree, type SourceTree } from '../../plans/source-tree.ts';
 import { findNodeProcesses, findServedOutput, type NodeApp } from './node-processes.ts';
 import { allDependencies, type PackageJson } from './package-json.ts';

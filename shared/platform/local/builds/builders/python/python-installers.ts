@@ -1,6 +1,6 @@
 import { satisfies } from 'semver';
 import type { PythonToolchain } from '../../../toolchains/toolchain.ts';
-import type { BuildStep, CachedTrees } from '../../plans/builder.ts';
+import type { BuildStep, CachedTrees } from '../../plans/build-plan.ts';
 import { treeKey } from '../../plans/tree-key.ts';
 import type { PythonProject } from './python-project.ts';
 

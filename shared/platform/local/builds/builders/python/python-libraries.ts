@@ -1,5 +1,5 @@
 /** Packages of Debian that Python packages are compiled with, or whose programs and libraries they use. */
-import { browserLibraries } from '../playwright.ts';
+import { browserLibraries } from '../browsers/playwright.ts';
 import type { PythonProject } from './python-project.ts';
 
 const debianPackages: Readonly<Record<string, readonly string[]>> = {

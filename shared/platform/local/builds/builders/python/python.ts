@@ -1,8 +1,9 @@
 import type { PythonToolchain, Toolchain } from '../../../toolchains/toolchain.ts';
-import type { Builder, BuildStep } from '../../plans/builder.ts';
+import type { BuildStep } from '../../plans/build-plan.ts';
+import type { Builder } from '../../plans/builder.ts';
 import { describeVersion } from '../../plans/describe-version.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
-import { asksForBrowser, playwrightEnv } from '../playwright.ts';
+import { asksForBrowser, playwrightEnv } from '../browsers/playwright.ts';
 import { findDjango } from './django.ts';
 import { environment, findInstaller, planInstall } from './python-installers.ts';
 import { findPythonLibraries } from './python-libraries.ts';

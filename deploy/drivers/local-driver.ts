@@ -1,4 +1,4 @@
-import type { PlatformDriver } from '#deploy/parts/platform-driver.ts';
+import type { PlatformDriver } from '#deploy/drivers/platform-driver.ts';
 import { createLocalPlatform } from '#shared/platform/local/local-platform.ts';
 
 /** The driver of one machine. Whoever has locked the data directory drives it. */

@@ -1,6 +1,6 @@
 import { limits } from '#shared/limits.ts';
 import { certificateName } from '#shared/platform/kubernetes/certificate-plan.ts';
-import type { KubernetesPlatformSettings } from '#shared/platform/kubernetes/kubernetes-platform.ts';
+import type { KubernetesPlatformSettings } from '#shared/platform/kubernetes/driver/kubernetes-platform.ts';
 import { workerLabels } from '#shared/platform/kubernetes/names.ts';
 import type { KubernetesSettings } from '#shared/settings/kubernetes-settings.ts';
 import type { Settings } from '#shared/settings/settings.ts';

@@ -1,14 +1,14 @@
+import { leadCluster } from '#deploy/drivers/lead-cluster.ts';
+import type { PlatformDriver } from '#deploy/drivers/platform-driver.ts';
+import { platformSettingsOf } from '#deploy/drivers/platform-settings.ts';
 import { StartError } from '#deploy/host/start-error.ts';
-import { leadCluster } from '#deploy/parts/kubernetes/lead-cluster.ts';
-import { platformSettingsOf } from '#deploy/parts/kubernetes/platform-settings.ts';
-import type { PlatformDriver } from '#deploy/parts/platform-driver.ts';
 import type { StartOptions } from '#deploy/parts/start-options.ts';
 import { AppError } from '#shared/errors.ts';
 import { prepareBuildNamespace } from '#shared/platform/kubernetes/builds/prepare-build-namespace.ts';
 import { checkCluster, neededRights } from '#shared/platform/kubernetes/cluster/check-cluster.ts';
 import type { Cluster } from '#shared/platform/kubernetes/cluster/cluster.ts';
 import { connectCluster } from '#shared/platform/kubernetes/cluster/connect-cluster.ts';
-import { createKubernetesPlatform } from '#shared/platform/kubernetes/kubernetes-platform.ts';
+import { createKubernetesPlatform } from '#shared/platform/kubernetes/driver/kubernetes-platform.ts';
 import type { KubernetesSettings } from '#shared/settings/kubernetes-settings.ts';
 import type { Settings } from '#shared/settings/settings.ts';
 
