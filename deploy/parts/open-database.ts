@@ -34,8 +34,9 @@ const connections = 20;
 export async function openDatabase(lifetime: Lifetime, options: StartOptions): Promise<OpenDatabase> {
   const { settings, dataDir } = options;
   if (settings.databaseUrl === undefined) return connect(lifetime, options, await startEmbeddedPostgres(lifetime, options));
-  // In a cluster nothing of the apps is in a worker's directory, and several workers share the database.
-  if (settings.platform === 'kubernetes') return connect(lifetime, options, settings.databaseUrl);
+  // In a cluster nothing of the apps is in a worker's directory, and with packs in an object store no repository either: workers share it.
+  if (settings.platform === 'kubernetes' && settings.objectStore !== undefined)
+    return connect(lifetime, options, settings.databaseUrl);
   const database = await connect(lifetime, options, settings.databaseUrl, dataDir);
   await claimDatabase(database.db, dataDir);
   return database;

@@ -40,6 +40,12 @@ async function start(open: (lifetime: Lifetime) => Promise<unknown>): Promise<vo
   await started?.end('stop');
 }
 
+const objectStore = {
+  PAAS_OBJECT_STORE_URL: 'http://127.0.0.1:1/bucket',
+  PAAS_OBJECT_STORE_ACCESS_KEY_ID: 'x',
+  PAAS_OBJECT_STORE_SECRET_ACCESS_KEY: 'y',
+};
+
 const own = (dataDir: string): Promise<void> => start((lifetime) => openDatabase(lifetime, optionsFor(dataDir)));
 
 async function newDirectory(): Promise<string> {
@@ -93,11 +99,19 @@ it('processes of the platform join on its data directory only; with an object st
     start((lifetime) => joinDatabase(lifetime, optionsFor(dataDir, env), new AbortController().signal));
   await joinOn(first);
   await expect(joinOn(second)).rejects.toThrow(StartError);
-  await joinOn(second, {
-    PAAS_OBJECT_STORE_URL: 'http://127.0.0.1:1/bucket',
-    PAAS_OBJECT_STORE_ACCESS_KEY_ID: 'x',
-    PAAS_OBJECT_STORE_SECRET_ACCESS_KEY: 'y',
-  });
+  await joinOn(second, objectStore);
+});
+
+it('a worker of a cluster claims it for the repositories in its data directory; with an object store any number share it', async () => {
+  const cluster = { PAAS_PLATFORM: 'kubernetes', PAAS_KUBERNETES_REPOSITORY: 'registry.example.com/paas' };
+  const [first, second] = [await newDirectory(), await newDirectory()];
+  const work = (dataDir: string, env: Record<string, string>): Promise<void> =>
+    start((lifetime) => openDatabase(lifetime, optionsFor(dataDir, { ...cluster, ...env })));
+  await work(first, objectStore);
+  await work(second, objectStore);
+  await work(first, {});
+  await start((lifetime) => joinDatabase(lifetime, optionsFor(first, cluster), AbortSignal.timeout(10_000)));
+  await expect(work(second, {})).rejects.toThrow(`belongs to the data directory ${first} on `);
 });
 
 it('a process that joins a new database waits for a worker to claim it', async () => {
@@ -126,11 +140,4 @@ it('a migration from elsewhere leaves the database to its data directory', async
   await own(first);
   await start((lifetime) => migrateDatabase(lifetime, optionsFor(join(directory, 'elsewhere')), database.url));
   await expect(own(first)).resolves.toBeUndefined();
-});
-
-it('workers of a cluster share a database from directories of their own', async () => {
-  const inCluster = { PAAS_PLATFORM: 'kubernetes' };
-  await start((lifetime) => openDatabase(lifetime, optionsFor('/nonexistent/first', inCluster)));
-  const second = start((lifetime) => openDatabase(lifetime, optionsFor('/nonexistent/second', inCluster)));
-  await expect(second).resolves.toBeUndefined();
 });
