@@ -57,24 +57,46 @@ const goEnvironment = {
   GOFLAGS: '-buildvcs=false -modcacherw -trimpath -mod=readonly',
 };
 
+/** What tests on Kubernetes cannot begin without. */
+export type MissingPart = 'go' | 'programs';
+
+/** The programs that an earlier run has built, or what is missing. */
+export async function findClusterPrograms(): Promise<ClusterPrograms | MissingPart> {
+  const directory = await programsDirectory();
+  if (directory === undefined) return 'go';
+  return existsSync(directory) ? programsIn(directory) : 'programs';
+}
+
 /**
  * Builds the programs from the Go modules that `test/kubernetes/programs/go.sum` pins, once for each state of that folder: about
  * ten minutes the first time, nothing afterwards. They are kept in `$XDG_CACHE_HOME/paas/kubernetes-tests`.
  * @throws Error when Go is missing or too old, and for what it could not build
  */
 export async function buildClusterPrograms(report: (line: string) => void): Promise<ClusterPrograms> {
+  const found = await findClusterPrograms();
+  if (typeof found === 'object') return found;
+  const directory = await programsDirectory();
+  if (directory === undefined)
+    throw new Error('The tests on Kubernetes need Go 1.26 or later in the PATH: they build the cluster.');
+  await mkdir(cache(), { recursive: true });
+  await withFileLock(join(cache(), 'build.lock'), longestBuildSeconds, async () => {
+    // Another run may have built them meanwhile.
+    if (existsSync(directory)) return;
+    report('Building the programs of the test cluster; the first time this takes about ten minutes…');
+    await build(cache(), directory, report);
+  });
+  return programsIn(directory);
+}
+
+const cache = (): string => join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'paas/kubernetes-tests');
+
+/** Where the programs of this state of the sources are, or shall be; undefined without Go. */
+async function programsDirectory(): Promise<string | undefined> {
   const version = await run('go', ['env', 'GOVERSION'], { env: goEnvironment }).catch(() => undefined);
-  if (version?.code !== 0) throw new Error('The tests on Kubernetes need Go 1.26 or later in the PATH: they build the cluster.');
-  const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'paas/kubernetes-tests');
-  const directory = join(cache, await hashSources(version.stdout));
-  await mkdir(cache, { recursive: true });
-  if (!existsSync(directory))
-    await withFileLock(join(cache, 'build.lock'), longestBuildSeconds, async () => {
-      // Another run may have built them meanwhile.
-      if (existsSync(directory)) return;
-      report('Building the programs of the test cluster; the first time this takes about ten minutes…');
-      await build(cache, directory, report);
-    });
+  return version?.code === 0 ? join(cache(), await hashSources(version.stdout)) : undefined;
+}
+
+function programsIn(directory: string): ClusterPrograms {
   return {
     cluster: join(directory, 'cluster'),
     certManager: join(directory, 'cert-manager'),
@@ -86,8 +108,8 @@ export async function buildClusterPrograms(report: (line: string) => void): Prom
 }
 
 /** Into a directory of its own, which gets its name when all is there: other runs never meet half of it. */
-async function build(cache: string, directory: string, report: (line: string) => void): Promise<void> {
-  const fresh = join(cache, '.unfinished');
+async function build(parent: string, directory: string, report: (line: string) => void): Promise<void> {
+  const fresh = join(parent, '.unfinished');
   await rm(fresh, { recursive: true, force: true });
   await mkdir(join(fresh, 'definitions'), { recursive: true });
   try {

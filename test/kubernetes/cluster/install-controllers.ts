@@ -6,20 +6,21 @@ import type { ClusterPrograms } from './build-programs.ts';
 import { type ClusterProcess, startClusterProcess } from './cluster-process.ts';
 import type { TestCluster } from './start-test-cluster.ts';
 
-/** Installs all CRDs, then starts kwok with one node, cert-manager and Argo Rollouts. Returns what it started. */
+/** Installs all CRDs, then starts kwok with one node if wanted, cert-manager and Argo Rollouts. Returns what it started. */
 export async function installControllers(
   cluster: Pick<TestCluster, 'kubectl' | 'kubeconfig' | 'directory'>,
   programs: ClusterPrograms,
+  hasKwok: boolean,
 ): Promise<ClusterProcess[]> {
   const { directory, kubeconfig } = cluster;
   for (const folder of programs.definitions) await cluster.kubectl(['apply', '--server-side', '-f', folder]);
   await cluster.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
   await cluster.kubectl(['apply', '-f', '-'], stringifyAll(surroundings(programs)));
   // A node that exists before kwok runs would keep an empty address.
-  const kwok = await startKwok(cluster, programs);
-  await cluster.kubectl(['apply', '-f', '-'], stringifyAll([node]));
+  const kwok = hasKwok ? [await startKwok(cluster, programs)] : [];
+  if (hasKwok) await cluster.kubectl(['apply', '-f', '-'], stringifyAll([node]));
   return [
-    kwok,
+    ...kwok,
     await startClusterProcess({
       name: 'cert-manager',
       command: programs.certManager,

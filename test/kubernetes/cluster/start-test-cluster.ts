@@ -26,12 +26,14 @@ export interface TestCluster {
 export interface TestClusterOptions {
   /** Also the controller manager, the scheduler, a node of kwok's, cert-manager and Argo Rollouts. False: nothing moves. */
   controllers?: boolean;
+  /** False: no node of kwok's, and nothing that plays pods. */
+  kwok?: boolean;
 }
 
 /** Starts a cluster; it is ready when the promise resolves. Any number may run at the same time. */
 export async function startTestCluster(
   programs: ClusterPrograms,
-  { controllers = true }: TestClusterOptions = {},
+  { controllers = true, kwok = true }: TestClusterOptions = {},
 ): Promise<TestCluster> {
   await removeAbandonedClusters();
   await mkdir(clustersDirectory, { recursive: true });
@@ -116,7 +118,7 @@ export async function startTestCluster(
         ...['--controllers', '*,-nodeipam,-node-route-controller,-cloud-node-lifecycle-controller,-service-lb-controller'],
       ]);
       await start('kube-scheduler', [...common, '--secure-port', String(schedulerPort)]);
-      running.push(...(await installControllers(cluster, programs)));
+      running.push(...(await installControllers(cluster, programs, kwok)));
     }
     return cluster;
   } catch (error) {
