@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { kinds } from '#shared/platform/kubernetes/cluster/kinds.ts';
 import { nodeApp } from '#test/support/builds/sample-apps.ts';
 import { createUser, type User, visit, type WorkingCopy } from '#test/support/platform/user.ts';
 import { type ClusterPlatform, startClusterPlatform } from './start-platform.ts';
@@ -15,10 +16,12 @@ describe('a platform on a cluster', { timeout: 600_000 }, () => {
     await platform?.stop();
   }, 120_000);
   let name: string;
+  let appId: string;
   let copy: WorkingCopy;
   beforeEach(async () => {
     name = `app-${crypto.randomUUID().slice(0, 8)}`;
     const app = await user.createApp(name);
+    appId = app.id;
     copy = await user.createWorkingCopy(app.push_url, nodeApp('first'));
   });
   afterEach(({ task }) => {
@@ -42,5 +45,18 @@ describe('a platform on a cluster', { timeout: 600_000 }, () => {
     expect(await visit(platform, name)).toEqual({ status: 200, body: 'second' });
     await user.api('POST', `/v1/apps/${name}/deploys/v1/rollback`);
     await expect.poll(async () => (await visit(platform, name)).body).toBe('first');
+  });
+
+  it('nothing of an app that is purged is left on the cluster', async () => {
+    const pushed = await copy.push();
+    expect(pushed.code, pushed.output).toBe(0);
+    const left = async (): Promise<string[]> => {
+      const listed = Object.values(kinds).map((kind) => platform.cluster.list({ kind, labels: { 'app-id': appId } }));
+      return (await Promise.all(listed)).flat().map((object) => `${object.kind} ${object.metadata.name}`);
+    };
+    expect(await left()).toEqual(expect.arrayContaining([`Rollout app-${appId}`, `HTTPRoute app-${appId}`]));
+    await user.api('DELETE', `/v1/apps/${name}?purge=true`);
+    await expect.poll(left).toEqual([]);
+    expect((await visit(platform, name)).status).toBe(404);
   });
 });
