@@ -199,16 +199,7 @@ export async function startTestNode(options: TestNodeOptions): Promise<TestNode>
       for (const [name, value] of Object.entries(secret.data ?? {})) values[name] = Buffer.from(value, 'base64').toString();
     }
     for (const { name, value = '' } of env) values[name] = value;
-    for (const [name, value] of Object.entries(values)) values[name] = await resolveServices(value);
     return values;
-  }
-
-  /** There is no DNS of the cluster, and no network of its own. */
-  async function resolveServices(text: string): Promise<string> {
-    const [found, service = '', namespace = ''] = /([a-z0-9-]+)\.([a-z0-9-]+)\.svc\.cluster\.local:\d+/.exec(text) ?? [];
-    if (found === undefined) return text;
-    const [port] = [...(await portsOf(service, namespace)).values()];
-    return port === undefined ? text : text.replace(found, `127.0.0.1:${port}`);
   }
 
   const portOf = ({ metadata: { uid = '', deletionTimestamp } }: ClusterObject): number | undefined =>
