@@ -7,6 +7,7 @@ import type { CertificateIssuer } from '#gateway/tls/certificate-issuer.ts';
 import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import type { Log } from '#shared/log.ts';
+import { readAtMost } from '#shared/read-at-most.ts';
 
 /** Identifies a running gateway. The control plane replaces it when the code or the options differ. */
 export interface GatewayIdentity {
@@ -33,8 +34,6 @@ export interface ControlServer {
   /** Resolves when no call is in progress. */
   finished(): Promise<void>;
 }
-
-import { readAtMost } from '#shared/read-at-most.ts';
 
 const maxBodyBytes = 4 * 1024 * 1024;
 

@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { countUntilClosed } from './count-until-closed.ts';
 
 /** Connections of clients at once, where the process may have as many files open. */
 const mostConnections = 20_000;
@@ -33,15 +34,9 @@ export function shareConnections(free: () => number): ConnectionShares {
   const counts = new Map<string, number>();
   return {
     take(destination, connection) {
-      const count = counts.get(destination) ?? 0;
       // The connection that asks is none of the free ones.
-      if (count > free()) return false;
-      counts.set(destination, count + 1);
-      connection.once('close', () => {
-        const left = (counts.get(destination) ?? 1) - 1;
-        if (left === 0) counts.delete(destination);
-        else counts.set(destination, left);
-      });
+      if ((counts.get(destination) ?? 0) > free()) return false;
+      countUntilClosed(counts, destination, connection);
       return true;
     },
   };

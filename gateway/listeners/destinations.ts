@@ -21,7 +21,7 @@ export interface Destination {
   /** The app's id, or 'api'. */
   readonly key: string;
   /** The response while it has more than its share of the gateway's connections. */
-  readonly overloaded: ErrorResponse;
+  readonly overloaded: () => ErrorResponse;
   readonly upstreams: UpstreamChoice;
   /** The response when forwarding failed. */
   readonly errorResponse: (failure: ForwardFailure) => ErrorResponse;
@@ -48,7 +48,7 @@ export interface DestinationsOptions {
 /** Looks a host up in the route table first, then among the hosts of the API. */
 export function createDestinations(options: DestinationsOptions): Destinations {
   const { table, apiHosts, appsDomain, api, timeouts } = options;
-  const toApi: Destination = { key: 'api', upstreams: api, errorResponse: () => apiUnavailable, overloaded: apiOverloaded };
+  const toApi: Destination = { key: 'api', upstreams: api, errorResponse: () => apiUnavailable, overloaded: () => apiOverloaded };
   const isApiHost = (host: string): boolean => apiHosts.has(host) || host === 'localhost' || isAddress(host);
 
   return {
@@ -64,7 +64,7 @@ export function createDestinations(options: DestinationsOptions): Destinations {
         if (failure === 'unreachable') return notRunning(appName);
         return failure === 'timeout' ? responseTimeout(appName, timeouts.responseMilliseconds / 1000) : connectionClosed(appName);
       };
-      return { key: app.route.appId, upstreams: app.upstreams, errorResponse, overloaded: appOverloaded(appName) };
+      return { key: app.route.appId, upstreams: app.upstreams, errorResponse, overloaded: () => appOverloaded(appName) };
     },
     isApi: (host) => table.findByHost(host) === undefined && isApiHost(host),
   };

@@ -93,7 +93,7 @@ export function createRequestListeners(options: RequestListenersOptions): Reques
     const destination = destinations.find(plan.host);
     if (!('upstreams' in destination)) return refuse(destination);
     const { upstreams, errorResponse } = destination;
-    if (!shares.take(destination.key, response)) return refuse(destination.overloaded);
+    if (!shares.take(destination.key, response)) return refuse(destination.overloaded());
     forwardRequest(request, response, {
       plan,
       upstreams,
@@ -135,7 +135,7 @@ export function createRequestListeners(options: RequestListenersOptions): Reques
       const destination = destinations.find(plan.host);
       if (!('upstreams' in destination)) return refuse(destination);
       const { upstreams, errorResponse } = destination;
-      if (!shares.take(destination.key, socket)) return refuse(destination.overloaded);
+      if (!shares.take(destination.key, socket)) return refuse(destination.overloaded());
       forwardUpgrade(request, socket, head, {
         plan,
         upstreams,

@@ -3,6 +3,7 @@ import { plainAddress } from '#gateway/forwarding/client.ts';
 import { secondsPerMinute } from '#shared/durations.ts';
 import type { Log } from '#shared/log.ts';
 import { sourceKey } from '#shared/rate-limits/source-key.ts';
+import { countUntilClosed } from './count-until-closed.ts';
 
 export interface SourceConnectionsOptions {
   /** Open connections of one source: an IPv4 address, or the /64 network of an IPv6 address. */
@@ -40,8 +41,7 @@ export function limitSources({ most, mostOfAll, isExempt, now, log }: SourceConn
     const address = plainAddress(socket.remoteAddress);
     if (isExempt(address)) return true;
     const source = sourceKey(address);
-    const count = counts.get(source) ?? 0;
-    if (count >= most) {
+    if ((counts.get(source) ?? 0) >= most) {
       if (now().getTime() >= warnAt) {
         warnAt = now().getTime() + warningSeconds * 1000;
         log.warn('a source has too many connections, see PAAS_CONNECTIONS_PER_ADDRESS and PAAS_TRUSTED_PROXIES', {
@@ -51,12 +51,7 @@ export function limitSources({ most, mostOfAll, isExempt, now, log }: SourceConn
       }
       return false;
     }
-    counts.set(source, count + 1);
-    socket.once('close', () => {
-      const left = (counts.get(source) ?? 1) - 1;
-      if (left === 0) counts.delete(source);
-      else counts.set(source, left);
-    });
+    countUntilClosed(counts, source, socket);
     return true;
   };
 
