@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { istioTraffic, type TrafficMetrics } from '#shared/platform/traffic-metrics.ts';
 
 /** Names of objects of Kubernetes. */
 const dnsName = (what: string) =>
@@ -36,17 +37,16 @@ function pairs<const Name extends string>(
 const usualRoom = { pods: '100', cpu: '32', memory: '64Gi', storage: '100Gi' };
 const roomMessage = 'must be some of pods, cpu, memory and storage with quantities, as pods=100,cpu=32,memory=64Gi,storage=100Gi';
 
-/** Of Istio's gateway. */
-const istioTraffic = {
-  requests: 'istio_requests_total',
-  durations: 'istio_request_duration_milliseconds',
-  milliseconds_per_unit: '1',
-  status_label: 'response_code',
-  error_statuses: '0|5..',
-  service_label: 'destination_service_name',
-  service_pattern: 'SERVICE',
+const usualTraffic = {
+  requests: istioTraffic.requests,
+  durations: istioTraffic.durations,
+  milliseconds_per_unit: String(istioTraffic.millisecondsPerUnit),
+  status_label: istioTraffic.statusLabel,
+  error_statuses: istioTraffic.errorStatuses,
+  service_label: istioTraffic.serviceLabel,
+  service_pattern: istioTraffic.servicePattern,
 };
-const trafficMessage = `must be some of ${Object.keys(istioTraffic).join(', ')} with values, as requests=NAME status_label=NAME, with spaces in between`;
+const trafficMessage = `must be some of ${Object.keys(usualTraffic).join(', ')} with values, as requests=NAME status_label=NAME, with spaces in between`;
 
 /** The settings that only `PAAS_PLATFORM=kubernetes` has. */
 export const kubernetesSchema = {
@@ -83,7 +83,7 @@ export const kubernetesSchema = {
   PAAS_LOKI_URL: httpUrl.optional(),
   PAAS_LOKI_TENANT: z.string().min(1).optional(),
   PAAS_PROMETHEUS_URL: httpUrl.optional(),
-  PAAS_PROMETHEUS_TRAFFIC: pairs(istioTraffic, /\s+/, (value) => value !== '', trafficMessage),
+  PAAS_PROMETHEUS_TRAFFIC: pairs(usualTraffic, /\s+/, (value) => value !== '', trafficMessage),
 };
 
 const object = z.object(kubernetesSchema);
@@ -120,18 +120,7 @@ export interface KubernetesSettings {
   build: { cpu: string; memory: string };
   database: { operatorNamespace: string; storage: string };
   loki: { url: string; tenant: string | undefined } | undefined;
-  prometheus: { url: string; traffic: TrafficSettings } | undefined;
-}
-
-/** Names of what the gateway counts, and of its labels. */
-export interface TrafficSettings {
-  requests: string;
-  durations: string;
-  millisecondsPerUnit: number;
-  statusLabel: string;
-  errorStatuses: string;
-  serviceLabel: string;
-  servicePattern: string;
+  prometheus: { url: string; traffic: TrafficMetrics } | undefined;
 }
 
 /** A setting that is missing, by its name. */

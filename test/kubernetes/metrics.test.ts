@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppId, newUuid } from '#shared/ids.ts';
-import { istioTraffic } from '#shared/platform/kubernetes/metrics/metric-queries.ts';
 import { connectPrometheus, type Prometheus } from '#shared/platform/kubernetes/metrics/prometheus.ts';
 import { readRolloutTraffic } from '#shared/platform/kubernetes/metrics/rollout-traffic.ts';
 import { createPrometheusMetrics } from '#shared/platform/kubernetes/metrics/series-metrics.ts';
 import type { MetricKind } from '#shared/platform/metrics.ts';
+import { istioTraffic } from '#shared/platform/traffic-metrics.ts';
 import { hasPrometheus, startPrometheus } from './cluster/start-prometheus.ts';
 
 /** What cAdvisor, kube-state-metrics and Istio's gateway expose of an app with two process types, at so many seconds of its life. */

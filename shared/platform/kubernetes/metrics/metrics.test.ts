@@ -2,9 +2,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { metricKinds } from '#shared/platform/metrics.ts';
+import { istioTraffic } from '#shared/platform/traffic-metrics.ts';
 import { expectGolden } from '../testing/expect-golden.ts';
 import { sampleIds } from '../testing/samples.ts';
-import { istioTraffic, planMetricQueries } from './metric-queries.ts';
+import { planMetricQueries } from './metric-queries.ts';
 import { connectPrometheus } from './prometheus.ts';
 import { createPrometheusMetrics } from './series-metrics.ts';
 

@@ -1,9 +1,10 @@
 import type { AppId } from '#shared/ids.ts';
 import { latencyBucket } from '#shared/platform/latencies.ts';
 import type { TrafficFacts } from '#shared/platform/traffic.ts';
+import type { TrafficMetrics } from '#shared/platform/traffic-metrics.ts';
 import { appObjectName, canaryServiceName } from '../names.ts';
 import type { RolloutTraffic } from '../workloads/rollout-facts.ts';
-import { bothServices, selectErrors, selectTraffic, type TrafficMetrics } from './metric-queries.ts';
+import { bothServices, selectErrors, selectTraffic } from './metric-queries.ts';
 import type { Prometheus, PrometheusSeries } from './prometheus.ts';
 
 /** Times that are looked back at for requests: Prometheus sees what the gateway counted at its last scrape. */

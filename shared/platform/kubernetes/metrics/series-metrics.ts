@@ -1,5 +1,6 @@
 import type { AppSeries, SeriesMetrics } from '#shared/platform/metrics.ts';
-import { planMetricQueries, type TrafficMetrics } from './metric-queries.ts';
+import type { TrafficMetrics } from '#shared/platform/traffic-metrics.ts';
+import { planMetricQueries } from './metric-queries.ts';
 import type { Prometheus } from './prometheus.ts';
 
 /**
