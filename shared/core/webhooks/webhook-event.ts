@@ -1,5 +1,6 @@
 import type { BranchHint } from '#shared/core/webhooks/source-moves.ts';
 import { AppError } from '#shared/errors.ts';
+import { parseJson } from '#shared/parse-json.ts';
 import { parseGitUrl, spellingsOf } from '#shared/sources/git-url.ts';
 
 /** A change of a branch that a git host reported. */
@@ -111,12 +112,8 @@ function other(reason: string): OtherEvent {
 function parsePayload(body: Uint8Array, contentType: string): Json {
   const text = new TextDecoder().decode(body);
   const isForm = contentType.toLowerCase().startsWith('application/x-www-form-urlencoded');
-  try {
-    const payload: unknown = JSON.parse(isForm ? (new URLSearchParams(text).get('payload') ?? '') : text);
-    if (isObject(payload)) return payload;
-  } catch {
-    // Reported below.
-  }
+  const payload = parseJson(isForm ? (new URLSearchParams(text).get('payload') ?? '') : text);
+  if (isObject(payload)) return payload;
   throw new AppError('validation_failed', 'The delivery must be a JSON object, as it is or in the form field `payload`.');
 }
 

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { AppError } from '#shared/errors.ts';
 import type { AppId } from '#shared/ids.ts';
 import { buildNamespace } from '#shared/names.ts';
+import { parseJson } from '#shared/parse-json.ts';
 import type { Cluster, ClusterObject } from '../cluster/cluster.ts';
 import { kinds } from '../cluster/kinds.ts';
 import { appLabels } from '../names.ts';
@@ -83,11 +84,6 @@ function planLines(appId: AppId, lines: readonly PlatformLine[]): ClusterObject 
 
 /** Somebody may have edited them: what is not readable is left out. */
 function parseLines(found: ClusterObject | undefined): PlatformLine[] {
-  let content: unknown;
-  try {
-    content = JSON.parse(found?.data?.['lines'] ?? '[]');
-  } catch {
-    return [];
-  }
+  const content = parseJson(found?.data?.['lines'] ?? '[]');
   return (schema.safeParse(content).data ?? []).map(([time, line]) => ({ time: BigInt(time), line }));
 }

@@ -1,6 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { ifMissing } from '#shared/files/if-missing.ts';
+import { parseJson } from '#shared/parse-json.ts';
 import { removeTree } from '../disk/trees.ts';
 import type { Sandbox } from '../sandbox/open-sandbox.ts';
 import type { SandboxRecord } from '../sandbox/sandbox-process.ts';
@@ -33,9 +34,5 @@ export async function removeLeftBuilds(dataDir: string, sandbox: Sandbox): Promi
 
 /** Undefined for a file that was cut short: its sandbox died with the platform that wrote it. */
 function parseRecord(text: string): SandboxRecord | undefined {
-  try {
-    return recordSchema.parse(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
+  return recordSchema.safeParse(parseJson(text)).data;
 }

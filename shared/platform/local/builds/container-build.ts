@@ -1,5 +1,6 @@
 import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { parseJson } from '#shared/parse-json.ts';
 import { BuildFailure } from '#shared/platform/build-failure.ts';
 import type { BuildOutput } from '#shared/platform/build-output.ts';
 import type { ImageDescription, PlaceTree } from '../images/images.ts';
@@ -88,12 +89,9 @@ const credentialsSchema = z.object({ auths: z.record(z.string(), z.object({ auth
  * @throws BuildFailure for anything else, and where it has none but those of helpers
  */
 export function planCredentials(text: string): string {
-  let content: unknown;
-  try {
-    content = JSON.parse(text);
-  } catch {
+  const content = parseJson(text);
+  if (content === undefined)
     throw new BuildFailure(`The config variable DOCKER_AUTH_CONFIG is not valid JSON. ${credentialsHint}`);
-  }
   const parsed = credentialsSchema.safeParse(content);
   if (!parsed.success) throw new BuildFailure(`The config variable DOCKER_AUTH_CONFIG is not supported. ${credentialsHint}`);
   const auths = Object.entries(parsed.data.auths).filter(([, { auth }]) => auth !== undefined);
