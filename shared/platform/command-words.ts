@@ -6,6 +6,11 @@ export function joinWords(words: readonly string[]): string {
   return words.map((word) => (plainWord.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(' ');
 }
 
+/** What may be a program, a path or an argument in a command line of any shell: the pieces between blanks, quotes, operators and `=`. */
+export function splitRoughly(command: string): readonly string[] {
+  return command.split(/[\s;&|()'"=]+/);
+}
+
 /**
  * The words of a command line that needs no shell: programs of images without a shell can be run by it.
  * @returns undefined where a shell would do more than to split it into words and to remove quotes

@@ -1,4 +1,5 @@
 import { BuildFailure } from '#shared/platform/build-failure.ts';
+import { splitRoughly } from '#shared/platform/command-words.ts';
 import type { Builder } from '../plans/builder.ts';
 import { emptyPlan } from '../plans/empty-plan.ts';
 import type { SourceTree } from '../plans/source-tree.ts';
@@ -21,7 +22,7 @@ export const procfileBuilder: Builder = {
 async function refuseWithoutBuilder(source: SourceTree, commands: readonly string[]): Promise<void> {
   const language = await findUnsupported(source);
   if (language === undefined) return;
-  const words = commands.flatMap((command) => command.split(/[\s;&|()'"=]+/));
+  const words = commands.flatMap(splitRoughly);
   const paths = words.map((word) => word.replace(/^\/app\//, '')).filter((word) => /^[\w.@+-]+\/[\w./@+-]+$/.test(word));
   const committed = await Promise.all(paths.map((path) => source.hasFile(path)));
   if (paths.length === 0 || committed.includes(true)) return;

@@ -1,4 +1,5 @@
 /** What Playwright needs whose browsers an app drives, in Node.js and Python. */
+import type { BuildStep } from '../../plans/build-plan.ts';
 
 /** What the browsers that it downloads link to. */
 export const browserLibraries: readonly string[] = [
@@ -13,4 +14,9 @@ export const playwrightEnv = { PLAYWRIGHT_BROWSERS_PATH: '/app/.playwright' } as
 /** Railpack's variable says that the build is to install the browser of Playwright. */
 export function asksForBrowser(language: 'NODE' | 'PYTHON', env: Readonly<Record<string, string>>): boolean {
   return !['', '0', 'false'].includes(env[`RAILPACK_${language}_PLAYWRIGHT_INSTALL`] ?? '');
+}
+
+/** @param program the path of `playwright` */
+export function installBrowser(program: string): BuildStep {
+  return { title: 'playwright install chromium', argv: [program, 'install', 'chromium'] };
 }

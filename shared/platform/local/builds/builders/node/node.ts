@@ -6,6 +6,7 @@ import { describeVersion } from '../../plans/describe-version.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
 import { areStatic, staticServerMounts } from '../../plans/static-process.ts';
 import type { VersionPins } from '../../plans/version-pins.ts';
+import { installBrowser } from '../browsers/playwright.ts';
 import { findNodeLibraries, installsBrowser } from './node-libraries.ts';
 import { areSelfContained, findNodeProcesses, isStandalone, startHint } from './node-processes.ts';
 import { findNodeRequest, findToolRequest } from './node-versions.ts';
@@ -41,7 +42,7 @@ export const nodeBuilder: Builder = {
       notes: [...tools.notes, ...install.notes],
       steps: [
         ...install.steps,
-        ...(installsBrowser(context.env, libraries) ? [installBrowser] : []),
+        ...(installsBrowser(context.env, libraries) ? [installBrowser('node_modules/.bin/playwright')] : []),
         ...buildSteps(manifest, manager, workspace),
         ...(await standaloneSteps(source, manifest)),
         ...install.prune,
@@ -150,11 +151,6 @@ async function findTools({ toolchains }: BuildContext, { manifest, pins, manager
     all.push(await toolchains.findTool('corepack', { version: 'latest', source: 'package.json' }));
   return { node, all, runsOnBun, notes };
 }
-
-const installBrowser: BuildStep = {
-  title: 'playwright install chromium',
-  argv: ['node_modules/.bin/playwright', 'install', 'chromium'],
-};
 
 /** "heroku-postbuild" is there for platforms such as this one, and takes the place of "build". */
 function buildSteps(manifest: PackageJson, manager: PackageManager, workspace: Workspace): readonly BuildStep[] {

@@ -1,3 +1,4 @@
+import { splitRoughly } from '#shared/platform/command-words.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
 import type { PackageJson } from './package-json.ts';
 
@@ -11,7 +12,7 @@ export async function usesDevelopmentTools(
   commands: readonly string[],
 ): Promise<string | undefined> {
   const scripts = (['prestart', 'start'] as const).map((name) => manifest.scripts?.[name] ?? '');
-  const words = new Set(withScripts([...commands, ...scripts], manifest).flatMap((command) => command.split(/[\s;&|()'"=]+/)));
+  const words = new Set(withScripts([...commands, ...scripts], manifest).flatMap(splitRoughly));
   for (const name of Object.keys(manifest.devDependencies ?? {})) {
     const used = [name, ...(await programsOf(built, name))].find((program) => words.has(program));
     if (used !== undefined) return `Keeping development dependencies: \`${used}\` is used to start the app`;

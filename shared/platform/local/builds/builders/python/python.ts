@@ -3,7 +3,7 @@ import type { BuildStep } from '../../plans/build-plan.ts';
 import type { Builder } from '../../plans/builder.ts';
 import { describeVersion } from '../../plans/describe-version.ts';
 import type { SourceTree } from '../../plans/source-tree.ts';
-import { asksForBrowser, playwrightEnv } from '../browsers/playwright.ts';
+import { asksForBrowser, installBrowser, playwrightEnv } from '../browsers/playwright.ts';
 import { findDjango } from './django.ts';
 import { environment, findInstaller, planInstall } from './python-installers.ts';
 import { findPythonLibraries } from './python-libraries.ts';
@@ -40,7 +40,7 @@ export const pythonBuilder: Builder = {
       notes: [describeVersion('Python', python.version, requests[0]), ...(uv === undefined ? [] : [`Using uv ${uv.version}`])],
       steps: [
         ...install.steps,
-        ...(asksForBrowser('PYTHON', context.env) ? [installBrowser] : []),
+        ...(asksForBrowser('PYTHON', context.env) ? [installBrowser('playwright')] : []),
         ...(await collectStatic(source, context.env)),
       ],
       env: {
@@ -69,11 +69,6 @@ export const pythonBuilder: Builder = {
       processHint: pythonHint,
     };
   },
-};
-
-const installBrowser: BuildStep = {
-  title: 'playwright install chromium',
-  argv: ['playwright', 'install', 'chromium'],
 };
 
 function uvEnvironment(python: PythonToolchain): Readonly<Record<string, string>> {
