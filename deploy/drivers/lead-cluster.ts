@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { StartError } from '#deploy/host/start-error.ts';
+import { stoppedEarly } from '#deploy/host/wait-for.ts';
 import type { Lifetime } from '#deploy/parts/lifetime.ts';
 import type { StartOptions } from '#deploy/parts/start-options.ts';
 import type { Cluster } from '#shared/platform/kubernetes/cluster/cluster.ts';
@@ -24,7 +24,7 @@ export async function leadCluster(lifetime: Lifetime, { cluster, namespace, stop
   report(`-----> Waiting for the Lease ${leaseName} in the namespace ${namespace}.`);
   const holder = `${hostname()}-${randomUUID().slice(0, 8)}`;
   const leadership = await awaitLeadership({ cluster, namespace, name: leaseName, holder }, stopping).catch((error: unknown) => {
-    if (stopping.aborted) throw new StartError('Stopped before the start was complete.');
+    if (stopping.aborted) throw stoppedEarly();
     throw error;
   });
   leadership.lost.addEventListener('abort', () => {

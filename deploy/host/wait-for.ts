@@ -21,6 +21,11 @@ export async function waitFor({ isThere, what, report, stopping }: Wait): Promis
   for (let waits = 0; !(await isThere()); waits += 1) {
     if (waits === 0) report(`-----> Waiting for ${what}.`);
     await sleep(pollMilliseconds, undefined, { signal: stopping }).catch(() => undefined);
-    if (stopping.aborted) throw new StartError('Stopped before the start was complete.');
+    if (stopping.aborted) throw stoppedEarly();
   }
+}
+
+/** For a start that was asked to end while it waited. */
+export function stoppedEarly(): StartError {
+  return new StartError('Stopped before the start was complete.');
 }

@@ -24,7 +24,7 @@ const nanoseconds = (milliseconds: number): bigint => BigInt(Math.floor(millisec
 const timeOf = (position: string): bigint => BigInt(position.split('.')[0] ?? 0);
 
 /**
- * Logs of apps in Loki. The agent on the nodes labels the lines of a pod with `app_id`, `process`, `release`, `pod` and `stream`
+ * Logs of apps, as the store keeps them. For Loki, the agent on the nodes labels the lines of a pod with `app_id`, `process`, `release`, `pod` and `stream`
  * (docs/kubernetes.md); the platform pushes its own lines. An instance whose pod is gone has the end of the pod's name for its number.
  */
 export function createAppLogs({ store, readInstanceNames, now = Date.now }: AppLogsOptions): AppLogs {
