@@ -1,11 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { nodeApp } from '#test/support/builds/sample-apps.ts';
-import { ampleQuotasSetting } from '#test/support/core/ample-quotas.ts';
 import { endLeftovers, makeDataDir } from '#test/support/platform/running-platform.ts';
-import { type PartProcess, type ProcessKind, startPart } from '#test/support/platform/running-processes.ts';
+import { type PartProcess, type ProcessKind, settingsOfParts, startPart } from '#test/support/platform/running-processes.ts';
 import { createUser, type User, visit, type WorkingCopy } from '#test/support/platform/user.ts';
-import { freePort } from '#test/support/servers/free-port.ts';
 
 const kinds: readonly ProcessKind[] = ['gateway', 'worker', 'api', 'sshd'];
 
@@ -42,17 +40,7 @@ describe('two processes each of api, sshd, worker and gateway, on one data direc
 
   beforeAll(async () => {
     dataDir = await makeDataDir(false);
-    httpPort = await freePort();
-    settings = {
-      PAAS_DATA_DIR: dataDir,
-      PAAS_HOST: '127.0.0.1',
-      PAAS_HTTP_PORT: String(httpPort),
-      PAAS_HTTPS_PORT: String(await freePort()),
-      PAAS_SSH_PORT: String(await freePort()),
-      PAAS_METRICS_PORT: String(await freePort()),
-      PAAS_CANARY_STEP_SECONDS: '1',
-      PAAS_QUOTAS: ampleQuotasSetting,
-    };
+    ({ settings, httpPort } = await settingsOfParts(dataDir));
     // In an order that has every process wait for another.
     const started = ['api', 'sshd', 'worker', 'gateway'].map((kind) => start(kind as ProcessKind));
     await Promise.all(started.map((part) => part.printed(`paas ${part.kind} is ready`)));

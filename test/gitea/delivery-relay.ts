@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { listenOnLoopback } from '#test/support/servers/listen-on-loopback.ts';
 
 /** A delivery as the git host sent it, and what the platform answered. */
 export interface RelayedDelivery {
@@ -40,15 +40,12 @@ export async function startDeliveryRelay(target: string): Promise<DeliveryRelay>
   const server = createServer((request, response) => {
     pass(request, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const listening = await listenOnLoopback(server);
   return Object.assign(relay, {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    url: `http://${listening.host}/`,
     deliveries,
     repeat: ({ headers, body }: RelayedDelivery, id?: string) =>
       send(id === undefined ? headers : { ...headers, 'x-gitea-delivery': id, 'x-github-delivery': id }, body),
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close: () => listening.close(),
   });
 }

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, request, type ServerResponse } from 'node:http';
 import { Agent, request as secureRequest } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { listenOnLoopback } from '#test/support/servers/listen-on-loopback.ts';
 
 /** A request to the API server. */
 export interface SeenRequest {
@@ -82,11 +82,10 @@ export async function startApiProxy(kubeconfig: string, name: string): Promise<A
     if (fault === undefined) forward();
     else setTimeout(forward, fault.delayMilliseconds);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const listening = await listenOnLoopback(server);
   const path = `${kubeconfig}-${name}`;
   const [first] = config.clusters;
-  if (first !== undefined) Object.assign(first.cluster, { server: `http://127.0.0.1:${port}` });
+  if (first !== undefined) Object.assign(first.cluster, { server: `http://${listening.host}` });
   await writeFile(path, JSON.stringify(config), { mode: 0o600 });
   const proxy: ApiProxy = {
     kubeconfig: path,
@@ -96,8 +95,7 @@ export async function startApiProxy(kubeconfig: string, name: string): Promise<A
       for (const watch of watches) watch.destroy();
     },
     async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await listening.close();
       agent.destroy();
     },
   };

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fetch } from 'undici';
 import { freePort } from '#test/support/servers/free-port.ts';
+import { listenOnLoopback } from '#test/support/servers/listen-on-loopback.ts';
 import { startClusterProcess } from './cluster-process.ts';
 
 /** Debian's package `prometheus` has it. */
@@ -17,7 +17,7 @@ export const hasPrometheus = spawnSync(prometheusProgram, ['--version']).status 
 export async function startPrometheus(exposed: () => string): Promise<{ url: string; stop(): Promise<void> }> {
   const directory = await mkdtemp(join(tmpdir(), 'prometheus-'));
   const target = createServer((_, response) => response.end(exposed()));
-  await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve));
+  const listening = await listenOnLoopback(target);
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const settings = {
@@ -26,7 +26,7 @@ export async function startPrometheus(exposed: () => string): Promise<{ url: str
       {
         job_name: 'test',
         honor_labels: true,
-        static_configs: [{ targets: [`127.0.0.1:${(target.address() as AddressInfo).port}`] }],
+        static_configs: [{ targets: [listening.host] }],
       },
     ],
   };
@@ -46,8 +46,7 @@ export async function startPrometheus(exposed: () => string): Promise<{ url: str
     url,
     async stop() {
       await prometheus.stop();
-      target.closeAllConnections();
-      await new Promise((resolve) => target.close(resolve));
+      await listening.close();
       await rm(directory, { recursive: true, force: true });
     },
   };

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { PodContainer } from '#shared/platform/kubernetes/cluster/cluster.ts';
+import { listenOnLoopback } from '#test/support/servers/listen-on-loopback.ts';
 
 /** What containers print, and the port at which the API server asks a kubelet for it. */
 export interface KubeletLogs {
@@ -52,9 +52,9 @@ export async function serveKubeletLogs(directory: string): Promise<KubeletLogs> 
     };
     write();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const listening = await listenOnLoopback(server);
   return {
-    port: (server.address() as AddressInfo).port,
+    port: listening.port,
     print(pod, text) {
       const log = logOf(keyOf(pod));
       log.lines.push({ time: new Date().toISOString(), text });
@@ -65,9 +65,6 @@ export async function serveKubeletLogs(directory: string): Promise<KubeletLogs> 
       log.ended = true;
       log.changed();
     },
-    async stop() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    stop: () => listening.close(),
   };
 }

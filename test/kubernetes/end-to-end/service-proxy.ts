@@ -1,5 +1,5 @@
 import { createServer, request as send } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOnLoopback } from '#test/support/servers/listen-on-loopback.ts';
 import type { TestNode } from './test-node.ts';
 
 /** The network of the cluster for a process outside of it: an HTTP proxy that knows the names of Services. */
@@ -19,12 +19,9 @@ export async function startServiceProxy(node: TestNode): Promise<{ url: string; 
       incoming.pipe(asked);
     })().catch(() => outgoing.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const listening = await listenOnLoopback(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async stop() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    url: `http://${listening.host}`,
+    stop: () => listening.close(),
   };
 }

@@ -11,10 +11,9 @@ import { startScriptedTekton } from '#shared/platform/kubernetes/testing/scripte
 import { planProgram } from '#shared/platform/local/workloads/plan-program.ts';
 import { createSharedGatewaysRouter } from '#shared/routing/gateway-router.ts';
 import { openTestBuilds } from '#test/support/builds/test-builds.ts';
-import { ampleQuotasSetting } from '#test/support/core/ample-quotas.ts';
 import { createTestDatabase } from '#test/support/database/test-database.ts';
 import { makeDataDir } from '#test/support/platform/running-platform.ts';
-import { type PartProcess, type ProcessKind, startPart } from '#test/support/platform/running-processes.ts';
+import { type PartProcess, type ProcessKind, settingsOfParts, startPart } from '#test/support/platform/running-processes.ts';
 import { freePort } from '#test/support/servers/free-port.ts';
 import type { ClusterPrograms } from '../cluster/build-programs.ts';
 import { startTestCluster, type TestCluster } from '../cluster/start-test-cluster.ts';
@@ -74,8 +73,9 @@ export async function startClusterPlatform(programs: ClusterPrograms): Promise<C
   undo.defer(() => database.close());
   const dataDir = await makeDataDir(true);
   undo.defer(() => rm(dataDir, { recursive: true, force: true }));
-  const httpPort = await freePort();
+  const { settings: shared, httpPort } = await settingsOfParts(dataDir);
   const settings: Record<string, string> = {
+    ...shared,
     PAAS_PLATFORM: 'kubernetes',
     PAAS_KUBECONFIG: kubeconfig,
     PAAS_KUBERNETES_NAMESPACE: platformNamespace,
@@ -84,14 +84,6 @@ export async function startClusterPlatform(programs: ClusterPrograms): Promise<C
     PAAS_INSECURE_REGISTRIES: registry.host,
     PAAS_DATABASE_URL: database.url,
     PAAS_DATABASE_AUTH: 'any',
-    PAAS_DATA_DIR: dataDir,
-    PAAS_HOST: '127.0.0.1',
-    PAAS_HTTP_PORT: String(httpPort),
-    PAAS_HTTPS_PORT: String(await freePort()),
-    PAAS_SSH_PORT: String(await freePort()),
-    PAAS_METRICS_PORT: String(await freePort()),
-    PAAS_CANARY_STEP_SECONDS: '1',
-    PAAS_QUOTAS: ampleQuotasSetting,
   };
   const proxy = await startServiceProxy(node);
   undo.defer(() => proxy.stop());

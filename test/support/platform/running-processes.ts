@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { ampleQuotasSetting } from '#test/support/core/ample-quotas.ts';
 import { platformRuntime } from '#test/support/platform/running-platform.ts';
+import { freePort } from '#test/support/servers/free-port.ts';
 
 const root = new URL('../../../', import.meta.url).pathname;
 
@@ -18,6 +20,22 @@ export interface PartProcess {
   readonly exited: Promise<number | null>;
   /** Resolves as `exited` does. */
   end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Settings that the processes of one platform share: its data directory, and ports of its own on the loopback. */
+export async function settingsOfParts(dataDir: string): Promise<{ settings: Record<string, string>; httpPort: number }> {
+  const httpPort = await freePort();
+  const settings = {
+    PAAS_DATA_DIR: dataDir,
+    PAAS_HOST: '127.0.0.1',
+    PAAS_HTTP_PORT: String(httpPort),
+    PAAS_HTTPS_PORT: String(await freePort()),
+    PAAS_SSH_PORT: String(await freePort()),
+    PAAS_METRICS_PORT: String(await freePort()),
+    PAAS_CANARY_STEP_SECONDS: '1',
+    PAAS_QUOTAS: ampleQuotasSetting,
+  };
+  return { settings, httpPort };
 }
 
 /** Starts a process of one part with the settings; see `docs/processes.md`. */

@@ -1,6 +1,6 @@
 import { createServer as createHttp, type RequestListener } from 'node:http';
 import { createServer as createHttps } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { listenOnLoopback } from '#test/support/servers/listen-on-loopback.ts';
 
 export interface FileServer {
   /** `http://127.0.0.1:port` or with https. */
@@ -29,9 +29,9 @@ export async function startFileServer(tls?: { certificate: string; key: string }
     response.end(body.subarray(10));
   };
   const server = tls === undefined ? createHttp(serve) : createHttps({ cert: tls.certificate, key: tls.key }, serve);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const listening = await listenOnLoopback(server);
   return {
-    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${tls === undefined ? 'http' : 'https'}://${listening.host}`,
     files,
     requests,
     hold() {
@@ -42,9 +42,6 @@ export async function startFileServer(tls?: { certificate: string; key: string }
         resolve();
       };
     },
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close: () => listening.close(),
   };
 }

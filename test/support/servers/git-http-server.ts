@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { runChecked } from '#test/support/run-program.ts';
+import { listenOnLoopback } from '#test/support/servers/listen-on-loopback.ts';
 
 export interface GitHttpServer {
   /** `http://127.0.0.1:port` */
@@ -72,9 +72,9 @@ export async function startGitHttpServer(): Promise<GitHttpServer> {
     });
     backend.stdout.on('end', () => response.end());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const listening = await listenOnLoopback(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://${listening.host}`,
     async createRepository(name) {
       const path = join(directory, name);
       await runChecked('git', ['init', '-q', '--bare', '-b', 'main', path]);
@@ -94,8 +94,7 @@ export async function startGitHttpServer(): Promise<GitHttpServer> {
     },
     async close() {
       for (const backend of running) backend.kill();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await listening.close();
       await rm(directory, { recursive: true, force: true });
     },
   };

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOnLoopback } from '#test/support/servers/listen-on-loopback.ts';
 
 interface Line {
   stream: Readonly<Record<string, string>>;
@@ -50,12 +50,9 @@ export async function startFakeLoki(): Promise<{ url: string; stop(): Promise<vo
   }
 
   const server = createServer((request, response) => void answer(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const listening = await listenOnLoopback(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async stop() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    url: `http://${listening.host}`,
+    stop: () => listening.close(),
   };
 }

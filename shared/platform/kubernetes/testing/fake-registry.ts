@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { fetch } from 'undici';
+import { listenOnLoopback } from '#test/support/servers/listen-on-loopback.ts';
 
 /** A registry in memory behind HTTP: the requests that the driver and a push make, as the distribution specification has them. */
 export interface FakeRegistry {
@@ -68,13 +68,10 @@ export async function startFakeRegistry(password?: string): Promise<FakeRegistry
   }
 
   const server = createServer((request, response) => void answer(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const listening = await listenOnLoopback(server);
   return {
-    host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async stop() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    host: listening.host,
+    stop: () => listening.close(),
   };
 }
 

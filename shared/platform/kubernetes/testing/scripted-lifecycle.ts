@@ -1,12 +1,12 @@
 /** What the steps of the build pipeline do, as a script: with the addresses, Secrets and images that the driver names in its objects. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { fetch } from 'undici';
 import type { BuildId } from '#shared/ids.ts';
 import { buildNamespace } from '#shared/names.ts';
 import type { BuildAddress, BuildSpec, Builds, SourceAccess } from '#shared/platform/builds.ts';
 import { readTar } from '#shared/sources/tar-reader.ts';
 import { writeTar } from '#shared/sources/tar-writer.ts';
+import { listenOnLoopback } from '#test/support/servers/listen-on-loopback.ts';
 import { buildRunName } from '../builds/build-names.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { kinds } from '../cluster/kinds.ts';
@@ -44,8 +44,8 @@ export async function startPipelineEntryPoint(): Promise<PipelineEntryPoint> {
       response.end();
     })();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const listening = await listenOnLoopback(server);
+  const origin = `http://${listening.host}`;
   const address = (path: string): BuildAddress => ({ url: `${origin}/${path}`, token: crypto.randomUUID() });
   return {
     reports,
@@ -69,10 +69,7 @@ export async function startPipelineEntryPoint(): Promise<PipelineEntryPoint> {
         });
       return { ...builds, startBuild };
     },
-    async stop() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    stop: () => listening.close(),
   };
 }
 
